@@ -80,9 +80,9 @@ lint: build
 	$(VENV)/python -m mypy.stubtest fastpart._core
 
 stubs: build
-	$(VENV)/python -c 'from fastpart.partitioners import documents; documents.main()' > target/builtin.pyi
-	mv target/builtin.pyi python/fastpart/partitioners/builtin.pyi
-	$(VENV)/ruff format --quiet python/fastpart/partitioners/builtin.pyi
+	$(VENV)/python -c 'from fastpart.partitions.partitioners import documents; documents.main()' > target/builtin.pyi
+	mv target/builtin.pyi python/fastpart/partitions/partitioners/builtin.pyi
+	$(VENV)/ruff format --quiet python/fastpart/partitions/partitioners/builtin.pyi
 
 # What is released: a source distribution, and built from it a wheel for every Linux with glibc 2.17, against which zig
 # links. arm64 is cross-compiled: rustup target add aarch64-unknown-linux-gnu.

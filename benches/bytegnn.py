@@ -17,9 +17,9 @@ import numpy as np
 from traffic import FANOUTS, REAL, opened
 
 import fastpart as fp
-from fastpart.comparing.entries import entries_of
-from fastpart.comparing.peers import Bench
-from fastpart.options import run_options
+from fastpart.core.options import run_options
+from fastpart.measures.compare.entries import entries_of
+from fastpart.measures.compare.peers import Bench
 
 K = 4
 SHARES = {"train": 0.1, "val": 0.05, "test": 0.1}

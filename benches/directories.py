@@ -18,7 +18,7 @@ import fastpart as fp
 
 TARGET = Path(__file__).resolve().parents[1] / "target"
 
-UNLISTED = ("fastpart.store.manifest.Listing.add", "fastpart.part_files.refuse_other_size")
+UNLISTED = ("fastpart.store.manifest.Listing.add", "fastpart.partitions.part_files.refuse_other_size")
 
 
 def seconds(work: Callable[[], object]) -> float:

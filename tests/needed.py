@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastpart.partitioners import needs_splits
+from fastpart.partitions.partitioners import needs_splits
 
 
 def needed(name, n):

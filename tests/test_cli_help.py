@@ -10,7 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.partitioners import PARTITIONERS
+from fastpart.partitions.partitioners import PARTITIONERS
 
 OBJECTS = {
     "graph",

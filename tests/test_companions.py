@@ -9,7 +9,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.options import RunOptions
+from fastpart.core.options import RunOptions
 
 TEXT = "7 70\n70 9\n9 7\n"
 

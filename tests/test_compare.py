@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.comparing.memory import peak
-from fastpart.comparing.outcomes import LISTED_PARTS, MATRIX_PARTS
-from fastpart.partitioners import PARTITIONERS, VARIANTS
+from fastpart.measures.compare.memory import peak
+from fastpart.measures.compare.outcomes import LISTED_PARTS, MATRIX_PARTS
+from fastpart.partitions.partitioners import PARTITIONERS, VARIANTS
 from strategies import edge_lists, raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.converting import parquet
+from fastpart.graphs.convert import parquet
 from strategies import edge_lists, raw
 
 RECORDS = [[0, 1], [1, 2], [2, 0], [3, 3], [2, 1], [0, 1]]

@@ -356,7 +356,7 @@ def test_labels_and_splits_without_memory_for_them_are_not_called_damaged(tmp_pa
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(fp.parsing, "npy_header", refused)
+    monkeypatch.setattr(fp.core.parsing, "npy_header", refused)
     for file in ("y.npy", "s.npz"):
         with pytest.raises(MemoryError, match="no room"):
             evaluated_with(tmp_path / file)
@@ -370,7 +370,7 @@ def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatc
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(fp.parsing, "npy_header", refused)
+    monkeypatch.setattr(fp.core.parsing, "npy_header", refused)
     with pytest.raises(MemoryError, match="no room"):
         part.in_edges()
 
@@ -405,7 +405,7 @@ def test_a_device_in_a_directory_is_not_listed(tmp_path):
 
 
 def test_names_of_an_archive_are_known_without_unpacking(tmp_path, monkeypatch):
-    from fastpart import parsing
+    from fastpart.core import parsing
 
     np.savez(tmp_path / "s.npz", train=np.arange(2))
     archive = parsing.Archive(tmp_path / "s.npz")

@@ -28,7 +28,7 @@ def look(part, name):
 
 def everything(part):
     """Ask for all that a part has."""
-    kind = "vertex" if isinstance(part, fp.parts.VertexPartData) else "edge"
+    kind = "vertex" if isinstance(part, fp.partitions.parts.VertexPartData) else "edge"
     part.in_edges()
     return [look(part, name) for name in ARRAYS[kind].split()]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 import oracles
 from fastpart import _core
-from fastpart.options import run_options
+from fastpart.core.options import run_options
 from strategies import assignments, configs, edge_lists
 
 PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.uint32)

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart import options
-from fastpart.options import NAMES, RunOptions
+from fastpart.core import options
+from fastpart.core.options import NAMES, RunOptions
 from terminals import terminal
 
 RING = np.array([[v, (v + 1) % 40] for v in range(40)])
-LONG = {**fp.partitioners.PARTITIONERS} | {
+LONG = {**fp.partitions.partitioners.PARTITIONERS} | {
     name: getattr(fp, name)
     for name in (
         "cluster", "compare", "convert", "custom", "evaluate", "expected_cut", "home_parts", "info",

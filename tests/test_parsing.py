@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.inputs import labels_of, splits_of
-from fastpart.parameters import regular
-from fastpart.parsing import Archive, mapped, npy_array
-from fastpart.rows import rows_of
+from fastpart.core.inputs import labels_of, splits_of
+from fastpart.core.parameters import regular
+from fastpart.core.parsing import Archive, mapped, npy_array
+from fastpart.core.rows import rows_of
 
 ARRAYS = [
     np.arange(6, dtype=np.int32).reshape(2, 3),
@@ -105,7 +105,7 @@ def test_an_archive_that_unpacks_to_more_than_it_can_need_is_refused(tmp_path, m
     np.savez_compressed(tmp_path / "m.npz", train_masks=zeros.reshape(2, -1))
     assert (tmp_path / "s.npz").stat().st_size < 100_000
     read = []
-    monkeypatch.setattr("fastpart.parsing.npy_array", lambda *given: read.append(given))
+    monkeypatch.setattr("fastpart.core.parsing.npy_array", lambda *given: read.append(given))
     with pytest.raises(
         fp.ParameterError, match=r"splits: train has shape \(2000000,\), but there are 9 vertices"
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits
+from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits
 from strategies import edge_lists
 
 MEASURES = {"vertices": "cut_ratio", "edges": "rf"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
-from fastpart.partitioners import PARTITIONERS, items_of
+from fastpart.partitions.partitioners import PARTITIONERS, items_of
 from needed import needed
 from strategies import edge_lists, raw
 

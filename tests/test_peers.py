@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.comparing.peers import PEERS, Bench, Peer, child
-from fastpart.comparing.peers.limited import PeerError, run_limited
-from fastpart.options import run_options
+from fastpart.core.options import run_options
+from fastpart.measures.compare.peers import PEERS, Bench, Peer, child
+from fastpart.measures.compare.peers.limited import PeerError, run_limited
 from strategies import edge_lists
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 0], [5, 5]], dtype=np.uint32)
@@ -145,7 +145,7 @@ def test_a_graph_that_cannot_be_made_is_tried_once(monkeypatch):
         for _ in range(2):
             with pytest.raises(fp.MemoryBudgetError, match="the graph for peers took more than"):
                 bench.run(PEERS["fake"], "fake", fp.open_graph(GRAPH), 2, {})
-            monkeypatch.setattr("fastpart.comparing.peers.bench.run_limited", None)
+            monkeypatch.setattr("fastpart.measures.compare.peers.bench.run_limited", None)
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch):

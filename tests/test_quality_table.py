@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.comparing.peers import PEERS
+from fastpart.measures.compare.peers import PEERS
 
 
 @pytest.fixture(scope="module")

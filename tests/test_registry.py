@@ -10,7 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, items_of
+from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, items_of
 from needed import needed
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]])
@@ -18,7 +18,7 @@ GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]
 
 def test_stubs_are_those_of_the_registry():
     """`make stubs` writes them anew."""
-    found = Path(fp.partitioners.__file__).with_name("builtin.pyi").read_text()
+    found = Path(fp.partitions.partitioners.__file__).with_name("builtin.pyi").read_text()
     assert ast.dump(ast.parse(found)) == ast.dump(ast.parse(documents.stubs(_core.algorithms())))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main, partitioning
-from fastpart.comparing.comparison import Comparison
+from fastpart.measures.compare.comparison import Comparison
 
 VERBS = {
     "partition": ("partition", "g.bin", "-k", 4),

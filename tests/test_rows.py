@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart import rows
+from fastpart.core import rows
 from needed import needing_torch
 from strategies import raw
 

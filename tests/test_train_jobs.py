@@ -16,7 +16,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.options import RunOptions  # noqa: E402
+from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import history, libraries  # noqa: E402
 from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_of  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402

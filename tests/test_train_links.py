@@ -23,8 +23,8 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 
+from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
-from fastpart.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.link_prediction import ranking  # noqa: E402
 from fastpart.train.link_prediction.decoders import MLP, Dot  # noqa: E402

@@ -14,7 +14,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.options import RunOptions  # noqa: E402
+from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402

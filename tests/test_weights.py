@@ -274,7 +274,7 @@ def test_compare_measures_weights():
 
 
 def test_peers_get_weights():
-    from fastpart.comparing.peers.child import simple_graph
+    from fastpart.measures.compare.peers.child import simple_graph
 
     records = np.array([[0, 1], [1, 0], [1, 2], [2, 2]], np.uint32)
     _, indices, weights = simple_graph(records, 3, np.array([3, 4, 0, 9], np.uint32))

@@ -19,7 +19,7 @@ from . import _core
 __version__: str = _core.__version__
 
 from . import train
-from .clustering import cluster
+from .core.options import Options, config
 from .errors import (
     CapacityError,
     CapacityWarning,
@@ -32,46 +32,46 @@ from .errors import (
     ParameterError,
     TrainingError,
 )
-from .graph import Graph, open_graph
-from .graph_info import info
-from .homes import home_parts
-from .metrics import evaluate
-from .options import Options, config
-from .partitioners import builtin as _builtin
-from .partitioners import custom
-from .partitioners.builtin import *  # noqa: F403
-from .partitioners.choosing import partition
-from .partitions import EdgePartition, VertexPartition
-from .results import Clustering, Evaluation
+from .graphs.graph import Graph, open_graph
+from .graphs.info import info
+from .measures.evaluate import evaluate
+from .partitions.clustering import cluster
+from .partitions.homes import home_parts
+from .partitions.partition import EdgePartition, VertexPartition
+from .partitions.partitioners import builtin as _builtin
+from .partitions.partitioners import custom
+from .partitions.partitioners.builtin import *  # noqa: F403
+from .partitions.partitioners.choosing import partition
+from .partitions.results import Clustering, Evaluation
 
 if TYPE_CHECKING:
     from . import export, generate, loading
     from . import pyg as pyg
     from . import report as report
     from . import store as store
-    from .comparing import Comparison, compare, open_comparison
-    from .converting import convert
-    from .edge_splits import EdgeSplits, split_edges
-    from .expected import expected_cut
-    from .ordering import Ordering, order
+    from .graphs.convert import convert
+    from .graphs.splits import EdgeSplits, split_edges
+    from .measures.compare import Comparison, compare, open_comparison
+    from .measures.expected import expected_cut
+    from .measures.traffic import Traffic, predict_traffic
+    from .partitions.order import Ordering, order
     from .report.partitions import draw
     from .store import open_partition
-    from .traffic import Traffic, predict_traffic
 
 _LATER = {
-    "Comparison": "comparing",
-    "EdgeSplits": "edge_splits",
-    "Ordering": "ordering",
-    "Traffic": "traffic",
-    "compare": "comparing",
-    "convert": "converting",
+    "Comparison": "measures.compare",
+    "EdgeSplits": "graphs.splits",
+    "Ordering": "partitions.order",
+    "Traffic": "measures.traffic",
+    "compare": "measures.compare",
+    "convert": "graphs.convert",
     "draw": "report.partitions",
-    "expected_cut": "expected",
-    "open_comparison": "comparing",
+    "expected_cut": "measures.expected",
+    "open_comparison": "measures.compare",
     "open_partition": "store",
-    "order": "ordering",
-    "predict_traffic": "traffic",
-    "split_edges": "edge_splits",
+    "order": "partitions.order",
+    "predict_traffic": "measures.traffic",
+    "split_edges": "graphs.splits",
 }
 """Names that are imported on first use, and their modules."""
 

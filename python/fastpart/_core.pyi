@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from .options import RunOptions
+from .core.options import RunOptions
 
 __version__: str
 MAX_PARTS: int

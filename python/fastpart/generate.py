@@ -9,12 +9,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from . import _core, parameters
-from .graph import Graph, open_graph
-from .options import Options, RunOptions, run_options, with_options
-from .parameters import StrPath
-from .sidecars import Sidecar
-from .staging import RAW, beside, staged
+from . import _core
+from .core import parameters
+from .core.options import Options, RunOptions, run_options, with_options
+from .core.parameters import StrPath
+from .graphs.graph import Graph, open_graph
+from .graphs.sidecars import Sidecar
+from .graphs.staging import RAW, beside, staged
 
 __all__ = ["ba", "grid", "planted", "rmat"]
 

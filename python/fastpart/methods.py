@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from .comparing import Comparison
-from .declared import bind
+from .core.declared import bind
+from .core.options import Options
+from .core.parameters import StrPath
 from .errors import FastpartError
-from .loadable import LoaderOptions
-from .metrics import evaluate
-from .options import Options
-from .parameters import StrPath
-from .partitions import Partition, VertexPartition, read_partition
-from .results import Evaluation
-from .saved import SaveOptions
+from .measures.compare import Comparison
+from .measures.evaluate import evaluate
+from .partitions.loadable import LoaderOptions
+from .partitions.partition import Partition, VertexPartition, read_partition
+from .partitions.results import Evaluation
+from .partitions.saved import SaveOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -32,14 +32,15 @@ from torch_geometric.sampler import (
     SamplerOutput,
 )
 
-from . import _core, parameters
+from . import _core
+from .core import parameters
+from .core.pairs import Keys, undirected_keys
 from .errors import FastpartError, ParameterError
-from .loadable import Sampling
 from .loading.links import edges_without
 from .loading.loader import weights_of
-from .pairs import Keys, undirected_keys
-from .partitions import VertexPartition
-from .parts import VertexPartData
+from .partitions.loadable import Sampling
+from .partitions.partition import VertexPartition
+from .partitions.parts import VertexPartData
 
 __all__ = ["feature_store", "graph_store", "sampler"]
 

@@ -87,7 +87,7 @@ def test_a_disk_that_has_room_for_the_partition_only(command, folder):
 SLOW = """
 import sys, threading, time
 from pathlib import Path
-import fastpart.rows
+import fastpart.core.rows
 from fastpart.cli import main
 
 def chunks(self):
@@ -96,7 +96,7 @@ def chunks(self):
         time.sleep(0.01)
         yield self[0:0]
 
-fastpart.rows.Rows.chunks = chunks
+fastpart.core.rows.Rows.chunks = chunks
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -190,7 +190,7 @@ def test_killed_at_any_time(command, folder, tmp_path):
 COMPARE = """
 import sys
 from fastpart.cli import main
-from fastpart.comparing import running
+from fastpart.measures.compare import running
 real = running._run
 
 def slow(entry, *given):

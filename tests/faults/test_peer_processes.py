@@ -11,11 +11,11 @@ from child import SignalAt, run_child
 HANGING = """
 import json, os, signal, sys
 import numpy as np, fastpart as fp
-from fastpart.comparing.peers import PEERS, Peer
+from fastpart.measures.compare.peers import PEERS, Peer
 folder = sys.argv[1]
 code = (
     "import os, sys, json, time;"
-    "from fastpart.processes import die_with;"
+    "from fastpart.core.processes import die_with;"
     "die_with(json.loads(sys.argv[1])['parent']);"
     f"open({folder!r} + '/pid', 'w').write(str(os.getpid())); os.rename({folder!r} + '/pid', {folder!r} + '/at work');"
     "time.sleep(1000)"

@@ -23,9 +23,9 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
+from ..core.notes import log
+from ..core.parameters import meant, shown
 from ..errors import FastpartError, GraphWarning, ParameterError
-from ..notes import log
-from ..parameters import meant, shown
 from .app import make_app
 from .verbs import algorithms_with
 

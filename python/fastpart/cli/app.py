@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from cyclopts import App, Group, Parameter
 
 from .. import _core
-from ..options import NAMES, config
-from ..parameters import choice, from_text
+from ..core.options import NAMES, config
+from ..core.parameters import choice, from_text
 from .call import Call
 from .signatures import Option
 from .verbs import TITLES, Family, Verb, verbs

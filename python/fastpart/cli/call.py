@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ..options import RunOptions, run_options
-from ..progress import Bar
+from ..core.options import RunOptions, run_options
+from ..core.progress import Bar
 from .signatures import read
 
 

@@ -11,18 +11,18 @@ from typing import Any
 
 from .. import _core, store
 from .. import generate as generators
-from ..clustering import cluster as find_clusters
-from ..converting import convert as convert_file
-from ..edge_splits import split_edges as split_graph_edges
+from ..core.notes import log
+from ..core.parameters import shown
 from ..errors import ParameterError
-from ..graph import Graph, open_graph
-from ..graph_info import RATES
-from ..graph_info import info as graph_info
-from ..metrics import evaluate as measure
-from ..notes import log
-from ..ordering import order as order_vertices
-from ..parameters import shown
-from ..sidecars import Sidecar
+from ..graphs.convert import convert as convert_file
+from ..graphs.graph import Graph, open_graph
+from ..graphs.info import RATES
+from ..graphs.info import info as graph_info
+from ..graphs.sidecars import Sidecar
+from ..graphs.splits import split_edges as split_graph_edges
+from ..measures.evaluate import evaluate as measure
+from ..partitions.clustering import cluster as find_clusters
+from ..partitions.order import order as order_vertices
 from ..store import saving
 from .call import Call
 

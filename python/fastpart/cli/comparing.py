@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 
 from .. import store
-from ..comparing import Comparison, open_comparison
-from ..comparing import compare as run_comparison
-from ..comparing.comparison import FILES, REPORTS
-from ..comparing.entries import entries_of
+from ..core.parameters import in_folder, output, shown
 from ..errors import FastpartError, ParameterError
-from ..graph import Graph
-from ..parameters import in_folder, output, shown
+from ..graphs.graph import Graph
+from ..measures.compare import Comparison, open_comparison
+from ..measures.compare import compare as run_comparison
+from ..measures.compare.comparison import FILES, REPORTS
+from ..measures.compare.entries import entries_of
 from ..store import partial, saving
 from .call import Call
 from .commands import open_input

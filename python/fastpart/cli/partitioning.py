@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.inputs import archive_and_name, weights_of
+from ..core.options import NAMES, RunOptions
+from ..core.parameters import memory_size, regular, shown
 from ..errors import ParameterError
-from ..graph import Graph
-from ..inputs import archive_and_name, weights_of
-from ..metrics import evaluate as measure
-from ..options import NAMES, RunOptions
-from ..parameters import memory_size, regular, shown
-from ..part_files import MANIFEST
-from ..partitioners import PARTITIONERS, builtin, choosing, items_of
-from ..partitions import Partition
-from ..results import Evaluation
+from ..graphs.graph import Graph
+from ..measures.evaluate import evaluate as measure
+from ..partitions.part_files import MANIFEST
+from ..partitions.partition import Partition
+from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
+from ..partitions.results import Evaluation
 from ..store import partial, saving
 from ..store.contents import Extras
 from .call import Call

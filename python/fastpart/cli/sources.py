@@ -18,23 +18,23 @@ from docstring_parser import DocstringParam, DocstringStyle
 from docstring_parser import parse as parse_docstring
 
 from .. import _core
-from ..partitioners import documents
+from ..partitions.partitioners import documents
 
 SOURCES = {
-    "open_graph": "graph",
-    "partition": "partitioners.choosing",
-    "info": "graph_info",
-    "convert": "converting",
-    "split_edges": "edge_splits",
-    "evaluate": "metrics",
-    "cluster": "clustering",
-    "order": "ordering",
-    "compare": "comparing.running",
+    "open_graph": "graphs.graph",
+    "partition": "partitions.partitioners.choosing",
+    "info": "graphs.info",
+    "convert": "graphs.convert",
+    "split_edges": "graphs.splits",
+    "evaluate": "measures.evaluate",
+    "cluster": "partitions.clustering",
+    "order": "partitions.order",
+    "compare": "measures.compare.running",
     "open_partition": "store.loading",
-    "save": "partitions",
+    "save": "partitions.partition",
     "upgrade": "store.upgrading",
     "verify": "store.verifying",
-    "Options": "options",
+    "Options": "core.options",
     "generate.ba": "generate",
     "generate.grid": "generate",
     "generate.planted": "generate",

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
-from ..comparing.comparison import REPORTS
+from ..core.parameters import choice, shown
 from ..errors import ParameterError
-from ..parameters import choice, shown
-from ..partitioners import PARTITIONERS
+from ..measures.compare.comparison import REPORTS
+from ..partitions.partitioners import PARTITIONERS
 from ..report.text import table
 from ..runtime.environment import is_other_rank
 from ..train.model_source import checked

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from ..parameters import choice
+from ..core.parameters import choice
 from .signatures import REQUIRED, Option, read, summary
 from .sources import algorithms
 

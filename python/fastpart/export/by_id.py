@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..parsing import named
-from ..parts import VertexPartData
+from ..core.parsing import named
+from ..partitions.parts import VertexPartData
 from .common import MASKS, Array, Source, failed, tensor
 
 BY_ID = r"label\.pt|(train|val|test)-partitions/partition\d+\.pt"

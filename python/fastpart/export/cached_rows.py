@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.parameters import integer, shown
+from ..core.rows import Rows
 from ..errors import ParameterError
-from ..parameters import integer, shown
-from ..parts import VertexPartData
-from ..rows import Rows
+from ..partitions.parts import VertexPartData
 from ..store.caches import has_caches, read_cache
 from .by_id import scratch
 from .common import Array, Source

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.folders import below, replaceable
+from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
-from ..folders import below, replaceable
-from ..parameters import Progress, StrPath, shown
-from ..partitions import VertexPartition
-from ..parts import VertexPartData
+from ..partitions.partition import VertexPartition
+from ..partitions.parts import VertexPartData
 from ..store import open_partition
 
 Array = npt.NDArray[Any]

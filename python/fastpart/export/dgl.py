@@ -15,10 +15,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import _core
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import StrPath, shown
 from ..errors import MemoryBudgetError, ParameterError
-from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import StrPath, shown
-from ..parts import VertexPartData
+from ..partitions.parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 from .part_order import PartOrder
 

@@ -10,11 +10,11 @@ from typing import Unpack
 import numpy.typing as npt
 
 from .. import _core
-from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import StrPath
-from ..parsing import named
-from ..parts import VertexPartData
-from ..rows import rows_of
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import StrPath
+from ..core.parsing import named
+from ..core.rows import rows_of
+from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save
 from .cached_rows import CachedRows
 from .common import Array, Counter, Source, directory, in_edges, missing, tensor, write_json

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.parameters import shown
+from ..core.parsing import named
 from ..errors import GraphFormatError
-from ..parameters import shown
-from ..parsing import named
-from ..parts import VertexPartData, part_name
+from ..partitions.parts import VertexPartData, part_name
 from .common import Array, Source
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .. import _core
-from ..options import Options, run_options, with_options
-from ..parameters import Progress, StrPath
-from ..parts import VertexPartData
+from ..core.options import Options, run_options, with_options
+from ..core.parameters import Progress, StrPath
+from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
 from .common import Array, Counter, Source, directory, in_edges, missing, write_json
 

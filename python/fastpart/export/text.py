@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Unpack
 
 from .. import _core
-from ..options import Options, run_options, with_options
-from ..parameters import StrPath
+from ..core.options import Options, run_options, with_options
+from ..core.parameters import StrPath
 from .common import Source, directory, write_json
 
 _EARLIER = r"assignment\.txt|_N\.txt|partition_meta\.json"

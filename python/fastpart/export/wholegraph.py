@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.options import Options, run_options, with_options
+from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
-from ..options import Options, run_options, with_options
-from ..parameters import Progress, StrPath, shown
-from ..parts import VertexPartData
+from ..partitions.parts import VertexPartData
 from .common import MASKS, Array, Counter, Source, directory, in_edges, write_json
 from .part_order import PartOrder, append
 

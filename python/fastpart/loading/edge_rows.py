@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphFormatError
-from ..parts import Parts, VertexPartData
+from ..partitions.parts import Parts, VertexPartData
 from .sample import Sampled
 from .seeds import owner_of
 

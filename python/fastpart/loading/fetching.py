@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..pairs import among
+from ..core.pairs import among
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
 from .hot_rows import refuse_large

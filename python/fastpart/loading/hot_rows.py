@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
 from ..errors import MemoryBudgetError
-from ..partitions import VertexPartition
+from ..partitions.partition import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
 from .seeds import owner_of, seeds_of
 

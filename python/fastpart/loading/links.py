@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import parameters
+from ..core import parameters
+from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
-from ..pairs import Keys, among, hashed, keys_of, undirected_keys
-from ..partitions import VertexPartition
+from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .hot_rows import Epoch
 from .loader import Loader, Steps
@@ -244,7 +244,7 @@ def edges_without(
     n_id, indptr, indices, of_hops
         The sample: ids of the nodes, in-edges by target, and how many each hop has.
     keys : numpy.ndarray
-        :func:`fastpart.pairs.undirected_keys` of the pairs, which ascend.
+        :func:`fastpart.core.pairs.undirected_keys` of the pairs, which ascend.
 
     Returns
     -------

@@ -12,11 +12,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.rows import rows_of
 from ..errors import ParameterError
-from ..loadable import LoaderOptions
-from ..partitions import VertexPartition
-from ..rows import rows_of
+from ..partitions.loadable import LoaderOptions
+from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, checked, held_by, hottest, own_rows

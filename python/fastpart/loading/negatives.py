@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..pairs import Keys, mixed
+from ..core.pairs import Keys, mixed
 
 Kind = Literal["uniform", "batch", "local"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

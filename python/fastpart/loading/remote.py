@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import torch.distributed as dist
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
 from ..errors import ParameterError
-from ..partitions import VertexPartition
+from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features, refuse_other_directories
 from .exchange import Exchange
 from .fetching import Fetching

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..pairs import among
+from ..core.pairs import among
 from .exchange import RowIds
 
 _STEP = 1 << 16

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.pairs import mixed
 from ..errors import ParameterError
-from ..pairs import mixed
-from ..parts import Parts, VertexPartData
+from ..partitions.parts import Parts, VertexPartData
 
 Ids = npt.NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..comparing import Comparison
-from ..comparing.outcomes import MEASURES, TITLES, Outcome
-from ..parameters import StrPath
+from ..core.parameters import StrPath
+from ..measures.compare import Comparison
+from ..measures.compare.outcomes import MEASURES, TITLES, Outcome
 from .figures import Figure, Panel, figure_of, plotted
 from .panels import bars, matrices, scatter, strokes
 

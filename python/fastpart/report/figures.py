@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from .. import _core
+from ..core.parameters import PICTURES, StrPath, one_line, output
 from ..errors import FastpartError
-from ..parameters import PICTURES, StrPath, one_line, output
 from .look import LIGHT, printable
 
 

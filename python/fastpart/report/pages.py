@@ -11,12 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import _core
-from ..comparing import Comparison
-from ..comparing.comparison import REPORTS
-from ..comparing.outcomes import MEASURES, TITLES
-from ..frames import pl
-from ..notes import log
-from ..parameters import StrPath, one_line, output, shown
+from ..core.frames import pl
+from ..core.notes import log
+from ..core.parameters import StrPath, one_line, output, shown
+from ..measures.compare import Comparison
+from ..measures.compare.comparison import REPORTS
+from ..measures.compare.outcomes import MEASURES, TITLES
 from .look import DARK, LIGHT, printable
 from .text import columns_of
 

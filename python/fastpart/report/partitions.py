@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..metrics import DENSE_PARTS
-from ..parameters import StrPath, one_line
-from ..results import Evaluation
+from ..core.parameters import StrPath, one_line
+from ..measures.evaluate import DENSE_PARTS
+from ..partitions.results import Evaluation
 from .figures import Figure, plotted
 from .look import LIGHT, number
 from .panels import heat
 
 if TYPE_CHECKING:
-    from ..partitions import Partition
+    from ..partitions.partition import Partition
 
 MOST_BARS = 128
 """With more parts, the bars have no gaps."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..comparing import Comparison
-from ..comparing.outcomes import COST, MEASURES, TITLES, TRAFFIC
-from ..frames import pl
-from ..parameters import one_line
-from ..results import Evaluation
+from ..core.frames import pl
+from ..core.parameters import one_line
+from ..measures.compare import Comparison
+from ..measures.compare.outcomes import COST, MEASURES, TITLES, TRAFFIC
+from ..partitions.results import Evaluation
 
 MANY = 10_000
 """Measures from here on are shown without a fraction."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from ..frames import pl
-from ..parameters import StrPath
+from ..core.frames import pl
+from ..core.parameters import StrPath
 from .figures import Figure, Panel, figure_of, plotted
 from .panels import bars, curves
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ..processes import exit_status, is_stopped
+from ..core.processes import exit_status, is_stopped
 from .reporting import PARENT, PIPE
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")

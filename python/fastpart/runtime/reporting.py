@@ -16,8 +16,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..core.processes import die_with
 from ..errors import FastpartError
-from ..processes import die_with
 
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"
 """Environment variables: descriptor of the pipe, process id of the supervisor, and name of the run."""

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from ..processes import die_with, exit_status
+from ..core.processes import die_with, exit_status
 from .launch import STATUS
 from .reporting import PARENT, PIPE
 

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.parameters import shown
+from ..core.parsing import damaged, mapped
 from ..errors import GraphFormatError
-from ..parameters import shown
-from ..parsing import damaged, mapped
-from ..part_files import MANIFEST, inside
-from ..partitions import VertexPartition
-from ..parts import part_name
+from ..partitions.part_files import MANIFEST, inside
+from ..partitions.partition import VertexPartition
+from ..partitions.parts import part_name
 from .manifest import OWN, facts_of, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"

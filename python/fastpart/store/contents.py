@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from .. import parameters
-from ..edge_splits import Pairs
+from ..core import parameters
+from ..core.inputs import labels_of, match_vertices, splits_of
+from ..core.options import Options
+from ..core.parameters import shown
+from ..core.rows import Rows, rows_of
 from ..errors import ParameterError
-from ..graph import Graph
-from ..inputs import labels_of, match_vertices, splits_of
-from ..options import Options
-from ..parameters import shown
-from ..rows import Rows, rows_of
-from ..saved import SAVE_DEFAULTS, SavedData
+from ..graphs.graph import Graph
+from ..graphs.splits import Pairs
+from ..partitions.saved import SAVE_DEFAULTS, SavedData
 from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)

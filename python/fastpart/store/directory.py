@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..forks import before_polars_threads
-from ..graph import Graph
-from ..options import RunOptions
-from ..parsing import named
-from ..part_files import MANIFEST
-from ..partitions import EdgePartition, Partition
-from ..parts import PART, part_name
-from ..results import Evaluation
-from ..rows import Rows
+from ..core.forks import before_polars_threads
+from ..core.options import RunOptions
+from ..core.parsing import named
+from ..core.rows import Rows
+from ..graphs.graph import Graph
+from ..partitions.part_files import MANIFEST
+from ..partitions.partition import EdgePartition, Partition
+from ..partitions.parts import PART, part_name
+from ..partitions.results import Evaluation
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..edge_splits import EdgeSplits, Pairs
+from ..core.inputs import arrays_of
+from ..core.pairs import Keys, among, keys_of, undirected_keys
+from ..core.parsing import named
 from ..errors import ParameterError
-from ..inputs import arrays_of
-from ..pairs import Keys, among, keys_of, undirected_keys
-from ..parsing import named
-from ..parts import Parts, VertexPartData
+from ..graphs.splits import EdgeSplits, Pairs
+from ..partitions.parts import Parts, VertexPartData
 from .schemas import SCHEMA
 
 HELD_OUT = ("val", "test")

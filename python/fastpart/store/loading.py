@@ -10,16 +10,16 @@ from typing import Any, Literal, NoReturn, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from .. import parameters
+from ..core import parameters
+from ..core.forks import before_polars_threads
+from ..core.frames import pl
+from ..core.options import Options, run_options, with_options
+from ..core.parameters import Of, StrPath, shown
+from ..core.parsing import damaged, json_object, mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..forks import before_polars_threads
-from ..frames import pl
-from ..graph import open_graph
-from ..options import Options, run_options, with_options
-from ..parameters import Of, StrPath, shown
-from ..parsing import damaged, json_object, mapped
-from ..part_files import MANIFEST, inside, refuse_other_size
-from ..partitions import EdgePartition, Partition, VertexPartition
+from ..graphs.graph import open_graph
+from ..partitions.part_files import MANIFEST, inside, refuse_other_size
+from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from .manifest import read_manifest, refuse_mistyped
 from .schemas import caps_of, present, restore_caps
 from .verifying import verify as verify_files
@@ -94,8 +94,8 @@ def open_partition(
     -------
     VertexPartition or EdgePartition
         A directory that was saved with ``graph=`` also gives ``parts``: see
-        :class:`fastpart.parts.VertexPartData` and
-        :class:`fastpart.parts.EdgePartData`.
+        :class:`fastpart.partitions.parts.VertexPartData` and
+        :class:`fastpart.partitions.parts.EdgePartData`.
 
     Raises
     ------

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.folders import below, owned, replaceable
+from ..core.options import RunOptions
+from ..core.parameters import choice, integer, shown
+from ..core.parsing import json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..folders import below, owned, replaceable
-from ..options import RunOptions
-from ..parameters import choice, integer, shown
-from ..parsing import json_object
-from ..part_files import MANIFEST, inside, row_type
+from ..partitions.part_files import MANIFEST, inside, row_type
 
 EARLIER = (
     r"assignment\.npy|metrics\.parquet|cache\.json|part-\d{5,}/(part\.json|("

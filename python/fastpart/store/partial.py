@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.notes import log
+from ..core.options import RunOptions
+from ..core.parameters import shown
 from ..errors import FastpartError, ParameterError
-from ..graph import Graph
-from ..notes import log
-from ..options import RunOptions
-from ..parameters import shown
-from ..part_files import MANIFEST
-from ..partitions import Partition
-from ..staging import beside
+from ..graphs.graph import Graph
+from ..graphs.staging import beside
+from ..partitions.part_files import MANIFEST
+from ..partitions.partition import Partition
 from .directory import identity
 from .loading import open_partition
 from .manifest import Listing, as_json, manifest_bytes

@@ -6,9 +6,9 @@ import os
 from filecmp import clear_cache, cmp
 from pathlib import Path
 
-from ..parsing import named
-from ..partitions import Partition
-from ..parts import PART, part_name
+from ..core.parsing import named
+from ..partitions.partition import Partition
+from ..partitions.parts import PART, part_name
 
 _NUMBERS = {"edge_ids.npy", "edge_reverse.npy", "halo_rows.npy"}
 """Files with numbers that records and vertices have elsewhere: in the list of records, in other parts."""

@@ -9,17 +9,18 @@ import os
 from pathlib import Path
 from typing import Any, Unpack
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.forks import before_polars_threads
+from ..core.frames import pl
+from ..core.options import RunOptions, run_options
+from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
-from ..forks import before_polars_threads
-from ..frames import pl
-from ..graph import Graph, open_graph
-from ..metrics import evaluate
-from ..options import RunOptions, run_options
-from ..parameters import StrPath, shown
-from ..partitions import EdgePartition, Partition
-from ..results import Evaluation
-from ..saved import SaveOptions
+from ..graphs.graph import Graph, open_graph
+from ..measures.evaluate import evaluate
+from ..partitions.partition import EdgePartition, Partition
+from ..partitions.results import Evaluation
+from ..partitions.saved import SaveOptions
 from .contents import Contents, Extras
 from .directory import identity, write_directory
 from .manifest import replaced_files

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
 from ..errors import GraphFormatError, ParameterError
-from ..partitions import Partition
+from ..partitions.partition import Partition
 
 SCHEMA = 3
 

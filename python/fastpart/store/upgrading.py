@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.options import run_options
+from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError
-from ..options import run_options
-from ..parameters import StrPath, shown
-from ..part_files import MANIFEST
-from ..partitions import Partition
-from ..parts import part_name
+from ..partitions.part_files import MANIFEST
+from ..partitions.partition import Partition
+from ..partitions.parts import part_name
 from .loading import open_partition
 from .manifest import Listing, manifest_bytes, own_files
 from .schemas import SCHEMA

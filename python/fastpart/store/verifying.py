@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.folders import below
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
-from ..folders import below
-from ..options import Options, RunOptions, run_options, with_options
-from ..parameters import StrPath, shown
-from ..part_files import MANIFEST, inside
+from ..partitions.part_files import MANIFEST, inside
 from .manifest import Files, is_intact, read_manifest, refuse_mistyped
 
 

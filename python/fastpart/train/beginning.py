@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..parsing import damaged
+from ..core.parsing import damaged
 from .calls import arguments
 from .config import Options
 from .identity import refuse_difference

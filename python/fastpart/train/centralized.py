@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import torch
 
-from .. import parameters
-from ..parameters import StrPath
-from ..processes import anonymous_bytes
+from ..core import parameters
+from ..core.parameters import StrPath
+from ..core.processes import anonymous_bytes
 from .beginning import begin
 from .config import BatchTraining, Options, options_of, report_of, trains
 from .data import AnyDataset, LocalGraph

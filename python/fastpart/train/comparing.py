@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from .. import parameters
-from .. import partitioners as known_partitioners
+from ..core import parameters
+from ..core.forks import before_polars_threads
+from ..core.options import NAMES, RunOptions, with_options
 from ..errors import CapacityWarning, ParameterError
-from ..forks import before_polars_threads
-from ..graph import Graph, open_graph
-from ..options import NAMES, RunOptions, with_options
+from ..graphs.graph import Graph, open_graph
+from ..partitions import partitioners as known_partitioners
 from .config import DEFAULTS, MOST, ComparisonTraining
 from .lazy import imported
 from .libraries import import_dgl

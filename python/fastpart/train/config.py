@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.options import Options as CallOptions
+from ..core.options import RunOptions, with_options
 from ..errors import ParameterError
-from ..options import Options as CallOptions
-from ..options import RunOptions, with_options
 from .calls import recorded
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of

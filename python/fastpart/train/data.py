@@ -12,11 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
-from ..parameters import StrPath, shown
-from ..partitions import Partition, VertexPartition
-from ..parts import PartData, VertexPartData
+from ..partitions.partition import Partition, VertexPartition
+from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
 from .batches.field import Field
 from .rows import Rows

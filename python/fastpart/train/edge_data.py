@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .. import parameters
-from ..parameters import StrPath
-from ..parts import EdgePartData
+from ..core import parameters
+from ..core.parameters import StrPath
+from ..partitions.parts import EdgePartData
 from ..store import open_partition
 from .data import AnyDataset, Dataset, Ids
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..parameters import StrPath
+from ..core.parameters import StrPath
 from ..runtime.watch import Supervisor
 from .config import OnEpoch
 from .history import History

@@ -15,9 +15,9 @@ import polars as pl
 from torch import Tensor
 
 from .. import _core
+from ..core.forks import before_polars_threads
+from ..core.parameters import shown
 from ..errors import GraphFormatError
-from ..forks import before_polars_threads
-from ..parameters import shown
 from .config import Options
 from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .validation import is_better

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.options import RunOptions
+from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError
-from ..options import RunOptions
-from ..parameters import shown
 from .config import Options
 from .model_source import ModelSource
 

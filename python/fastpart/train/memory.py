@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..core.options import RunOptions
+from ..core.parameters import sized
 from ..errors import MemoryBudgetError
 from ..loading.seeds import rank_of_part
-from ..options import RunOptions
-from ..parameters import sized
-from ..parts import VertexPartData
+from ..partitions.parts import VertexPartData
 from .batches.batch import STEPS
 from .config import Options
 from .data import AnyDataset, Dataset

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import parameters
+from ..core import parameters
+from ..core.parameters import StrPath, shown
+from ..core.parsing import damaged
 from ..errors import ParameterError
-from ..parameters import StrPath, shown
-from ..parsing import damaged
 from .beginning import refuse_other_model
 from .config import Options
 from .history import History

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from .. import parameters
-from .. import partitioners as known_partitioners
+from ..core import parameters
+from ..core.parameters import Of
 from ..errors import ParameterError
-from ..parameters import Of
+from ..partitions import partitioners as known_partitioners
 
 Method = Literal["full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"]
 METHODS: dict[Method, Of | None] = {

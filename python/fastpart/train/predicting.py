@@ -14,11 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .. import _core, parameters
+from .. import _core
+from ..core import parameters
+from ..core.options import RunOptions
+from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
-from ..options import RunOptions
-from ..parameters import StrPath, shown
-from ..staging import beside
+from ..graphs.staging import beside
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset

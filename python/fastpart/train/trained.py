@@ -11,9 +11,9 @@ import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
+from ..core.options import RunOptions
+from ..core.parameters import StrPath
 from ..errors import ParameterError
-from ..options import RunOptions
-from ..parameters import StrPath
 from .config import Options
 from .history import History
 from .lazy import imported

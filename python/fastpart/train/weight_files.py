@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import parameters
+from ..core import parameters
+from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
-from ..parameters import StrPath, shown
 
 Weights = dict[str, Tensor]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ... import partitioners
-from ...graph import open_graph
+from ...graphs.graph import open_graph
+from ...partitions import partitioners
 from ..config import Options
 from .batch import Batch, induced, size_of_batches
 from .field import Field, VertexRows

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...pairs import among
+from ...core.pairs import among
 from .messages import Damaged
 
 Policy = Literal["static", "lru"]

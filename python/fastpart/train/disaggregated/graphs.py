@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
+from ...core.pairs import among
 from ...loading.seeds import Ids, owner_of
-from ...pairs import among
-from ...partitions import VertexPartition
+from ...partitions.partition import VertexPartition
 from .cache import RowIds
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ... import _core, parameters
+from ... import _core
+from ...core import parameters
 from ...errors import MemoryBudgetError, ParameterError
-from ...parts import VertexPartData
+from ...partitions.parts import VertexPartData
 from ..config import Options
 from ..data import Dataset
 from ..memory import LIGHT_BYTES, SMALLER, BatchSize, Need, batches, evaluation, row_bytes, size_of, weights

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Unpack
 
-from ... import parameters
+from ...core import parameters
+from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...parameters import StrPath
 from ...runtime.environment import found
 from ..config import Training, options_of, report_of, trains
 from ..data import Dataset

@@ -12,7 +12,7 @@ import numpy as np
 from ... import _core
 from ...loading.hot_rows import Epoch, hottest, refuse_large
 from ...loading.seeds import seeds_of
-from ...partitions import VertexPartition
+from ...partitions.partition import VertexPartition
 from ...store import open_partition
 from .cache import Policy, RowIds
 from .graphs import Sampling

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...processes import anonymous_bytes
+from ...core.processes import anonymous_bytes
 from .cache import RowIds, mirror_of
 from .coordinator import Progress
 from .graphs import Graph, Graphs

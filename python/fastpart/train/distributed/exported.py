@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import export, parameters
+from ... import export
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath, shown
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
-from ...options import RunOptions
-from ...parameters import StrPath, shown
 from ...runtime.session import SHARED_MEMORY
 from ..config import Options
 from ..data import Dataset

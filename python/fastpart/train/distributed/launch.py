@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from ... import parameters
+from ...core import parameters
+from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...parameters import StrPath
 from ...runtime.environment import refuse_several
 from ...runtime.watch import Supervisor
 from ..beginning import begin

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from ... import parameters
+from ...core import parameters
+from ...core.parameters import StrPath, shown
 from ...errors import GraphFormatError, ParameterError
-from ...parameters import StrPath, shown
 from ...runtime.tether import Tether
 from ...runtime.watch import START_SECONDS, Supervisor
 from .local import LOOPBACK

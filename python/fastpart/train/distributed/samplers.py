@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from ...processes import die_with
+from ...core.processes import die_with
 from ...runtime.reporting import RUN, describe
 from ...runtime.session import SHARED_MEMORY
 from ..libraries import import_dgl

@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ...core.processes import anonymous_bytes
 from ...errors import ParameterError
-from ...processes import anonymous_bytes
 from ...runtime.reporting import Reports
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options

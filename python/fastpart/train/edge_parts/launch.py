@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from ...parameters import StrPath
+from ...core.parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.launch import train

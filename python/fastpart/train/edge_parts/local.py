@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...part_files import Ids, LocalIds
-from ...parts import EdgePartData
+from ...partitions.part_files import Ids, LocalIds
+from ...partitions.parts import EdgePartData
 from ..edge_data import EdgeDataset
 from ..full_graph.wire import Lists
 

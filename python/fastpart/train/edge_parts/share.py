@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from ... import parameters
+from ...core import parameters
 from ...errors import ParameterError
 from ..config import Options
 from ..edge_data import EdgeDataset

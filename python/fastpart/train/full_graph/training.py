@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.processes import anonymous_bytes, resident_bytes
 from ...loading import sum_gradients
-from ...processes import anonymous_bytes, resident_bytes
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner

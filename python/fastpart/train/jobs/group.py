@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 import torch
 import torch.distributed as dist
 
-from ... import parameters
+from ...core import parameters
+from ...core.parameters import StrPath
+from ...core.processes import continue_siblings
 from ...errors import ParameterError, TrainingError
-from ...parameters import StrPath
-from ...processes import continue_siblings
 from ...runtime.environment import TORCHRUN, Ranks, found
 from ...runtime.reporting import blames_peers
 

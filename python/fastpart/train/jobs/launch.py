@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ... import _core, parameters
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath
 from ...errors import FastpartError
-from ...options import RunOptions
-from ...parameters import StrPath
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..beginning import Make, begin

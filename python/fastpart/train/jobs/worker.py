@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...parameters import StrPath
+from ...core.parameters import StrPath
 from .. import loop
 from ..config import Options
 from ..scores import Task

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from ...core.parameters import shown
 from ...errors import ParameterError
 from ...loading.links import edges_of
-from ...parameters import shown
 from ..data import Dataset
 from ..scores import Task
 

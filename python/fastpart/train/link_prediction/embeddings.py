@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...core.pairs import hashed
+from ...core.parsing import damaged
 from ...loading.seeds import rank_of_part
-from ...pairs import hashed
-from ...parsing import damaged
 from ..full_graph.wire import Wire
 from ..ranks import barrier
 from .dataset import LinkDataset

@@ -8,10 +8,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ... import _core, parameters
+from ... import _core
+from ...core import parameters
+from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.negatives import KINDS, Kind
-from ...parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching

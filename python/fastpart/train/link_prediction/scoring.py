@@ -17,10 +17,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ... import _core
+from ...core.pairs import hashed, keys_of, mixed
 from ...loading.fetching import Fetching
 from ...loading.negatives import others
 from ...loading.seeds import owner_of
-from ...pairs import hashed, keys_of, mixed
 from ..data import Dataset
 from ..inference import Inference
 from ..ranks import barrier, is_first, total, world_size

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ... import parameters
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
-from ...options import RunOptions
-from ...parameters import StrPath, shown
 from ..memory import Need, evaluation, left_by
 from ..predicting import OutputRows, Predicted, scratch
 from ..trained import TrainedModel, test_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from ...core.parameters import StrPath
 from ...loading.hot_rows import Hot
-from ...parameters import StrPath
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..trained import TrainedModel

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from ... import parameters
+from ...core import parameters
+from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.hot_rows import Hot
-from ...parameters import StrPath
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..models import NEIGHBOUR, sampling

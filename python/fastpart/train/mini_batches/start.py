@@ -10,10 +10,11 @@ from typing import Any, Literal, get_args
 
 import torch
 
-from ... import _core, parameters
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath
 from ...loading.hot_rows import checked
-from ...options import RunOptions
-from ...parameters import StrPath
 from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...core.processes import anonymous_bytes
 from ...loading import Trace, sum_gradients
 from ...loading.seeds import owner_of, rank_of_part
-from ...processes import anonymous_bytes
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, get_args
 
-from ... import _core, parameters
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...options import RunOptions
-from ...parameters import StrPath
 from ...runtime.environment import found
 from ..config import BatchTraining, options_of, report_of, trains
 from ..data import Dataset

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import partitioners
+from ...core.options import NAMES, RunOptions
 from ...errors import CapacityWarning
-from ...graph import Graph, open_graph
-from ...options import NAMES, RunOptions
-from ...partitions import VertexPartition
+from ...graphs.graph import Graph, open_graph
+from ...partitions import partitioners
+from ...partitions.partition import VertexPartition
 from ...store import save
 from ...store.saving import refuse_unwritable
 from ..data import SPLITS, Dataset

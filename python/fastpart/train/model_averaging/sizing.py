@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...core.options import RunOptions
 from ...errors import MemoryBudgetError
-from ...metrics import evaluate
-from ...options import RunOptions
+from ...measures.evaluate import evaluate
 from ..config import Options
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights

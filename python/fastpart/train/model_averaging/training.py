@@ -12,8 +12,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ...core.processes import anonymous_bytes
 from ...loading import sum_gradients
-from ...processes import anonymous_bytes
 from ..batches import Batch
 from ..clock import Clock
 from ..config import Options

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...part_files import Ids
-from ...parts import VertexPartData
+from ...partitions.part_files import Ids
+from ...partitions.parts import VertexPartData
 from ..data import Dataset
 
 Edges = tuple[Ids, Ids]

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from ... import parameters
-from ...parameters import StrPath
+from ...core import parameters
+from ...core.parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..data import Dataset
 from ..full_graph.launch import train

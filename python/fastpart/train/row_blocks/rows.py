@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...part_files import Ids
+from ...partitions.part_files import Ids
 from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Lists, Wire, like_rows, longest_of, swapped
 from .blocks import Blocks

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ... import parameters
+from ...core import parameters
 from ...errors import ParameterError
 from ..full_graph.wire import Wire
 

@@ -1,0 +1,1 @@
+"""What every room uses: parameters, options, progress, files and processes."""

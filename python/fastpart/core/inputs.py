@@ -1,0 +1,217 @@
+"""Labels and splits of vertices, from arrays and files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+from . import parameters
+from .notes import log
+from .parsing import Archive, mapped
+
+SPLITS = ("train", "val", "test")
+
+_NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
+"""What the splits are called in mappings and archives."""
+
+
+def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
+    """Return the class of each vertex as int64. -1 (or NaN in a float array) is unlabelled.
+
+    For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes).
+    """
+    of_file = isinstance(labels, str | bytes | os.PathLike)
+    array = _load("labels", labels) if of_file else np.asarray(labels)
+    if not isinstance(array, np.ndarray):
+        raise ParameterError(
+            "labels: the file is an archive of several arrays. Pass the array with the labels"
+        )
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+        raise ParameterError(
+            f"labels: shape {array.shape}, expected one label per vertex, or (n, classes) of 0 and 1"
+        )
+    match_vertices("labels", len(array), n)
+    if array.ndim == 2:
+        return _multilabel(array)
+    if array.dtype.kind == "f":
+        unlabelled = np.isnan(array)
+        whole = np.where(unlabelled, -1, array)
+        if not np.array_equal(whole, np.trunc(whole)):
+            raise ParameterError("labels: expected integers (NaN or -1 for unlabelled), got fractions")
+        array = whole
+    elif array.dtype.kind not in "iub":
+        raise TypeError(f"labels: expected integers (-1 for unlabelled), got dtype {array.dtype}")
+    # Casting would wrap silently.
+    if array.size and array.dtype.kind in "uf" and not (array.min() >= -(2**63) and array.max() < 2**63):
+        raise ParameterError("labels: values must fit in int64")
+    return array.astype(np.int64, order="C", copy=of_file)  # a map would show later changes of the file
+
+
+def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    if array.dtype.kind not in "iubf":
+        raise TypeError(f"labels: expected 0 and 1, or bool, of shape (n, classes), got dtype {array.dtype}")
+    ones = np.equal(array, 1)
+    if not np.all(ones | np.equal(array, 0)):
+        raise ParameterError(
+            f"labels: expected 0 and 1 in an array of shape {array.shape}. Pass one integer per vertex for one class, "
+            "or one row of 0 and 1 for several. A vertex without known classes belongs to no split"
+        )
+    multilabel: npt.NDArray[np.uint8] = ones.view(np.uint8)
+    return multilabel
+
+
+def weights_of(text: str, n: int) -> npt.NDArray[Any]:
+    """Return the weights or the mask of ``FILE.npy`` or ``FILE.npz:NAME``, as given on the command line.
+
+    ``train``, ``val`` and ``test`` of an archive may be ids or a mask, as in splits.
+    """
+    file, name = archive_and_name(text)
+    loaded = _load("--balance-on", file)
+    if not isinstance(loaded, Archive):
+        return loaded
+    if name not in loaded:
+        raise ParameterError(
+            f"--balance-on: {parameters.shown(file)} holds {', '.join(sorted(loaded))}. Add one after a colon, as in "
+            f"{parameters.shown(file)}:{min(loaded, default='NAME')}"
+        )
+    if name not in SPLITS:
+        return np.asarray(loaded[name])
+    mask = np.zeros(n, dtype=bool)
+    mask[_ids(name, loaded[name], n)] = True
+    return mask
+
+
+def archive_and_name(text: str) -> tuple[str, str]:
+    """Return the file and the name of ``FILE.npz:NAME``. Other files have no name."""
+    file, _, name = text.rpartition(":")
+    return (file, name) if file.endswith(".npz") else (text, "")
+
+
+def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``."""
+    if isinstance(splits, str | bytes | os.PathLike):
+        splits = _load("splits", splits)
+    if not isinstance(splits, Mapping):
+        raise TypeError("splits: expected a mapping or a .npz with train, val and test")
+    if split is not None:
+        split = parameters.integer("split", split, 0, 2**31)
+    return {
+        name: _row_of(splits, key, split, n)
+        if key.endswith("_masks")
+        else _ids(key, _entries(splits, key, n), n)
+        for name, key in _keys_of(splits, split).items()
+    }
+
+
+def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
+    """Return the key of each split. Refuse keys that may be meant as a split, and note others."""
+    found = {}
+    for name, names in _NAMES.items():
+        given = [key for key in names if key in splits]
+        if not given and split is not None:
+            given = [key for key in map("{}_masks".format, names) if key in splits]
+        if len(given) > 1:
+            raise ParameterError(f"splits: {' and '.join(given)} name the same split. Keep one")
+        if given:
+            found[name] = given[0]
+    ignored = sorted(str(key) for key in splits if key not in found.values())
+    if refused := [key for key in ignored if _may_be_meant(key, found)]:
+        hint = (
+            "Choose a row of the masks with split="
+            if refused[0].endswith("_masks")
+            else "Name them train, val (or valid, validation) and test, and leave out other splits"
+        )
+        raise ParameterError(f"splits: unknown name {refused[0]!r}. {hint}")
+    if not found:
+        raise ParameterError(f"splits: none of train, val, test in {ignored}")
+    if ignored:
+        log.info("splits: ignored %s", ", ".join(ignored))
+    return found
+
+
+def _may_be_meant(key: str, found: Mapping[str, str]) -> bool:
+    word, masks = key.lower().removesuffix("_masks"), key.endswith("_masks")
+    if masks and any(word in _NAMES[name] for name in found):
+        return False  # rows of masks beside the split itself
+    return word.startswith(SPLITS) or bool(get_close_matches(word, sum(_NAMES.values(), ())))
+
+
+def _entries(splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
+    """Return ids or masks. Those of an archive are unpacked only if their number can be right."""
+    if isinstance(splits, Archive) and max(splits.shape(key)[-1:], default=0) > n:
+        raise ParameterError(f"splits: {key} has shape {splits.shape(key)}, but there are {n} vertices")
+    return np.asarray(splits[key])
+
+
+def _row_of(splits: Mapping[Any, Any], key: str, split: int | None, n: int) -> npt.NDArray[np.int64]:
+    rows = _entries(splits, key, n)
+    if rows.ndim != 2 or split is None or split >= len(rows):
+        raise ParameterError(f"split: {split}, but {key} has shape {rows.shape}")
+    return _ids(key, rows[split].astype(bool), n)
+
+
+def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+    if array.ndim != 1:
+        raise ParameterError(f"splits: {name}: expected ids or a mask of length n, got shape {array.shape}")
+    if array.dtype == bool:
+        match_vertices(f"splits: {name}", len(array), n)
+        return np.flatnonzero(array).astype(np.int64)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"splits: {name}: expected integer ids or a bool mask, got dtype {array.dtype}")
+    outside = np.flatnonzero((array < 0) | (array >= n)) if array.size else array
+    if len(outside):
+        raise ParameterError(f"splits: {name} holds the id {array[int(outside[0])]}, outside 0..{n - 1}")
+    ids = np.ascontiguousarray(array, dtype=np.int64)
+    if len(np.unique(ids)) != len(ids):
+        raise ParameterError(f"splits: {name} holds some ids twice")
+    return ids
+
+
+def match_vertices(name: str, rows: int, n: int) -> None:
+    """Refuse an array of another length than n."""
+    if rows != n:
+        raise ParameterError(
+            f"{name}: {rows} rows for {n} vertices. If trailing vertices are isolated, open the graph with "
+            f"num_vertices={rows}"
+        )
+
+
+def arrays_of(name: str, file: Any) -> Archive:
+    """Return the arrays of a ``.npz``."""
+    loaded = _load(name, file)
+    if not isinstance(loaded, Archive):
+        raise ParameterError(
+            f"{name}: {parameters.shown(file)} is a single array. Expected a .npz of several"
+        )
+    return loaded
+
+
+def _load(name: str, file: Any) -> npt.NDArray[Any] | Archive:
+    """Map a ``.npy``, or open a ``.npz``."""
+    path = parameters.regular(parameters.path(name, file))
+    return Archive(path) if zipfile.is_zipfile(path) else mapped(path, "not a .npy or .npz of plain arrays")
+
+
+def train_of(splits: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.uint32]:
+    """Return the training vertices, ascending."""
+    train = splits.get("train", np.empty(0, np.int64))
+    if not len(train):
+        raise ParameterError("splits: there are no training vertices. Name them as train")
+    return np.unique(train).astype(np.uint32)
+
+
+def split_bits(splits: Mapping[str, npt.NDArray[np.int64]], n: int) -> npt.NDArray[np.uint32]:
+    """Return of each vertex the sum of 1, 2 and 4 if it is in train, val and test, as the core takes splits."""
+    bits = np.zeros(n, np.uint32)
+    for index, name in enumerate(SPLITS):
+        bits[splits.get(name, [])] |= 1 << index
+    return bits

@@ -1,0 +1,183 @@
+"""The options of every long call, documented and checked in one place.
+
+A function takes them as ``**options: Unpack[Options]`` under the decorator :func:`with_options`, and passes them on as
+``**options``. The decorator adds the values of :func:`config`, checks all values, and shows the bar.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, Unpack, cast
+
+from ..errors import ParameterError
+from .parameters import Progress, StrPath, integer, memory_size, path, shown
+from .progress import Bar
+
+
+class Options(TypedDict, total=False):
+    """The options of every long call. None of them changes a result. See also :func:`fastpart.config`.
+
+    There is one exception: :func:`fastpart.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
+
+    Attributes
+    ----------
+    threads : int, optional
+        Number of threads. Default (None or 0): as many as the process may use.
+    tmp_dir : path, optional
+        Folder of temporary files. Default: the system's. Nothing is left of them. On a file system in memory, such as
+        ``/dev/shm``, they count against the memory limit.
+    progress : bool or callable, optional
+        True shows a bar with the time left, on stderr or in a notebook. A callable is called as ``progress(phase, done,
+        total)`` about every 50 ms. An exception in it cancels the run. Default: nothing is shown.
+    memory_limit : int or str, optional
+        Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
+    """
+
+    threads: int | None
+    tmp_dir: StrPath | None
+    progress: Progress | bool | None
+    memory_limit: int | str | None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options as the core takes them."""
+
+    threads: int | None = None
+    memory_limit: int | None = None
+    progress: Progress | None = None
+    tmp_dir: Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "RunOptions":
+        """Check the options among the arguments of a call. Missing ones come from :func:`config`."""
+        given = {**_CONFIG.get(Options()), **given}
+        return run_options(**{name: given[name] for name in NAMES if name in given})
+
+
+def run_options(
+    threads: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | bool | None = None,
+    tmp_dir: StrPath | None = None,
+) -> RunOptions:
+    """Check the options of a call."""
+    if threads is not None:
+        threads = integer("threads", threads, 0, 1 << 63)
+    if progress is False:
+        progress = None
+    if progress is not None and not callable(progress):
+        raise TypeError(
+            f"progress: expected True, False or a callable(phase, done, total), got {type(progress).__name__}"
+        )
+    folder = None if tmp_dir is None else path("tmp_dir", tmp_dir)
+    if folder is not None and not folder.is_dir():
+        raise ParameterError(f"tmp_dir: {shown(folder)} is not a directory")
+    return RunOptions(threads, memory_size(memory_limit), progress, folder)
+
+
+NAMES = tuple(Options.__annotations__)
+"""Names of the entries of :class:`Options`."""
+
+_CONFIG: ContextVar[Options] = ContextVar("fastpart.config")
+
+
+def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
+    """Set options for all calls in a ``with`` block. Arguments of a call take precedence.
+
+    Blocks may be nested. A block belongs to its thread or asyncio task, as context variables do.
+
+    Parameters
+    ----------
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`Options`.
+
+    Raises
+    ------
+    TypeError
+        Another name. Parameters that change a result, such as a seed or a balance, must be given to each call.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> with fp.config(threads=2, memory_limit="1G"):
+    ...     p = fp.spring(np.array([[0, 1], [1, 2], [2, 0]]), k=2)
+    """
+    if foreign := [name for name in options if name not in NAMES]:
+        raise TypeError(
+            f"config() takes only {', '.join(NAMES)}. Pass {foreign[0]!r} to each call that takes it"
+        )
+    _checked(options)
+    return _configured(options)
+
+
+@contextmanager
+def _configured(options: Options) -> Iterator[None]:
+    token = _CONFIG.set({**_CONFIG.get(Options()), **options})
+    try:
+        yield
+    finally:
+        _CONFIG.reset(token)
+
+
+def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
+    """Return the options as the core takes them, and the bar if one is to be shown."""
+    bar = Bar() if options.get("progress") is True else None
+    return run_options(**{**options, "progress": bar} if bar else options), bar
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_options(function: Function, defaults: Mapping[str, Any] | None = None) -> Function:
+    """Decorate a function that takes ``**options: Unpack[...]``.
+
+    A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
+    an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the
+    typed dictionary one by one. ``defaults`` holds the defaults that are not None.
+    """
+    known = expanded(function, defaults or {})
+    taken = [name for name in NAMES if name in known.parameters]
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        if unknown := [name for name in given if name not in known.parameters]:
+            names = ", ".join(name for name in known.parameters if name != "self")
+            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}. Its parameters: {names}")
+        wanted = {**_CONFIG.get(Options()), **given}
+        run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
+        try:
+            return function(*args, **given | {name: getattr(run, name) for name in taken})
+        finally:
+            if bar is not None:
+                bar.close()
+
+    call.__signature__ = known  # type: ignore[attr-defined]
+    return cast(Function, call)
+
+
+def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
+    """Return the signature with a parameter for each entry of the typed dictionary behind ``**``."""
+    known = inspect.signature(function)
+    named: list[Parameter] = []
+    for parameter in known.parameters.values():
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            kind = parameter.annotation  # Unpack[...]
+            kind = eval(kind, function.__globals__) if isinstance(kind, str) else kind
+            named += parameters_of(kind.__args__[0], defaults)
+        else:
+            named.append(parameter)
+    return known.replace(parameters=named)
+
+
+def parameters_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:
+    """Return keyword parameters for the entries of a typed dictionary."""
+    return [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=kind)
+        for name, kind in entries.__annotations__.items()
+    ]

@@ -1,0 +1,325 @@
+"""Checks of arguments. Each returns the value in its internal form, or raises an error that says what is valid."""
+
+from __future__ import annotations
+
+import errno
+import math
+import operator
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import GraphFormatError, ParameterError
+
+Progress = Callable[[str, int, int], object]
+"""Called with the name of the step, the units done, and all units."""
+
+StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+Directedness = Literal["undirected", "symmetric", "directed"]
+"""What a record means."""
+
+Of = Literal["vertices", "edges"]
+"""The items that a partition assigns to parts."""
+
+Layout = Literal["rows", "edge_index"]
+"""Which axis of an array counts the records."""
+
+IdType = Literal["u32", "u64", "i32", "i64"]
+"""Type of the ids of a raw file."""
+
+Word = TypeVar("Word", bound=str)
+
+PICTURES = (".svg", ".png", ".pdf")
+"""Suffixes of plots."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def integer(name: str, value: object, low: int, high: int) -> int:
+    """Return an integer in ``low..=high``. Refuse bools, floats and strings."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: expected an integer, got bool")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}") from None
+    if not low <= number <= high:
+        raise ParameterError(f"{name}: {number} is not between {low} and {high}")
+    return number
+
+
+def integers(name: str, value: object) -> list[int]:
+    """Return whole numbers of at least 1, as a list."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list of integers, as [8, 8], got {type(value).__name__}")
+    return [integer(name, each, 1, 2**32 - 1) for each in value]
+
+
+def numbers(name: str, value: object) -> tuple[float, ...]:
+    """Return several numbers, as a tuple. The core checks how many, and their range."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a list of numbers, as [0.5, 0.3, 0.2], got {type(value).__name__}")
+    return tuple(number(name, each) for each in value)
+
+
+def fanouts_of(value: object) -> tuple[int, ...]:
+    """Return the number of in-edges per vertex in each hop. -1 is all."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
+    return tuple(integer("fanouts", each, -1, 2**31 - 1) for each in value)
+
+
+def parts(k: object) -> int:
+    """Return the number of parts."""
+    return integer("k", k, 1, _core.MAX_PARTS)
+
+
+def seed(value: object) -> int:
+    """Return the seed. None is 0, never random."""
+    return 0 if value is None else integer("seed", value, 0, 2**64 - 1)
+
+
+def ratio(name: str, value: object) -> float:
+    """Return a ratio >= 1."""
+    ratio = number(name, value)
+    if not (math.isfinite(ratio) and ratio >= 1):
+        raise ParameterError(
+            f"{name}: {ratio} is not a ratio of at least 1, such as 1.05 for 5 % above the mean"
+        )
+    return ratio
+
+
+def number(name: str, value: object) -> float:
+    """Return a number. The core checks its range."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+
+
+def positive(name: str, value: object) -> float:
+    """Return a number above 0."""
+    if not number(name, value) > 0:
+        raise ParameterError(f"{name}: {value} is not above 0")
+    return number(name, value)
+
+
+def share(name: str, value: object) -> float:
+    """Return a share above 0 and at most 1."""
+    if not 0 < number(name, value) <= 1:
+        raise ParameterError(f"{name}: {value} is not a share above 0 and at most 1")
+    return number(name, value)
+
+
+def share_or_none(name: str, value: object) -> float:
+    """Return a share from 0 to 1."""
+    if not 0 <= number(name, value) <= 1:
+        raise ParameterError(f"{name}: {value} is not a share from 0 to 1, such as 0.1")
+    return number(name, value)
+
+
+def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
+    """Return one weight per vertex as uint32, from integers >= 0 or a bool mask. None stays None."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise TypeError(f"{name}: expected one weight per vertex, got shape {array.shape}")
+    if array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"{name}: expected integers >= 0 or a bool mask, got dtype {array.dtype}")
+    if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 2**32 - 1):
+        bad = int(np.flatnonzero((array < 0) | (array > 2**32 - 1))[0])
+        raise ParameterError(f"{name}: vertex {bad} has weight {array[bad]}, outside 0..{2**32 - 1}")
+    return np.ascontiguousarray(array, dtype=np.uint32)
+
+
+def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[npt.NDArray[np.uint32]] | None:
+    """Return weights as :func:`weights` does, or a list of them from a list of arrays."""
+    if not isinstance(value, list | tuple) or not value or np.ndim(value[0]) == 0:
+        return weights(name, value)
+    arrays = (weights(f"{name}[{index}]", np.asarray(each)) for index, each in enumerate(value))
+    return [array for array in arrays if array is not None]
+
+
+def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
+    """Return one degree per vertex as uint32, from an array of integers. None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.ndim != 1:
+        raise TypeError(f"{name}: expected a one-dimensional numpy array of integers")
+    if value.size and (value.min() < 0 or value.max() > 2**32 - 1):
+        raise ParameterError(f"{name}: values must fit in uint32")
+    return np.ascontiguousarray(value, dtype=np.uint32)
+
+
+def chunk(name: str, value: object) -> float | int:
+    """Return a share of the records, a float above 0 and at most 1, or their number."""
+    if not isinstance(value, float | np.floating):
+        return integer(name, value, 1, 2**63 - 1)
+    if not 0 < value <= 1:
+        raise ParameterError(
+            f"{name}: {value} is not a share above 0 and at most 1. For a number of records, pass an int"
+        )
+    return float(value)
+
+
+def number_or(name: str, value: object, word: str) -> float | str:
+    """Return a number, or the one valid word."""
+    if not isinstance(value, str):
+        return number(name, value)
+    if value != word:
+        raise ParameterError(f"{name}: expected a number or {word!r}, got {value!r}")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a bool. Refuse anything else: the string "false" would be true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
+    return value
+
+
+def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...]) -> Word:
+    """Return one of the valid names."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
+    if value not in valid:
+        known = ", ".join(map(repr, valid))
+        raise ParameterError(
+            f"{name}: unknown value {value!r}. Valid values are {known}{meant(value, valid)}"
+        )
+    return value  # type: ignore[return-value]
+
+
+def meant(word: str, valid: Iterable[str]) -> str:
+    """Return "Did you mean ...?" for the end of an error message, if a valid word is close."""
+    plain = {each.strip("-"): each for each in valid}
+    close = get_close_matches(word.strip("-").lower(), plain, n=1)
+    return f". Did you mean {plain[close[0]]!r}?" if close else ""
+
+
+def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 1) -> int | None:
+    """Return bytes from an integer or from text such as ``"4G"``, ``"512M"`` (powers of 1024)."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([KMGT]?)(?:i?B)?\s*", value, re.IGNORECASE)
+        if match is None:
+            raise ParameterError(
+                f"{name}: {value!r} is not a size. Write bytes, or a size such as 4G or 512M"
+            )
+        value = int(float(match[1]) * _UNITS[match[2].upper()])
+    return integer(name, value, low, 2**63 - 1)
+
+
+def sized(count: int) -> str:
+    """Return a number of bytes as messages show it."""
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.{0 if unit == 'bytes' else 1}f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def from_text(name: str, text: str, annotation: str) -> Any:
+    """Convert a word of the command line to the type that the parameter's annotation names."""
+    types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))
+    if "None" in types and text.lower() == "none":
+        return None
+    if types & {"Sequence", "Iterable", "tuple"}:
+        item = next((each for each in ("int", "float") if each in types), "str")
+        return [from_text(name, word.strip(), item) for word in text.split(",")]
+    if "bool" in types:
+        if text.lower() not in ("true", "false"):
+            raise ParameterError(f"{name}: {text!r} is not a truth value. Write true or false")
+        return text.lower() == "true"
+    with suppress(ValueError):
+        if "int" in types:
+            return int(text)
+    with suppress(ValueError):
+        number = float(text)
+        if "float" in types:
+            return number
+        if "int" in types and number.is_integer():  # as 1e9
+            return int(number)
+    if types & {"int", "float"} and "str" not in types:
+        raise ParameterError(f"{name}: {text!r} is not a number")
+    return text
+
+
+def shown(path: str | Path) -> str:
+    """Return a path as one line. Invalid UTF-8 is replaced, and control characters are escaped."""
+    text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: object, most: int | None = None) -> str:
+    """Return text as one line of valid UTF-8, of at most so many letters. What is not printable is escaped."""
+    words = " ".join(str(text).encode(errors="replace").decode().split())
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
+    return line if most is None or len(line) <= most else f"{line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def output(out: object, suffixes: Sequence[str]) -> Path:
+    """Return the target. Refuse an unknown suffix."""
+    target = path("out", out)
+    if target.suffix not in suffixes:
+        valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}. Use {valid}")
+    return target
+
+
+def in_folder(target: Path) -> Path:
+    """Return an output. Refuse it if its folder does not exist."""
+    if not target.parent.is_dir():
+        text = "the folder of the output does not exist. Create it first"
+        raise FileNotFoundError(errno.ENOENT, text, str(target.parent))
+    return target
+
+
+def regular(file: Path) -> Path:
+    """Return a file. Refuse a FIFO, a device or the like, where reading may block. The file need not exist."""
+    try:
+        mode = file.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise GraphFormatError(
+                f"{shown(file)}: not a regular file, but a link that leads back to itself"
+            ) from None
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return file
+        raise
+    if not stat.S_ISREG(mode):
+        raise GraphFormatError(f"{shown(file)}: not a regular file")
+    return file
+
+
+def path(name: str, value: object) -> Path:
+    """Return a path from str, bytes or PathLike."""
+    if not isinstance(value, str | bytes | os.PathLike):
+        raise TypeError(f"{name}: expected a path, got {type(value).__name__}")
+    text = os.fsdecode(value)
+    if not text or "\0" in text:
+        raise ParameterError(f"{name}: {text!r} is not a path")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        encoding = sys.getfilesystemencoding()
+        raise ParameterError(
+            f"{name}: {text!a} is not a path in the encoding of the locale, {encoding}"
+        ) from None
+    return Path(text)

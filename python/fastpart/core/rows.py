@@ -1,0 +1,198 @@
+"""Rows of features from files and arrays, read in chunks."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
+from . import parameters
+from .forks import before_polars_threads
+from .frames import pl
+from .notes import log
+from .parameters import shown
+from .parsing import Archive, damaged, mapped
+
+CHUNK_BYTES = 32 << 20
+"""Largest chunk. A chunk has at least one row."""
+
+ACCEPTED = (
+    "a .npy, a scipy sparse .npz (CSR), a .parquet, a numpy array, a torch tensor or a scipy sparse array"
+)
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one shape and dtype that need not fit in memory.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows, then the shape of a row.
+    dtype : numpy.dtype
+        Of the values, in the byte order of this machine.
+    read : callable
+        ``read(start, stop)`` returns these rows.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[int, int], Array]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def chunks(self) -> Iterator[Array]:
+        """Yield all rows in order, as C-contiguous arrays."""
+        row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
+        step = max(CHUNK_BYTES // max(row_bytes, 1), 1)
+        for start in range(0, len(self), step):
+            rows = self.read(start, min(start + step, len(self)))
+            yield np.ascontiguousarray(rows, dtype=self.dtype)
+
+
+def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
+    """Return the rows of a file or an array. Nothing is read yet, except for a sparse matrix."""
+    if isinstance(source, str | bytes | os.PathLike):
+        return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit)
+    library = type(source).__module__.partition(".")[0]
+    if library == "torch" and hasattr(source, "detach"):
+        return _of_tensor(name, source)
+    if library == "scipy" and hasattr(source, "tocsr"):
+        matrix = source.tocsr()
+        return _of_csr(name, matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    if isinstance(source, np.ma.MaskedArray) or not isinstance(source, np.ndarray):
+        raise TypeError(f"{name}: expected {ACCEPTED}, got {type(source).__name__}")
+    return _of_array(name, source)
+
+
+def _of_file(name: str, file: Path, memory_limit: int | None) -> Rows:
+    if file.suffix not in (".npy", ".npz", ".parquet"):
+        raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}. Expected {ACCEPTED}")
+    if not file.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
+    if file.suffix == ".npz":
+        return _of_npz(name, file, memory_limit)
+    return _of_npy(name, file) if file.suffix == ".npy" else _of_parquet(name, file)
+
+
+def _of_array(name: str, array: Array) -> Rows:
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"{name}: expected numbers or bools, got dtype {array.dtype}")
+    if array.ndim == 0:
+        raise ParameterError(f"{name}: expected one row per item, got a single number")
+    return Rows(array.shape, array.dtype.newbyteorder("="), lambda start, stop: array[start:stop])
+
+
+def _of_tensor(name: str, tensor: Any) -> Rows:
+    try:
+        return _of_array(name, tensor.detach().cpu().numpy())
+    except (TypeError, RuntimeError) as error:  # bfloat16, sparse, quantized, ...
+        raise TypeError(
+            f"{name}: the tensor cannot become a numpy array ({error}). Pass .float() of it"
+        ) from None
+
+
+def _of_npy(name: str, file: Path) -> Rows:
+    return _of_array(f"{name}: {shown(file)}", mapped(file, "not a .npy array of numbers"))
+
+
+def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
+    what = "not a scipy sparse matrix, as scipy.sparse.save_npz writes it"
+    with damaged(file, what):
+        members = Archive(file, what)
+        budget = _core.memory_budget() if memory_limit is None else memory_limit
+        if members.bytes > budget:
+            raise MemoryBudgetError(
+                f"{name}: the entries of {shown(file)} need {members.bytes / 1e6:.1f} MB of memory, but the budget is "
+                f"{budget / 1e6:.1f} MB. Raise memory_limit, or save the rows as .npy"
+            )
+        form = members["format"].item()
+        stored = [members[part] for part in ("data", "indices", "indptr", "shape")]
+        if isinstance(form, bytes):
+            form = form.decode()
+        if form != "csr":
+            raise ParameterError(
+                f"{name}: {shown(file)} holds a matrix in format {form!r}. Save .tocsr() of it"
+            )
+        return _of_csr(f"{name}: {shown(file)}", *stored)
+
+
+def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -> Rows:
+    """Return the rows of a CSR matrix. They are made dense when read. Duplicate entries are summed, as in scipy."""
+    rows, columns = map(int, shape)
+    if data.dtype.kind not in "biufc" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected a sparse matrix of numbers or bools, got dtype {data.dtype}")
+    if (
+        not data.ndim == indices.ndim == indptr.ndim == 1
+        or min(rows, columns) < 0
+        or len(indptr) != rows + 1
+        or len(data) != len(indices)
+        or indptr[0] != 0
+        or indptr[-1] != len(indices)
+        or np.any(indptr[1:] < indptr[:-1])
+        or (len(indices) and not 0 <= indices.min() <= indices.max() < columns)
+    ):
+        raise GraphFormatError(
+            f"{name}: the arrays of the sparse matrix of shape {rows, columns} contradict each other"
+        )
+    dtype = data.dtype.newbyteorder("=")
+
+    def read(start: int, stop: int) -> Array:
+        dense = np.zeros((stop - start, columns), dtype)
+        inside = slice(indptr[start], indptr[stop])
+        row = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
+        np.add.at(dense.reshape(-1), row * columns + indices[inside].astype(np.int64), data[inside])
+        return dense
+
+    return Rows((rows, columns), dtype, read)
+
+
+def _of_parquet(name: str, file: Path) -> Rows:
+    with ExitStack() as stack, damaged(file, "not a Parquet file of numbers"):
+        opened = stack.enter_context(file.open("rb"))  # Polars opens only paths in UTF-8
+        before_polars_threads(f"{name}: {shown(file)}")
+        frame = pl.scan_parquet(opened)
+        schema = frame.collect_schema()
+        columns = [column for column, dtype in schema.items() if _holds_numbers(dtype)]
+        if not columns:
+            raise ParameterError(f"{name}: {shown(file)} has no column of numbers")
+        if ignored := [column for column in schema if column not in columns]:
+            log.info("%s: ignored the columns %s, which hold no numbers", name, ", ".join(ignored))
+        frame = frame.select(columns)
+        rows = frame.select(pl.len()).collect().item()
+        dtype = np.result_type(*(column.to_numpy().dtype for column in frame.head(0).collect()))
+
+        def read(start: int, stop: int) -> Array:
+            with damaged(file, "not a Parquet file of numbers"):
+                chunk = frame.slice(start, stop - start).collect()
+            for column in chunk:
+                if column.null_count():
+                    row = start + (column.is_null().arg_max() or 0)
+                    raise ParameterError(
+                        f"{name}: column {column.name!r} of {shown(file)} is null in row {row}"
+                    )
+            return chunk.to_numpy()
+
+        result = Rows((rows, len(columns)), dtype, read)
+        weakref.finalize(
+            result, stack.pop_all().close
+        )  # the file stays open for all chunks, also if it is renamed
+    return result
+
+
+def _holds_numbers(dtype: pl.DataType) -> bool:
+    return (dtype.is_numeric() and not dtype.is_decimal()) or dtype == pl.Boolean

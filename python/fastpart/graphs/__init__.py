@@ -1,0 +1,1 @@
+"""Graphs: opened, generated, converted, weighted, split."""

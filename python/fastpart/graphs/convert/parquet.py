@@ -1,0 +1,140 @@
+"""Edges in Parquet files, read and written in row groups."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core import parameters
+from ...core.forks import before_polars_threads
+from ...core.frames import pl
+from ...core.notes import log
+from ...core.options import RunOptions
+from ...core.parameters import IdType, shown
+from ...core.parsing import damaged
+from ...errors import GraphFormatError, ParameterError
+from ..weights import Weights
+from .weights import in_units
+
+ROWS = 1 << 20
+"""Rows in memory at a time, and in a row group."""
+
+_LARGEST = 2**32 - 2
+_COLUMNS = ("source", "target")
+
+
+def read(
+    file: Path,
+    copy: Path,
+    relabel: bool,
+    options: RunOptions,
+    weights: str | None = None,
+    into: Path | None = None,
+) -> IdType:
+    """Write the two integer columns of a Parquet file as raw pairs, and return their type.
+
+    The column ``weights`` goes to the file ``into``, as f64.
+    """
+    before_polars_threads(f"convert: {shown(file)}")
+    wide: IdType = "u64" if relabel else "u32"
+    what = "not a Parquet file of edges"
+    with parameters.regular(file).open("rb") as opened, copy.open("xb") as written:
+        with damaged(file, what):
+            frame = pl.scan_parquet(opened)
+            frame = frame.select(_columns(file, frame.collect_schema(), weights))
+            rows = frame.select(pl.len()).collect().item()
+        for start in range(0, rows, ROWS):
+            with damaged(file, what):
+                rows_here = frame.slice(start, ROWS).collect()
+            records = np.empty((len(rows_here), 2), "<u8" if relabel else "<u4")
+            if weights is not None and into is not None:
+                with into.open("ab") as weighed:
+                    _numbers(file, start, rows_here.drop_in_place(weights)).tofile(weighed)
+            for slot, column in enumerate(rows_here):
+                _check(file, start, column, relabel)
+                records[:, slot] = column.to_numpy()
+            records.tofile(written)
+            if options.progress is not None:
+                options.progress("parquet", start + len(rows_here), rows)
+    return wide
+
+
+def _columns(file: Path, schema: pl.Schema, weights: str | None) -> list[str]:
+    if weights is not None and weights not in schema:
+        raise ParameterError(f"weights: {shown(file)} has no column {weights!r}, only {', '.join(schema)}")
+    whole = [
+        name
+        for name, dtype in schema.items()
+        if name != weights and dtype.is_integer() and dtype.to_python() is int
+    ]
+    if len(whole) != 2:
+        columns = ", ".join(f"{name!r} ({dtype})" for name, dtype in schema.items())
+        raise GraphFormatError(
+            f"{shown(file)}: expected two integer columns, source and target, got {columns or 'none'}. Select two"
+        )
+    if ignored := [name for name in schema if name not in [*whole, weights]]:
+        log.info("%s: ignored the columns %s", shown(file), ", ".join(ignored))
+    return whole if weights is None else [*whole, weights]
+
+
+def _numbers(file: Path, start: int, column: pl.Series) -> npt.NDArray[np.float64]:
+    """Return weights, and refuse what is none."""
+    if column.null_count() or not column.dtype.is_numeric():
+        raise GraphFormatError(
+            f"{shown(file)}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
+            f"{' with nulls' if column.null_count() else ''}"
+        )
+    return column.to_numpy().astype("<f8")
+
+
+def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
+    """Refuse an invalid id, and name its row."""
+    at = f"{shown(file)}: column {column.name!r}, row"
+    if column.null_count():
+        row = column.is_null().arg_max() or 0
+        raise GraphFormatError(f"{at} {start + row}: the id is null")
+    ids = column.to_numpy()
+    if len(ids) and ids.min() < 0:
+        row = int(np.argmax(ids < 0))
+        raise GraphFormatError(f"{at} {start + row}: {ids[row]} is negative. Ids are whole numbers from 0")
+    if len(ids) and not relabel and int(ids.max()) > _LARGEST:
+        row = int(np.argmax(ids > _LARGEST))
+        raise GraphFormatError(
+            f"{at} {start + row}: the id {ids[row]} exceeds the largest, {_LARGEST}. Relabel with `fastpart convert "
+            "--relabel`"
+        )
+
+
+def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights | None = None) -> None:
+    """Write ``m`` raw u32 pairs as the columns ``source`` and ``target``, and weights as the column ``weight``."""
+    before_polars_threads(f"convert: {shown(target)}")
+    from polars.io.plugins import register_io_source
+
+    schema: dict[str, Any] = dict.fromkeys(_COLUMNS, pl.UInt32)
+    if weights is not None:
+        schema["weight"] = pl.UInt32 if weights.scale == 1 else pl.Float64
+
+    def frames(*_: object) -> Iterator[pl.DataFrame]:
+        for start in range(0, m, ROWS):
+            pairs = np.fromfile(raw, "<u4", 2 * min(ROWS, m - start), offset=8 * start).reshape(-1, 2)
+            columns: dict[str, Any] = {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}
+            if weights is not None:
+                columns["weight"] = in_units(weights, start, len(pairs))
+            yield pl.DataFrame(columns, schema=schema)
+            if options.progress is not None:
+                options.progress("write", min(start + ROWS, m), m)
+
+    try:
+        register_io_source(frames, schema=schema).sink_parquet(target, row_group_size=ROWS)
+    except pl.exceptions.PolarsError as error:  # its text holds the error number of the system
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None
+        raise
+    with target.open("rb") as written:
+        os.fsync(written.fileno())

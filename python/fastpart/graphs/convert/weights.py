@@ -1,0 +1,128 @@
+"""Weights of the records of a conversion, from the source to the output."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import IdType, shown
+from ...errors import ParameterError
+from ..sidecars import weights_beside
+from ..staging import beside
+from ..weights import Weights, scaled
+
+Given = int | str | Literal[False] | None
+"""The number of a column of text, the name of a column, False for none, or None for what the source has."""
+
+_BLOCK = 1 << 18
+"""Weights per step."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where a conversion finds weights. ``scale`` is that of weights beside raw records."""
+
+    given: Given
+    found: Literal["file", "source"] | None = "source"
+    scale: float = 1.0
+
+    @property
+    def column(self) -> int | None:
+        """The column of text, from 1."""
+        return self.given if isinstance(self.given, int) and self.given is not False else None
+
+    @property
+    def name(self) -> str | None:
+        """The column of a table."""
+        return self.given if isinstance(self.given, str) else None
+
+
+def wanted(given: Given, reordered: bool) -> Wanted:
+    """Check what the caller wants. Records that are dropped or put in another order lose their weights."""
+    if given is False or (given is None and reordered):
+        return Wanted(given, None)
+    if given is not None and not isinstance(given, str):
+        given = parameters.integer("weights", given, 3, 2**31 - 1)
+    return Wanted(given)
+
+
+def bring(
+    want: Wanted, origin: Path, raw: Path, dtype: IdType | None, layout: str | None, reordered: bool
+) -> Wanted:
+    """Write the weights beside a file of records where the core finds them, if there are any."""
+    file, described = weights_beside(origin) if want.given is None and origin.exists() else (None, None)
+    if file is None:
+        return want
+    if reordered:
+        raise ParameterError(
+            f"weights: dedup and shuffle do not keep the weights in {shown(file)}. Leave these out, or pass "
+            "weights=False"
+        )
+    found = Weights.of(file)
+    core = _core.EdgeSource.open(
+        origin,
+        dtype=dtype,
+        layout=layout,
+        io="mmap",
+        num_vertices=2**32 - 1,
+        max_vertices=None,
+        weights=found.source,
+        options=RunOptions(),
+    )  # compares their number with that of the records
+    if described:
+        found = found.measured(core, RunOptions()).described(described, origin)
+    with beside(raw, "weights.in").open("xb") as written:
+        array = found.array
+        for first in range(0, len(array), _BLOCK):
+            array[first : first + _BLOCK].astype("<f8").tofile(written)
+    return replace(want, found="file", scale=found.scale)
+
+
+def take(want: Wanted, raw: Path, m: int) -> Weights | None:
+    """Return the scaled weights that the core wrote, and remove its files."""
+    file = beside(raw, "weights.f64")
+    beside(raw, "weights.in").unlink(missing_ok=True)
+    if not file.exists():
+        return None
+    given = np.memmap(file, "<f8", "r") if file.stat().st_size else np.empty(0)
+    file.unlink()
+    if len(given) != m or not m:
+        if want.given is not None and m:
+            raise ParameterError(f"weights: the source has no column {want.given!r} of weights")
+        return None
+    values, scale = scaled(given)
+    return Weights(values, scale * want.scale)
+
+
+def write(weights: Weights, file: Path, options: RunOptions) -> dict[str, Any]:
+    """Write the weights beside a raw file, and return what its sidecar says of them."""
+    target = Weights.beside(file)
+    with target.open("xb") as written:
+        np.save(written, weights.array)
+        written.flush()
+        os.fsync(written.fileno())
+    core = _core.EdgeSource.open(
+        file,
+        dtype="u32",
+        layout=None,
+        io="mmap",
+        num_vertices=2**32 - 1,
+        max_vertices=None,
+        weights=target,
+        options=options,
+    )
+    return replace(weights, source=target).measured(core, options).description
+
+
+def in_units(weights: Weights, first: int, count: int) -> npt.NDArray[Any]:
+    """Return some weights in the unit of the given ones."""
+    block = weights.array[first : first + count]
+    return block if weights.scale == 1 else block / weights.scale

@@ -1,0 +1,426 @@
+"""Graphs: files and arrays of edge records as one type that every function reads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Unpack, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import Directedness, IdType, Layout, StrPath, choice, integer, path, shown
+from ..core.protocols import facts
+from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
+from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
+from .sources import columns_of
+from .weights import Weights
+
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+
+class Graph:
+    """A graph as a sequence of edge records, read block by block from a file or an array.
+
+    :func:`open_graph` returns it. A file stays open (and mapped, with ``io="mmap"``) while the object lives. Do not
+    change or truncate the file during that time. You may delete it, or replace it by a rename.
+
+    Attributes
+    ----------
+    num_vertices : int
+        Number of vertices n. Ids are ``0..n-1``.
+    num_edges : int
+        Number of records m, loops included.
+    directedness : {"undirected", "symmetric", "directed"}
+        What a record means for training. Partitioning treats all three alike.
+    path : pathlib.Path or None
+        The file, or None for an array.
+    dtype : str or None
+        Type of the ids in the file.
+    weights : numpy.ndarray or None
+        The weight of each record (uint32, read-only), if the records are weighted.
+    weight_scale : float
+        By what the given weights were multiplied. 1.0 for whole numbers.
+    notes : tuple of str
+        Assumptions about values that were not given. Each was a :class:`GraphWarning`.
+    """
+
+    def __init__(
+        self,
+        source: _core.EdgeSource,
+        directedness: Directedness,
+        file: Path | None,
+        notes: tuple[str, ...] = (),
+        weights: Weights | None = None,
+    ) -> None:
+        self._source = source
+        self._weights = weights
+        self._identity: tuple[int, str] | None = None
+        self.directedness = directedness
+        self.path = file
+        self.notes = notes
+        self._origin: _Origin | None = None
+        for note in notes:
+            warn(note, GraphWarning)
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self._source.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """Number of records."""
+        return self._source.num_edges
+
+    @property
+    def dtype(self) -> str | None:
+        """Type of the ids in the file."""
+        return self._source.dtype
+
+    @property
+    def weights(self) -> npt.NDArray[np.uint32] | None:
+        """Weight of each record."""
+        return None if self._weights is None else self._weights.array
+
+    def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
+        """Return the same records with these weights. It is as if the graph had been opened with them."""
+        core = self._source.with_weights(weights)
+        graph = Graph(core, self.directedness, self.path, (), Weights(weights).measured(core, options))
+        graph._identity = self._identity
+        return graph
+
+    @property
+    def weight_scale(self) -> float:
+        """By what the given weights were multiplied."""
+        return 1.0 if self._weights is None else self._weights.scale
+
+    def __repr__(self) -> str:
+        where = f" {str(self.path)!r}" if self.path else ""
+        weights = f", {self._weights}" if self._weights else ""
+        return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}{weights}>"
+
+    def _repr_html_(self) -> str:
+        named = {"vertices": self.num_vertices, "records": self.num_edges, "directedness": self.directedness}
+        weights = {"weights": str(self._weights).removeprefix("weights ")} if self._weights else {}
+        return facts("Graph", named | weights | ({"file": shown(self.path)} if self.path else {}))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self is other or (self._sizes() == other._sizes() and self.identify() == other.identify())
+
+    def __hash__(self) -> int:
+        return hash(self._sizes())
+
+    def _sizes(self) -> tuple[object, ...]:
+        weights = None if self._weights is None else (self._weights.checksum, self._weights.scale)
+        return self.num_vertices, self.num_edges, self.directedness, weights
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights)
+        if self.path is None or self._origin is None:
+            return _of_records, (self._source.block(0, self.num_edges), *known)
+        self.check_unchanged()
+        return _reopened, (self._origin, *known)
+
+    def check_unchanged(self) -> None:
+        """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
+        self._source.check_unchanged()
+
+    def identify(self, options: RunOptions | None = None) -> tuple[int, str]:
+        """Return the number of loops and the checksum of the records, from one pass on the first call.
+
+        The checksum is xxh3-128 of the records as little-endian u32 pairs, hashed in blocks of 8 MiB whose digests are
+        hashed again. It does not depend on the container.
+        """
+        self.check_unchanged()
+        if self._identity is None:
+            self._identity = self._source.identify(options or RunOptions())
+        return self._identity
+
+    def remember(self, loops: int, checksum: str) -> None:
+        """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again."""
+        self._identity = (loops, checksum)
+
+    def warn_of_unread_weights(self, name: str) -> None:
+        """Warn that the function of that name counts every record once, if the records are weighted."""
+        if self._weights is not None:
+            warn(
+                f"{name} does not read the weights of records: each record counts once. multilevel reads them. To "
+                "leave them out, open the graph with weights=False",
+                GraphWarning,
+            )
+
+    @with_options
+    def degrees(self, **options: Unpack[Options]) -> npt.NDArray[np.uint32]:
+        """Return the number of non-loop records that touch each vertex.
+
+        Returns
+        -------
+        numpy.ndarray
+            uint32, length n, read-only.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> fp.open_graph(np.array([[0, 1], [1, 2], [2, 2]])).degrees()
+        array([1, 2, 1], dtype=uint32)
+        """
+        degrees, loops, checksum = self._source.degrees(run_options(**options))
+        self.remember(loops, checksum)
+        return degrees
+
+
+@with_options
+def open_graph(
+    source: Any,
+    *,
+    dtype: IdType | npt.DTypeLike | None = None,
+    num_vertices: int | None = None,
+    directedness: Directedness | None = None,
+    io: Literal["mmap", "read"] = "mmap",
+    layout: Layout | None = None,
+    max_vertices: int | None = None,
+    weights: npt.ArrayLike | StrPath | Literal[False] | None = None,
+    **options: Unpack[Options],
+) -> Graph:
+    """Open a graph: a file of edge records, an array that holds them, or a graph of another library.
+
+    Parameters
+    ----------
+    source : path, array, pair of arrays, table, graph of another library or Graph
+        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file. An array (numpy, or anything
+        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``. A torch ``edge_index`` of
+        shape (2, m). A list of pairs. A pair (sources, targets) of arrays, or a tuple of two lists. A table of two
+        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``). A square matrix of scipy.sparse,
+        whose stored entries are the edges. A graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
+        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole. Do
+        not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
+    dtype : {"u32", "u64", "i32", "i64"}, optional
+        Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
+        text, archives, u64 ids and big-endian files are refused.
+    num_vertices : int, optional
+        Number of vertices n. Default: that of the sidecar, or of the graph of another library. Else the largest id + 1,
+        which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a file
+        this is a :class:`GraphWarning`.
+    directedness : {"undirected", "symmetric", "directed"}, optional
+        What a record means for training: an edge in both directions, one of the two directions of such an edge (the
+        source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or
+        rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
+        edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".
+    io : {"mmap", "read"}
+        "read" never maps the file. Use it where others may truncate the file during a run. It is about files that are
+        named, here and as ``weights``. Temporary files are mapped in any case.
+    layout : {"rows", "edge_index"}, optional
+        Which axis of a two-dimensional array counts the records.
+    max_vertices : int, optional
+        The largest n that is accepted from the ids. Default: an n above 16 million is refused as a mistake if it is
+        also more than 2,048 times the number of records.
+    weights : array, path of a .npy, name or False, optional
+        One number of at least 0 per record. They multiply the cut of :func:`multilevel` and :func:`partition`, and
+        :func:`evaluate` measures the weighted cut. For a table or a graph of another library: the name of a column, of
+        an edge attribute (1 where it is missing in networkx), or "data" for a matrix of scipy.sparse. Whole numbers up
+        to 2**32 - 1 are kept. Others are multiplied once by a power of two, ``weight_scale``, and rounded to 31 bits.
+        Default: for a file ``FILE.weights.npy`` beside it, if there is one. False leaves them out.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    FileNotFoundError, PermissionError
+        With the path.
+    GraphFormatError
+        The file is of another format. The text says what the bytes look like.
+    ParameterError
+        An argument contradicts the sidecar or the ``.npy`` header.
+    TypeError
+        The source is of a type, or an array of a dtype, that cannot hold edges. The text says what to pass.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32))
+    >>> graph.num_vertices, graph.num_edges
+    (3, 3)
+    """
+    run = run_options(**options)
+    if isinstance(source, Graph):
+        if weights is not None:
+            raise ParameterError("weights: the graph is open already. Open its source with weights=")
+        return source
+    if num_vertices is not None:
+        num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
+    if max_vertices is not None:
+        max_vertices = integer("max_vertices", max_vertices, 1, 2**32 - 1)
+    if directedness is not None:
+        choice("directedness", directedness, DIRECTEDNESS)
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    choice("io", io, ("mmap", "read"))
+    if isinstance(source, str | bytes | os.PathLike):
+        given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
+        return _open_file(path("graph", source), given, weights, run)
+    if dtype is not None:
+        raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
+    columns = columns_of(source, layout, run, weights if isinstance(weights, str) else None)
+    weighted = _weights_of(weights if columns.weights is None else columns.weights)
+    if num_vertices is None:
+        num_vertices = columns.num_vertices
+    core = _core.EdgeSource.columns(
+        columns.sources,
+        columns.targets,
+        num_vertices=num_vertices,
+        max_vertices=max_vertices,
+        weights=None if weighted is None else weighted.source,
+        options=run,
+    )
+    return Graph(
+        core, directedness or columns.directedness, None, weights=weighted and weighted.measured(core, run)
+    )
+
+
+def _weights_of(given: Any) -> Weights | None:
+    return None if given is None or given is False else Weights.of(given)
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """The arguments of the caller for a file."""
+
+    dtype: IdType | None
+    num_vertices: int | None
+    directedness: Directedness | None
+    io: str
+    layout: Layout | None
+    max_vertices: int | None
+    weights: Weights | None = None
+
+    def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
+        """Open a file with these arguments."""
+        named = {name: value for name, value in vars(self).items() if name != "directedness"}
+        named["weights"] = None if self.weights is None else self.weights.source
+        return _core.EdgeSource.open(file, **named, options=options)
+
+
+def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions) -> Graph:
+    notes = []
+    sidecar = Sidecar.read(file)
+    if sidecar is not None and not sidecar.fits(file):
+        expected = f"{sidecar.m} records of {sidecar.dtype}"
+        notes.append(
+            f"{shown(Sidecar.beside(file))} describes another file ({expected}, but {file.stat().st_size} bytes). It "
+            "is ignored"
+        )
+        sidecar = None
+    if sidecar is not None:
+        _agree(file, "dtype", given.dtype, sidecar.dtype)
+        _agree(file, "num_vertices", given.num_vertices, sidecar.n)
+        _agree(file, "directedness", given.directedness, sidecar.directedness)
+        given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
+    described = None
+    if weights is None:
+        weights, described = weights_beside(file)
+    given = replace(given, weights=_weights_of(weights))
+    core = given.open(file, options)
+    if given.weights is not None:
+        weighted = given.weights.measured(core, options)
+        given = replace(given, weights=weighted.described(described, file) if described else weighted)
+    if given.num_vertices is None:
+        notes.append(
+            f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
+            "num_vertices= or write a sidecar"
+        )
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights)
+    state = file.stat()
+    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """The file of a graph and how it was opened, for pickles."""
+
+    path: str
+    given: _Arguments
+    size: int
+    changed: int
+
+
+def _reopened(
+    origin: _Origin,
+    n: int,
+    directedness: Directedness,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
+    weights: Weights | None = None,
+) -> Graph:
+    """Open the file of a pickled graph, if it is still the same one."""
+    file = Path(origin.path)
+    state = file.stat()
+    touched = state.st_mtime_ns != origin.changed
+    if state.st_size != origin.size or (touched and identity is None):
+        change = (
+            f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
+        )
+        raise EdgeFileChangedError(
+            f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
+        )
+    core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
+    graph = Graph(core, directedness, file, weights=weights)
+    graph.notes, graph._origin = notes, origin
+    changed = "records" if touched and graph.identify() != identity else ""
+    if weights is not None and weights.measured(core, RunOptions()) != weights:
+        changed = changed or "weights"
+    if changed:
+        raise EdgeFileChangedError(
+            f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by fp.open_graph"
+        )
+    graph._identity = identity
+    return graph
+
+
+def _of_records(
+    records: npt.NDArray[np.uint32],
+    n: int,
+    directedness: Directedness,
+    notes: tuple[str, ...],
+    identity: tuple[int, str] | None,
+    weights: Weights | None = None,
+) -> Graph:
+    """Return the pickled graph of an array."""
+    core = _core.EdgeSource.columns(
+        records[:, 0],
+        records[:, 1],
+        num_vertices=n,
+        max_vertices=None,
+        weights=None if weights is None else weights.source,
+        options=RunOptions(),
+    )
+    graph = Graph(core, directedness, None, weights=weights)
+    graph.notes, graph._identity = notes, identity
+    return graph
+
+
+def _agree(file: Path, name: str, given: object, stored: object) -> None:
+    if given is not None and given != stored:
+        beside = shown(Sidecar.beside(file))
+        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}. Correct one of them")
+
+
+def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:
+    """Return the core's name of a raw file's id type."""
+    if dtype is None or (isinstance(dtype, str) and dtype in RECORD_BYTES):
+        return dtype
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    return choice("dtype", name.replace("uint", "u").replace("int", "i"), RECORD_BYTES)

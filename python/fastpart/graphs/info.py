@@ -1,0 +1,100 @@
+"""Facts about a graph."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from .. import _core
+from ..core import parameters
+from ..core.options import Options, RunOptions, run_options, with_options
+from .graph import Graph, open_graph
+
+RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
+"""Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""
+
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
+
+
+@with_options
+def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
+    """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitions of it would cost.
+
+    Parameters
+    ----------
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
+    k : int
+        Number of parts that the estimates suppose.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    dict
+        ``n``, ``m``, ``loops``, ``directedness``, ``weights`` (only of weighted records: min, max, sum and scale, see
+        :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
+        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm, and
+        :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
+        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
+        part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
+        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan.
+
+    Notes
+    -----
+    ``plans`` is a list of dicts, which ``polars.DataFrame`` takes. Each has the least ``memory`` limit (bytes) that
+    leads to it, ``path`` and ``sample`` as :func:`multilevel` takes them, where the ``adjacency`` lies ("memory" or
+    "files"), the bytes of temporary ``files`` at most, the bytes ``read`` and ``written`` if no page cache helps, and
+    ``seconds``: if the page cache holds all files, and with disks of 2, 0.5 and 0.2 GB/s without a page cache. Seconds
+    are predictions for a server of 2024. Expect a factor of two.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> facts = fp.info(np.array([[0, 1], [1, 2], [2, 2]]))
+    >>> facts["loops"], facts["degrees"]["max"]
+    (1, 2)
+    """
+    parts = parameters.parts(k)
+    opened = open_graph(graph, **options)
+    degrees = opened.degrees(**options)
+    loops, checksum = opened.identify()
+    limits = run_options(**options)
+    n = opened.num_vertices
+    quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
+    names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
+    return {
+        "n": n,
+        "m": opened.num_edges,
+        "loops": loops,
+        "directedness": opened.directedness,
+        **({"weights": opened._weights.facts} if opened._weights else {}),
+        "isolated": int(n - np.count_nonzero(degrees)),
+        "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
+        "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
+        "checksum": checksum,
+        "memory": _core.memory_estimates(opened._source, parts, opened.directedness == "symmetric", limits),
+        "plans": _plans(opened, parts, limits),
+    }
+
+
+def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:
+    """Return how the multilevel partitioner works with each memory limit, the lowest limit first."""
+    plans = _core.multilevel_plans(graph._source, k, graph.directedness == "symmetric", limits)
+    return [
+        {
+            "memory": plan.memory,
+            "path": plan.path,
+            "sample": None if plan.path == "memory" else plan.sample,
+            "adjacency": "files" if plan.outside else "memory",
+            "files": plan.files,
+            "read": plan.read,
+            "written": plan.written,
+            "seconds": {
+                name: round(plan.seconds + (plan.read + plan.written if rate else 0) / (rate or 1), 3)
+                for name, rate in RATES.items()
+            },
+        }
+        for plan in plans
+    ]

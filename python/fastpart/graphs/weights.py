@@ -1,0 +1,159 @@
+"""Weights of records: one uint32 each, and the scale of weights that are no whole numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core import parameters
+from ..core.options import RunOptions
+from ..core.parameters import shown
+from ..core.parsing import mapped
+from ..errors import GraphFormatError, ParameterError
+
+Array = npt.NDArray[Any]
+
+_LARGEST = 2**32 - 1
+
+_BITS = 31
+"""Bits of the largest scaled weight."""
+
+_BLOCK = 1 << 18
+"""Weights per step."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of all records: what the core reads, and what is known of it.
+
+    ``source``: an array of uint32, or a ``.npy`` that holds one. ``scale``: by what the given weights were multiplied.
+    """
+
+    source: Path | npt.NDArray[np.uint32]
+    scale: float = 1.0
+    least: int = 0
+    most: int = 0
+    total: int = 0
+    checksum: str = ""
+
+    @staticmethod
+    def beside(file: Path) -> Path:
+        """Return the path of the weights of the records of ``file``."""
+        return Path(f"{file}.weights.npy")
+
+    @classmethod
+    def of(cls, given: Any) -> Weights:
+        """Return the weights of an array or of a ``.npy``."""
+        if isinstance(given, str | bytes | os.PathLike):
+            return cls._of_file(Path(os.path.abspath(parameters.path("weights", given))))
+        return cls(*scaled(given))
+
+    @classmethod
+    def _of_file(cls, file: Path) -> Weights:
+        array = _opened(file)
+        return cls(file) if array.dtype.newbyteorder("=") == np.uint32 else cls(*scaled(array, shown(file)))
+
+    def measured(self, core: _core.EdgeSource, options: RunOptions) -> Weights:
+        """Return the same with range, sum and checksum, from one pass. Refuse weights that are all 0."""
+        least, most, total, checksum = core.extent(options) or (0, 0, 0, "")
+        return replace(self, least=least, most=most, total=total, checksum=checksum)
+
+    @property
+    def array(self) -> npt.NDArray[np.uint32]:
+        """The weights as a read-only array. That of a file is mapped."""
+        array: npt.NDArray[np.uint32] = (
+            _opened(self.source) if isinstance(self.source, Path) else self.source.view()
+        )
+        array.flags.writeable = False
+        return array
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """Range and sum in the unit of the given weights, and the scale."""
+        named = {"min": self.least, "max": self.most, "sum": self.total}
+        return {name: self.in_units(value) for name, value in named.items()} | {"scale": self.scale}
+
+    def in_units(self, stored: int) -> float:
+        """Return a sum of stored weights in the unit of the given ones."""
+        return stored if self.scale == 1 else stored / self.scale
+
+    def __str__(self) -> str:
+        return f"weights {self.in_units(self.least):g} to {self.in_units(self.most):g}"
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a sidecar says of them."""
+        return {"scale": self.scale, "checksum": self.checksum}
+
+    def described(self, description: Mapping[str, Any], file: Path) -> Weights:
+        """Return the same with the scale of a sidecar. Refuse weights with another checksum."""
+        if self.checksum != description["checksum"]:
+            raise GraphFormatError(
+                f"{shown(Weights.beside(file))}: other weights than the sidecar of {shown(file)} describes. Convert "
+                "again, or pass weights= with a path or an array"
+            )
+        return replace(self, scale=description["scale"])
+
+
+def check_description(description: Any) -> dict[str, Any] | None:
+    """Return what a sidecar says of weights. Refuse what it cannot say."""
+    if description is None:
+        return None
+    scale, checksum = description["scale"], description["checksum"]
+    if not (parameters.number("scale", scale) > 0 and math.isfinite(scale) and isinstance(checksum, str)):
+        raise ParameterError("weights: expected a scale above 0 and a checksum")
+    return {"scale": float(scale), "checksum": checksum}
+
+
+def _opened(file: Path) -> Array:
+    return mapped(file, "not a .npy of weights")
+
+
+def scaled(given: Any, name: str = "weights") -> tuple[npt.NDArray[np.uint32], float]:
+    """Return weights as uint32, and the scale: by what they were multiplied before they were rounded.
+
+    Whole numbers keep their values. Others are multiplied by the power of two that gives the largest 31 bits. None
+    above 0 becomes 0. The scale depends on the largest weight only.
+    """
+    array = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name}: expected one number per record, got shape {array.shape} of dtype {array.dtype}"
+        )
+    whole, most = True, 0.0
+    for first, block in _blocks(array):
+        _refuse_invalid(name, first, block)
+        most = max(most, float(block.max()))
+        whole = whole and bool((block == np.floor(block)).all())
+    if whole and most <= _LARGEST:
+        return np.ascontiguousarray(array, dtype=np.uint32), 1.0
+    exponent = min(_BITS - math.frexp(most)[1], 1000)
+    weights = np.empty(len(array), np.uint32)
+    for first, block in _blocks(array):
+        rounded = np.rint(np.ldexp(block.astype(np.float64), exponent))
+        weights[first : first + len(block)] = np.where(block > 0, np.maximum(rounded, 1), 0)
+    return weights, math.ldexp(1.0, exponent)
+
+
+def _blocks(array: Array) -> Any:
+    return ((first, array[first : first + _BLOCK]) for first in range(0, len(array), _BLOCK))
+
+
+def _refuse_invalid(name: str, first: int, block: Array) -> None:
+    """Refuse weights below 0, and floats that are no finite numbers."""
+    valid = (block >= 0) & (np.isfinite(block) if block.dtype.kind == "f" else True)
+    if not valid.all():
+        bad = int(np.argmin(valid))
+        raise ParameterError(
+            f"{name}: record {first + bad} has the weight {block[bad]}. Weights are finite numbers of at least 0"
+        )

@@ -1,0 +1,1 @@
+"""Measures of partitions, and comparisons of them."""

@@ -1,0 +1,159 @@
+"""Comparisons: the outcomes as tables, files and reports."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ... import _core
+from ...core.declared import declared
+from ...core.forks import before_polars_threads
+from ...core.frames import pl
+from ...core.parameters import PICTURES, StrPath, output, shown
+from ...core.protocols import tables
+from .outcomes import SCHEMA, Outcome, summary_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPORTS = (".html", *PICTURES)
+FILES = (".json", ".parquet", *REPORTS)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A comparison of partitions of one graph, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
+
+    Attributes
+    ----------
+    graph : dict
+        ``name`` (of the file, or "graph"), ``n``, ``m``, ``loops``, ``checksum``, and the ``threads`` of the runs.
+    outcomes : tuple of Outcome
+        In the order of the table.
+    """
+
+    graph: dict[str, Any]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """One row per algorithm and number of parts."""
+        return summary_of(self.outcomes)
+
+    @declared
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Comparison):
+            return NotImplemented
+        return self.graph == other.graph and self.outcomes == other.outcomes
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.summary.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        whole = self.summary
+        known = [column for column in whole.get_columns() if column.null_count() < len(column)]
+        title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
+        return tables(title, whole.select(column.name for column in known))
+
+    def to_json(self, *, parts: bool = True) -> str:
+        """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
+        rows = []
+        for row, outcome in zip(self.summary.rows(named=True), self.outcomes, strict=True):
+            if parts and outcome.parts is not None:
+                row["parts"] = outcome.parts.to_dict(as_series=False)
+            if parts and outcome.matrix is not None:
+                row["matrix"] = outcome.matrix.tolist()
+            if parts and outcome.traceback is not None:
+                row["traceback"] = outcome.traceback
+            rows.append(row)
+        return json.dumps({"fastpart_comparison": SCHEMA, "graph": self.graph, "rows": rows}, allow_nan=False)
+
+    def save(self, out: StrPath) -> None:
+        """Write the comparison to a file, atomically.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.json`` (everything, for :func:`fastpart.open_comparison` and ``fastpart report``),
+            ``.parquet`` (the table), or one that :meth:`report` takes.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+        """
+        target = output(out, FILES)
+        if target.suffix == ".json":
+            _core.write_file(target, self.to_json().encode())
+        elif target.suffix == ".parquet":
+            before_polars_threads(f"out: {shown(target)}")
+            buffer = io.BytesIO()
+            self.summary.write_parquet(buffer)
+            _core.write_file(target, buffer.getvalue())
+        else:
+            self.report(target)
+
+    @declared
+    def plot(self, out: StrPath | None = None) -> Figure:
+        """Plot the cut (or the replication factor) against the seconds, and each measure.
+
+        Parameters
+        ----------
+        out : path, optional
+            A ``.svg``, ``.png`` or ``.pdf``. It appears as a whole.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> figure = fp.compare(graph, k=2, algorithms=["spring", "random"]).plot()
+        """
+        raise NotImplementedError
+
+    @declared
+    def report(self, out: StrPath) -> None:
+        """Write a page with tables and plots, atomically.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.html`` (one self-contained page, also with the sizes of all parts and the records between
+            them), or ``.svg``, ``.png``, ``.pdf``: what :meth:`plot` shows.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> fp.compare(graph, k=[2, 3], algorithms=["spring"]).report(page)
+        """

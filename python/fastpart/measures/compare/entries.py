@@ -1,0 +1,217 @@
+"""The entries of a comparison: built-in partitioners, functions of the user, peers, and existing partitions."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.options import NAMES
+from ...core.parameters import from_text, meant, one_line
+from ...errors import GraphWarning, ParameterError
+from ...graphs.graph import Graph
+from ...partitions.partition import EdgePartition, Partition, VertexPartition
+from ...partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits, partition
+from .memory import peak
+from .peers import PEERS, Bench, Peer
+
+CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": partition})
+"""What a name may call: a partitioner, or what chooses among them."""
+
+SHARED = ("graph", "k", "seed", *NAMES)
+"""Parameters that every algorithm gets from the comparison, if it takes them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A partition and what it cost. None where this was not measured."""
+
+    partition: Partition
+    seconds: float | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a comparison.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    run : callable
+        ``run(graph, k, shared, bench)`` returns a :class:`Run`. ``shared`` holds parameters that all entries get.
+    of : str or None
+        Whether its partitions are of vertices or of edges, if this is known before the run.
+    only_k : int or None
+        The number of parts of an existing partition.
+    """
+
+    label: str
+    run: Callable[[Graph, int, Mapping[str, Any], Bench], Run]
+    of: str | None = None
+    only_k: int | None = None
+
+
+def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> Entry:
+    """Return the entry of a function that returns partitions, with the parameters that the user gave."""
+    given = given or {}
+
+    def run(graph: Graph, k: int, shared: Mapping[str, Any], _: Bench) -> Run:
+        known = _parameters_of(function)
+        passed = {name: value for name, value in shared.items() if name in known}
+        graph._source.forget_csr()  # that of an earlier entry
+        with peak() as taken:
+            start = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", ".*does not read the weights", GraphWarning
+                )  # once is enough
+                result = function(graph, k, **{**passed, **given})
+            seconds = time.perf_counter() - start
+        graph._source.forget_csr()
+        return Run(_as_partition(result, graph, k), seconds, taken.growth)
+
+    names = [name for name, known in CALLS.items() if known is function]
+    return Entry(label, run, items_of(names[0], given) if names else None)
+
+
+def _existing(label: str, partition: Partition) -> Entry:
+    """Return the entry of a partition, which is measured only."""
+    return Entry(one_line(label), lambda *_: Run(partition), partition.of, partition.k)
+
+
+def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
+    """Return the entry of a partitioner of another package. It runs within the limits of the bench."""
+
+    def run(graph: Graph, k: int, _: Mapping[str, Any], bench: Bench) -> Run:
+        parts, seconds, memory = bench.run(peer, label, graph, k, given)
+        return Run(VertexPartition(parts, k), seconds, memory)
+
+    return Entry(label, run, "vertices")
+
+
+def entries_of(
+    algorithms: Iterable[Any] | None, peers: bool | None, *, with_splits: bool = False
+) -> list[Entry]:
+    """Return the entries, which have different labels.
+
+    ``algorithms=None`` means every built-in one with its variants, but those that need splits only if there are any
+    (``with_splits``), and the installed peers unless ``peers=False``.
+    ``peers=True`` adds these to any list.
+    """
+    if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
+        raise TypeError(
+            f"algorithms: expected a list, got {type(algorithms).__name__}. Write it as a list: [...]"
+        )
+    entries = (
+        _built_in(with_splits) if algorithms is None else [_entry(algorithm) for algorithm in algorithms]
+    )
+    if peers or (peers is None and algorithms is None):
+        taken = {entry.label for entry in entries}
+        entries += [entry for entry in _installed_peers() if entry.label not in taken]
+    if not entries:
+        raise ParameterError("algorithms: the list is empty. Name at least one")
+    labels = [entry.label for entry in entries]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ParameterError(f"algorithms: two are called {label!r}. Rename one: ('another name', ...)")
+    return entries
+
+
+def _built_in(with_splits: bool) -> list[Entry]:
+    entries = [
+        _function(_label(name, given), function, given)
+        for name, function in PARTITIONERS.items()
+        if with_splits or name not in ALGORITHMS or not needs_splits(name)
+        for given in ({}, *VARIANTS.get(name, ()))
+    ]
+    return sorted(entries, key=lambda entry: entry.of != "vertices")
+
+
+def _installed_peers() -> list[Entry]:
+    return [
+        _peer(_label(name, given), peer, given)
+        for name, peer in PEERS.items()
+        if peer.installed()
+        for given in ({}, *peer.variants)
+    ]
+
+
+def _entry(algorithm: Any) -> Entry:
+    """Read one element of ``algorithms``."""
+    match algorithm:
+        case str():
+            name, *pairs = algorithm.split(":")
+            return _named(name, [pair.partition("=")[::2] for pair in pairs])
+        case (str() as name, Mapping() as given):
+            return _named(name, list(given.items()))
+        case (str() as label, Partition() as partition) if label:
+            return _existing(label, partition)
+        case (str() as label, function) if label and callable(function):
+            return _function(one_line(label), function)
+        case Partition():
+            return _existing(algorithm.algorithm, algorithm)
+        case _ if callable(algorithm):
+            return _function(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
+    raise TypeError(
+        "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
+        f"callable(graph, k), or (label, one of these two), got {type(algorithm).__name__}"
+    )
+
+
+def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
+    """Return a built-in algorithm or a peer. Text values are converted to the type of the parameter."""
+    if name not in CALLS and name not in PEERS:
+        known = [*PARTITIONERS, "partition", *PEERS]
+        raise ParameterError(
+            f"algorithms: unknown name {name!r}. The names are {', '.join(known)}{meant(name, known)}"
+        )
+    peer = PEERS.get(name)
+    function = peer.parameters if peer else CALLS[name]
+    known_parameters = _parameters_of(function)
+    given: dict[str, Any] = {}
+    for key, value in pairs:
+        parameter = key.replace("-", "_")
+        if parameter not in known_parameters or parameter in SHARED:
+            valid = ", ".join(other for other in known_parameters if other not in SHARED) or "none"
+            raise ParameterError(f"algorithms: unknown parameter {key!r} of {name}. Its parameters: {valid}")
+        annotation = str(known_parameters[parameter].annotation)
+        given[parameter] = from_text(f"{name}:{key}", value, annotation) if isinstance(value, str) else value
+    if peer:
+        peer.parameters(**given)
+    label = _label(name, given)
+    return _peer(label, peer, given) if peer else _function(label, CALLS[name], given)
+
+
+def _label(name: str, given: Mapping[str, Any]) -> str:
+    return one_line(":".join([name, *(f"{key}={_short(value)}" for key, value in given.items())]))
+
+
+def _short(value: Any) -> str:
+    text = str(value) if not isinstance(value, np.ndarray) else f"array of {len(value)}"
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some callables written in C
+        return {}
+
+
+def _as_partition(result: Any, graph: Graph, k: int) -> Partition:
+    """Return the partition of a function. An array has one part per vertex or one per record."""
+    if isinstance(result, Partition):
+        if result.k != k:
+            raise ParameterError(f"the function returned a partition of {result.k} parts instead of {k}")
+        return result
+    array = np.asarray(result)
+    cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
+    return cls(array, k)

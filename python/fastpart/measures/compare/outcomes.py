@@ -1,0 +1,108 @@
+"""The outcomes of a comparison, one per algorithm and number of parts, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.frames import pl
+
+MATRIX_PARTS = 64
+"""Up to this many parts the cut matrix is kept."""
+
+LISTED_PARTS = 1024
+"""Up to this many parts the measures of each part are kept."""
+
+SCHEMA = 2
+
+TITLES = {"vertices": "vertex partitions", "edges": "edge partitions"}
+
+MEASURES = {
+    "vertices": ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf"),
+    "edges": ("rf", "edge_balance", "replica_balance", "halo_rf"),
+}
+"""The measures that every vertex partition and every edge partition has. Less is better."""
+
+COST = ("seconds", "edges_per_s", "bytes_per_vertex")
+
+COLUMNS: dict[str, str] = {
+    "of": "String",
+    "algorithm": "String",
+    "k": "Int64",
+    "n": "Int64",
+    "m": "Int64",
+    "loops": "Int64",
+    **dict.fromkeys(
+        ("cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf", "replica_balance"), "Float64"
+    ),
+}
+OPTIONAL = (
+    "weighted_cut_ratio",
+    "weight_balance",
+    "train_balance",
+    "val_balance",
+    "test_balance",
+    "label_skew",
+)
+TRAFFIC = ("remote_rows", "remote_mb")
+"""How the names of the columns of predicted traffic begin."""
+
+LAST: dict[str, str] = {
+    "seconds": "Float64",
+    "edges_per_s": "Int64",
+    "bytes_per_vertex": "Int64",
+    "error": "String",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The outcome of one algorithm for one number of parts.
+
+    Attributes
+    ----------
+    row : dict
+        The row of the table. A missing column is null.
+    parts : polars.DataFrame or None
+        The measures of each part. None above 1,024 parts, and after an error.
+    matrix : numpy.ndarray or None
+        The cut matrix. None above 64 parts, and for edge partitions.
+    traceback : str or None
+        The traceback of an unexpected error.
+    """
+
+    row: dict[str, Any]
+    parts: pl.DataFrame | None = None
+    matrix: npt.NDArray[np.int64] | None = None
+    traceback: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        parts = self.parts is other.parts or (
+            self.parts is not None and other.parts is not None and self.parts.equals(other.parts)
+        )
+        return self.row == other.row and parts and np.array_equal(self.matrix, other.matrix)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Return one row per outcome."""
+    rows = [outcome.row for outcome in outcomes]
+    schema = {
+        **COLUMNS,
+        **{name: "Float64" for name in OPTIONAL if any(name in row for row in rows)},
+        **{name: "Float64" for row in rows for name in row if name.startswith(TRAFFIC)},
+        **LAST,
+    }
+    return pl.DataFrame(
+        {
+            name: pl.Series(name, [row.get(name) for row in rows], getattr(pl, dtype))
+            for name, dtype in schema.items()
+        }
+    )

@@ -1,0 +1,64 @@
+"""Which peers there are."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from ....core.parameters import choice
+from ....runtime.launch import interpreter
+
+Preset = Literal["default", "deterministic", "quality"]
+"""Presets of Mt-KaHyPar."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A partitioner of another package.
+
+    Attributes
+    ----------
+    name : str
+        What ``algorithms`` knows it by.
+    module : str
+        What must be importable.
+    parameters : callable
+        Its signature states the parameters, their types and defaults. A call refuses invalid values.
+    variants : tuple of mappings
+        Parameters of further runs that a comparison makes by default.
+    command : tuple of str
+        What runs a task; the task follows as JSON.
+    """
+
+    name: str
+    module: str
+    parameters: Callable[..., None] = lambda: None
+    variants: tuple[Mapping[str, Any], ...] = ()
+    command: tuple[str, ...] = (*interpreter("fastpart.measures.compare.peers.child"),)
+
+    def installed(self) -> bool:
+        """Say whether the package can be found; it is not imported."""
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except (ImportError, ValueError):
+            return False
+
+
+def _metis(constraints: int = 1) -> None: ...
+
+
+def _mtkahypar(preset: Preset = "default") -> None:
+    choice("mtkahypar:preset", preset, get_args(Preset))
+
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer("metis", "pymetis", _metis, ({"constraints": 2},)),
+        Peer("kaminpar", "kaminpar"),
+        Peer("mtkahypar", "mtkahypar", _mtkahypar),
+    )
+}
+"""By name."""

@@ -1,0 +1,136 @@
+"""Comparisons from files. Everything in a file is checked."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core import parameters
+from ...core.frames import pl
+from ...core.parameters import StrPath, shown
+from ...errors import FastpartError, GraphFormatError
+from .comparison import Comparison
+from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, TRAFFIC, Outcome
+
+COUNTS = {
+    "vertices": ("vertices", "volume", "halo", "load"),
+    "edges": ("edges", "replicas", "load"),
+}
+"""Columns that the parts must have."""
+
+
+def open_comparison(source: StrPath) -> Comparison:
+    """Read a comparison that :meth:`Comparison.save` wrote as ``.json``.
+
+    Parameters
+    ----------
+    source : path
+        The ``.json``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    GraphFormatError
+        The file holds no comparison.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile, pathlib
+    >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "comparison.json"
+    >>> fp.compare(graph, k=2, algorithms=["spring"]).save(file)
+    >>> fp.open_comparison(file).summary["algorithm"].to_list()
+    ['spring']
+    """
+    path = parameters.regular(parameters.path("source", source))
+    text = path.read_bytes()
+    try:
+        content = json.loads(text)
+        if content["fastpart_comparison"] != SCHEMA:
+            raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
+        comparison = Comparison(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
+        _ = comparison.summary  # Polars checks the types
+        return comparison
+    except (
+        ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, pl.exceptions.PolarsError
+    ) as error:  # fmt: skip
+        reason = str(error).split("\n", 1)[0]
+        raise GraphFormatError(
+            f"{shown(path)}: not a comparison ({type(error).__name__}: {reason}). "
+            "`fastpart compare -o NAME.json` writes one"
+        ) from None
+
+
+def _graph(content: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: _text(name, content[name]) for name in ("name", "checksum")}
+    return texts | {name: _count(name, content[name]) for name in ("n", "m", "loops", "threads")}
+
+
+def _outcome(content: dict[str, Any]) -> Outcome:
+    error, of = content["error"], content["of"]
+    row: dict[str, Any] = {"of": of, "algorithm": _text("algorithm", content["algorithm"])}
+    row["k"] = parameters.parts(content["k"])
+    traffic = [name for name in content if name.startswith(TRAFFIC)]
+    for name, dtype in {**COLUMNS, **dict.fromkeys([*OPTIONAL, *traffic], "Float64"), **LAST}.items():
+        if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
+            row[name] = (_count if dtype == "Int64" else _measure)(name, content[name])
+    if error is not None:
+        where = content.get("traceback")
+        row["error"] = _text("error", error)
+        return Outcome(row, traceback=None if where is None else _text("traceback", where))
+    if of not in MEASURES or any(name not in row for name in MEASURES[of][:3]):
+        raise FastpartError(f"a partition of {of!r} without its measures")
+    parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[of])
+    matrix = None if "matrix" not in content else _matrix(content["matrix"], row["k"])
+    return Outcome(row, parts, matrix)
+
+
+def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
+    if not isinstance(content, dict):
+        raise FastpartError(f"parts: expected the columns of a table, got {type(content).__name__}")
+    columns = {name: _column(name, values, k) for name, values in content.items()}
+    for name in counts:
+        if not all(isinstance(value, int) for value in columns[name]):
+            raise FastpartError(f"{name}: expected one count per part")
+    return pl.DataFrame(columns, infer_schema_length=None)
+
+
+def _column(name: str, values: Any, k: int) -> list[int | float | None]:
+    """Return one number per part, or none. Polars would take minutes to look at deeply nested lists."""
+    if not isinstance(values, list) or len(values) != k:
+        raise FastpartError(f"{name}: expected one number for each of {k} parts")
+    return [None if value is None else _number(name, value) for value in values]
+
+
+def _number(name: str, value: Any) -> int | float:
+    return _count(name, value) if isinstance(value, int) else _measure(name, value)
+
+
+def _matrix(content: Any, k: int) -> npt.NDArray[np.int64]:
+    matrix = np.array(content)
+    if matrix.shape != (k, k) or matrix.dtype != np.int64 or matrix.min() < 0:
+        raise FastpartError(f"a cut matrix of shape {matrix.shape} and dtype {matrix.dtype} for {k} parts")
+    return matrix
+
+
+def _count(name: str, value: Any) -> int:
+    return parameters.integer(name, value, 0, 2**63 - 1)
+
+
+def _measure(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value < math.inf):
+        raise FastpartError(f"{name}: {value!r} is not a measure")
+    return float(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise FastpartError(f"{name}: {value!r} is not a text")
+    return value

@@ -1,0 +1,246 @@
+"""Measures of partitions. Rust counts, Polars holds the tables.
+
+The tables are built from whole columns, without expressions. Expressions run on the thread pool of Polars, which hangs
+in a forked child.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core.frames import pl
+from ..core.inputs import labels_of, splits_of
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..errors import ParameterError
+from ..graphs.graph import Graph, open_graph
+from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
+from ..partitions.results import Evaluation, without_nan
+
+DENSE_PARTS = 4096
+"""Up to this many parts the cut matrix is dense."""
+
+
+@with_options
+def evaluate(
+    graph: Any,
+    partition: Partition | npt.ArrayLike,
+    labels: Any = None,
+    splits: Any = None,
+    *,
+    split: int | None = None,
+    **options: Unpack[Options],
+) -> Evaluation:
+    """Measure a partition of a graph.
+
+    Parameters
+    ----------
+    graph : path, array or Graph
+        The graph, as :func:`open_graph` accepts it.
+    partition : VertexPartition, EdgePartition, Clustering or array of integers
+        The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
+    labels : array or path of a .npy, optional
+        Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
+    splits : mapping or path of a .npz, optional
+        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
+    split : int, optional
+        Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    Evaluation
+        ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
+        test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
+        k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
+        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
+        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
+        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
+        degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``. If the records are weighted, vertex
+        partitions have ``weight_internal, weight_cut`` in ``.parts``, and ``weighted_cut, weighted_cut_ratio`` in
+        ``.summary``, in the unit of the given weights.
+
+    Raises
+    ------
+    GraphFormatError
+        The partition belongs to another graph.
+    ParameterError
+        Labels or splits do not fit the graph.
+
+    Notes
+    -----
+    For parts V_i with volume vol(V_i), the sum of their degrees:
+
+    - ``cut_ratio`` = cut records / non-loop records
+    - ``weighted_cut`` = weight of the cut records, ``weighted_cut_ratio`` = its share of that of the non-loop records
+    - ``vertex_balance`` = ``max |V_i| / (n/k)``
+    - ``edge_balance`` = ``max vol(V_i) / (vol(V)/k)``
+    - ``halo_rf`` = ``sum of |V_i and its neighbours| / n``
+    - ``train_balance`` = the largest share of the training vertices in one part / (1/k)
+    - ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
+      have several labels, each occurrence counts.
+    - ``rf`` of edge partitions = replicas / vertices that have a record
+
+    An empty graph has cut 0 and factors 1.0.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> fp.evaluate(path_of_four, [0, 0, 1, 1]).summary["halo_rf"][0]
+    1.5
+    """
+    run = run_options(**options)
+    opened = open_graph(graph, **options)
+    if not isinstance(partition, Partition):
+        partition = vertex_partition_of(partition)
+    partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    if isinstance(partition, EdgePartition):
+        if labels is not None or splits is not None:
+            raise ParameterError("labels, splits: an edge partition has no measures of them. Leave them out")
+        return _evaluate_edge(opened, partition, run)
+    members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
+    classes = None if labels is None else labels_of(labels, opened.num_vertices)
+    return _evaluate_vertex(opened, partition, classes, members, run)
+
+
+def _evaluate_vertex(
+    graph: Graph,
+    partition: Partition,
+    labels: npt.NDArray[Any] | None,
+    splits: dict[str, npt.NDArray[np.int64]],
+    options: RunOptions,
+) -> Evaluation:
+    n, m, k = graph.num_vertices, graph.num_edges, partition.k
+    counts = _core.count_vertex_partition(graph._source, partition.assignment, k, options)
+    graph.remember(counts.graph.loops, counts.graph.checksum)
+    partition.refuse_other_graph(n, m, counts.graph.checksum)
+    parts = pl.DataFrame(
+        {
+            "part": np.arange(k, dtype=np.int64),
+            "vertices": partition.loads,
+            "edges_internal": counts.internal,
+            "edges_cut": counts.cut,
+            "volume": counts.volume,
+            "halo": counts.halo,
+            "load": partition.loads,
+            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
+        }
+    )
+    loops = counts.graph.loops
+    summary = _header(partition, n, m, loops) | {
+        "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
+        "vertex_balance": _balance(parts["vertices"], n),
+        "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
+        "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
+    }
+    if graph._weights is not None:
+        columns, cut_weight = _weighted_cut(graph, partition, options)
+        parts, summary = parts.with_columns(columns), summary | cut_weight
+    bounds = [(f"weight_{{}}{index}", loads, cap) for index, loads, cap in partition._weights()]
+    if partition.volume_loads is not None:
+        bounds.append(("volume_{}", partition.volume_loads, partition.volume_cap or 0))
+    for name, loads, cap in bounds:
+        load = pl.Series(name.format("load"), loads)
+        parts = parts.with_columns(load, pl.Series(name.format("cap"), [cap] * k, pl.Int64))
+        summary[name.format("balance")] = _balance(load, int(loads.sum()))
+    for name, ids in splits.items():
+        members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
+        parts = parts.with_columns(members)
+        summary[f"{name}_balance"] = _balance(members, len(ids))
+    if labels is not None:
+        skew = without_nan(_label_skew(partition.assignment, labels, k, options))
+        parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
+        summary["label_skew"] = max((value for value in skew if value is not None), default=0.0)
+    matrix = counts.matrix
+    if matrix is None:
+        return Evaluation(
+            parts, pl.DataFrame([summary]), lambda: _sparse_cut_matrix(graph, partition, options)
+        )
+    return Evaluation(parts, pl.DataFrame([summary]), lambda: matrix)
+
+
+def _weighted_cut(
+    graph: Graph, partition: Partition, options: RunOptions
+) -> tuple[list[pl.Series], dict[str, float]]:
+    """Return the columns and the measures of the weights of the records."""
+    weights = graph._weights
+    sums = _core.weighted_cut(graph._source, partition.assignment, partition.k, options)
+    if weights is None or sums is None:
+        return [], {}
+    kind = pl.Int64 if weights.scale == 1 else pl.Float64
+    internal, cut = (list(map(int, column)) for column in sums)
+    columns = [
+        pl.Series(name, [weights.in_units(each) for each in column], kind)
+        for name, column in (("weight_internal", internal), ("weight_cut", cut))
+    ]
+    crossing = sum(cut) // 2
+    return columns, {
+        "weighted_cut": weights.in_units(crossing),
+        "weighted_cut_ratio": _ratio(crossing, sum(internal) + crossing, empty=0.0),
+    }
+
+
+def _label_skew(
+    assignment: npt.NDArray[np.int32], labels: npt.NDArray[Any], k: int, options: RunOptions
+) -> list[float]:
+    if labels.ndim == 2:  # one entry for each occurrence of a label
+        vertices, classes = np.nonzero(labels)
+        assignment, labels = assignment[vertices], np.ascontiguousarray(classes)
+    skew: list[float] = _core.label_skew(assignment, labels, k, options).tolist()
+    return skew
+
+
+def _sparse_cut_matrix(graph: Graph, partition: Partition, options: RunOptions) -> pl.DataFrame:
+    rows, columns, records = _core.sparse_cut_matrix(
+        graph._source, partition.assignment, partition.k, options
+    )
+    return pl.DataFrame({"part": rows, "other": columns, "records": records})
+
+
+def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> Evaluation:
+    n, m, k = graph.num_vertices, graph.num_edges, partition.k
+    counts = _core.count_edge_partition(graph._source, partition.assignment, k, options)
+    graph.remember(counts.graph.loops, counts.graph.checksum)
+    partition.refuse_other_graph(n, m, counts.graph.checksum)
+    parts = pl.DataFrame(
+        {
+            "part": np.arange(k, dtype=np.int64),
+            "edges": partition.loads,
+            "replicas": counts.replicas,
+            "load": partition.loads,
+            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
+        }
+    )
+    replicas = int(parts["replicas"].sum())
+    summary = _header(partition, n, m, counts.graph.loops) | {
+        "rf": _ratio(replicas, counts.touched, empty=1.0),
+        "edge_balance": _balance(parts["edges"], m),
+        "replica_balance": _balance(parts["replicas"], replicas),
+    }
+    return Evaluation(parts, pl.DataFrame([summary]))
+
+
+def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
+    return {
+        "of": partition.of,
+        "algorithm": partition.algorithm.encode(errors="replace").decode(),  # Polars holds valid UTF-8 only
+        "k": partition.k,
+        "n": n,
+        "m": m,
+        "loops": loops,
+    }
+
+
+def _ratio(count: float, total: int, empty: float) -> float:
+    return count / total if total else empty
+
+
+def _balance(counts: pl.Series, total: int) -> float:
+    """Return the largest count relative to the mean."""
+    largest = int(counts.max() or 0)  # type: ignore[arg-type]
+    return _ratio(largest * len(counts), total, empty=1.0)

@@ -1,0 +1,286 @@
+"""The rows that training on mini-batches will fetch from other parts, before anybody trains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core import parameters
+from ..core.frames import pl
+from ..core.inputs import splits_of, train_of
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.protocols import tables
+from ..errors import ParameterError
+from ..graphs.graph import Graph, open_graph
+from ..partitions.partition import (
+    EdgePartition,
+    Partition,
+    VertexPartition,
+    read_partition,
+    vertex_partition_of,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Traffic:
+    """The predicted traffic of a partition, from :func:`fastpart.predict_traffic`.
+
+    Attributes
+    ----------
+    parts : polars.DataFrame
+        One row per part: ``part``, ``seeds``, and per epoch ``rows`` of its batches, ``remote_rows`` of other parts
+        among them, ``cached_rows``, how many rows of other parts the cache holds, and ``saved_rows``, how many of the
+        ``remote_rows`` it saves.
+    fanouts : tuple of int
+        In-edges per vertex in each hop.
+    batch_size : int
+        Seeds of a step on all ranks.
+    cache : float
+        Rows of the cache, as a share of the rows of a part.
+    row_bytes : int or None
+        Bytes of the features of a vertex.
+    """
+
+    parts: pl.DataFrame
+    fanouts: tuple[int, ...]
+    batch_size: int
+    cache: float
+    row_bytes: int | None
+
+    @property
+    def rows(self) -> float:
+        """Rows of all batches of an epoch."""
+        return float(self.parts["rows"].sum())
+
+    @property
+    def remote_rows(self) -> float:
+        """Rows of other parts that all parts need in an epoch, without a cache."""
+        return float(self.parts["remote_rows"].sum())
+
+    @property
+    def saved_rows(self) -> float:
+        """Those of ``remote_rows`` that are in the cache."""
+        return float(self.parts["saved_rows"].sum())
+
+    @property
+    def fetched_rows(self) -> float:
+        """Those of ``remote_rows`` that are not in the cache, and are sent."""
+        return self.remote_rows - self.saved_rows
+
+    @property
+    def remote_mb(self) -> float | None:
+        """Megabytes (10**6 bytes) of ``remote_rows``. None if the bytes of a row are unknown."""
+        return megabytes(self.remote_rows, self.row_bytes)
+
+    @property
+    def fetched_mb(self) -> float | None:
+        """Megabytes (10**6 bytes) of ``fetched_rows``. None if the bytes of a row are unknown."""
+        return megabytes(self.fetched_rows, self.row_bytes)
+
+    def __repr__(self) -> str:
+        bytes_ = "" if self.fetched_mb is None else f" ({self.fetched_mb:,.1f} MB)"
+        return (
+            f"<Traffic: {self.rows:,.0f} rows per epoch, {self.remote_rows:,.0f} of other parts, "
+            f"{self.fetched_rows:,.0f}{bytes_} with a cache of {self.cache:g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        summary = {
+            name: [getattr(self, name)] for name in ("rows", "remote_rows", "saved_rows", "fetched_mb")
+        }
+        return tables("Predicted traffic per epoch", pl.DataFrame(summary), self.parts)
+
+
+@with_options
+def predict_traffic(
+    partition: Any,
+    fanouts: Sequence[int],
+    batch_size: int = 1024,
+    *,
+    cache: float = 0.1,
+    graph: Any = None,
+    splits: Any = None,
+    split: int | None = None,
+    row_bytes: int | None = None,
+    **options: Unpack[Options],
+) -> Traffic:
+    """Predict how many rows the parts fetch from each other in an epoch of training on mini-batches.
+
+    Each part trains on its own training vertices, as :meth:`fastpart.VertexPartition.loader` deals them with one rank
+    per part. Neighbours are sampled uniformly. A row that a batch has in several levels is fetched once.
+
+    Parameters
+    ----------
+    partition : path, VertexPartition or array of integers
+        A partition directory, or any partition of vertices together with ``graph``.
+    fanouts : sequence of int
+        In-edges per vertex in each hop, from the seeds on, as the loader and ``fastpart.train`` take them. -1 takes
+        all.
+    batch_size : int
+        Seeds of a step on all ranks.
+    cache : float
+        Rows of other parts that each part keeps, as a share of its own rows, from 0 to 1: those that it needs most
+        often. 0 keeps none.
+    graph : path, array or Graph, optional
+        The graph, as :func:`open_graph` accepts it. Default: the parts of the directory.
+    splits : mapping or path of a .npz, optional
+        ``train``: vertex ids, or a bool mask of length n. Default: the labelled training vertices of the directory.
+    split : int, optional
+        Which row of ``train_masks`` of shape (s, n) to use.
+    row_bytes : int, optional
+        Bytes of the features of a vertex. Default: those of the directory.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    Traffic
+        ``.remote_rows`` and ``.remote_mb`` per epoch, ``.fetched_rows`` and ``.fetched_mb`` with the cache, and
+        ``.parts``.
+
+    Raises
+    ------
+    ParameterError, TypeError
+        There are no training vertices, or a parameter is invalid.
+    MemoryBudgetError
+        20 bytes per vertex of degrees and candidates, and 28 for one part, exceed the memory limit.
+
+    Notes
+    -----
+    Up to 64 batches of each part are drawn at once, as one bit of a mask per vertex each, in a pass over the edges for
+    every hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
+    batches rank the rows for the cache. The probabilities alone treat the vertices of a level as independent, and say
+    up to twice as many rows where a graph has many triangles.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> t = fp.predict_traffic([0, 0, 1, 1], [-1], graph=path_of_four, splits={"train": [1, 2]}, row_bytes=400)
+    >>> t.remote_rows, t.remote_mb
+    (2.0, 0.0008)
+    """
+    run = run_options(**options)
+    sampled = Sampled.of(fanouts, batch_size, [cache])
+    if row_bytes is not None:
+        row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
+    opened = _partition(partition)
+    source = graph if graph is not None or opened.folder is not None else opened.graph
+    if source is None:
+        if opened.folder is None:
+            raise ParameterError("graph: the partition does not know its graph. Pass graph=, or a directory")
+        found = _of_directory(opened, sampled, splits, split, run)
+        row_bytes = _row_bytes(opened) if row_bytes is None else row_bytes
+    else:
+        if splits is None:
+            raise ParameterError("splits: there are no training vertices. Pass splits=")
+        whole = open_graph(source, **options)
+        found = traffic_of(whole, opened, splits_of(splits, whole.num_vertices, split), sampled, run)
+    return sampled.traffic(found, 0, row_bytes)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How training samples, and the caches to predict for."""
+
+    fanouts: tuple[int, ...]
+    batch_size: int
+    caches: tuple[float, ...]
+
+    @classmethod
+    def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> Sampled:
+        """Check the values."""
+        size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
+        shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
+        return cls(parameters.fanouts_of(fanouts), size, shares)
+
+    def traffic(self, found: list[_core.PartTraffic], index: int, row_bytes: int | None) -> Traffic:
+        """Return the result for one of the caches."""
+        parts = pl.DataFrame(
+            {
+                "part": np.arange(len(found), dtype=np.int64),
+                "seeds": np.array([part.seeds for part in found], np.int64),
+                "rows": np.array([part.rows for part in found], float),
+                "remote_rows": np.array([part.remote for part in found], float),
+                "cached_rows": np.array([part.held[index] for part in found], np.int64),
+                "saved_rows": np.array([part.saved[index] for part in found], float),
+            }
+        )
+        return Traffic(parts, self.fanouts, self.batch_size, self.caches[index], row_bytes)
+
+
+def traffic_of(
+    graph: Graph,
+    partition: Partition,
+    splits: Mapping[str, npt.NDArray[np.int64]],
+    sampled: Sampled,
+    options: RunOptions,
+) -> list[_core.PartTraffic]:
+    """Return the traffic of each part of a graph."""
+    partition.refuse_other_graph(graph.num_vertices, graph.num_edges, None)
+    return _core.predict_traffic(
+        graph._source,
+        partition.assignment,
+        partition.k,
+        train_of(splits),
+        sampled.fanouts,
+        directedness=graph.directedness,
+        batch_size=sampled.batch_size,
+        caches=sampled.caches,
+        options=options,
+    )
+
+
+def megabytes(rows: float, row_bytes: int | None) -> float | None:
+    """Return 10**6 bytes of so many rows."""
+    return None if row_bytes is None else rows * row_bytes / 1e6
+
+
+def _of_directory(
+    partition: VertexPartition, sampled: Sampled, splits: Any, split: int | None, options: RunOptions
+) -> list[_core.PartTraffic]:
+    """Return the traffic of each part of a directory."""
+    partition.refuse_without_edges()
+    topology, parts = partition._topology, partition.parts
+    if splits is not None:
+        train = train_of(splits_of(splits, topology.num_vertices, split))
+        rows = topology.rows_of(train.astype(np.int64))
+    else:
+        masks = [part.labelled("train") for part in parts]
+        starts = topology.starts[:-1]
+        rows = np.concatenate(
+            [
+                start + np.flatnonzero(mask)
+                for start, mask in zip(starts, masks, strict=True)
+                if mask is not None
+            ]
+            or [np.empty(0, np.int64)]
+        ).astype(np.uint32)
+    if not len(rows):
+        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    return topology.traffic(
+        rows, sampled.fanouts, batch_size=sampled.batch_size, caches=sampled.caches, options=options
+    )
+
+
+def _row_bytes(partition: VertexPartition) -> int | None:
+    features = [part.features for part in partition.parts]
+    rows = [array for array in features if array is not None]
+    return int(np.prod(rows[0].shape[1:], dtype=int)) * rows[0].dtype.itemsize if rows else None
+
+
+def _partition(given: Any) -> VertexPartition:
+    """Open what is given."""
+    if isinstance(given, str | bytes | os.PathLike):
+        given = read_partition(given)
+    elif not isinstance(given, Partition):
+        given = vertex_partition_of(given)
+    if isinstance(given, EdgePartition):
+        raise ParameterError("partition: batches are of vertices. Pass a partition of the vertices")
+    return given if isinstance(given, VertexPartition) else vertex_partition_of(given)

@@ -1,0 +1,1 @@
+"""Partitions of graphs: the algorithms, their results, the data of their parts."""

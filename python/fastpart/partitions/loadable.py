@@ -1,0 +1,324 @@
+"""What a vertex partition of a directory can do: give mini-batches."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+from .. import _core
+from ..core import parameters
+from ..core.declared import declared
+from ..core.protocols import MiniBatches
+from ..errors import ParameterError
+from .parts import Parts
+
+Sampling = Literal["uniform", "weighted", "labor"]
+
+
+class LoaderOptions(TypedDict, total=False):
+    """Parameters of loaders, documented at :meth:`Loadable.loader`."""
+
+    batch_size: int
+    seed: int | None
+    rank: int | None
+    world_size: int | None
+    device: Any
+    sampling: Sampling
+    weights: Any
+    merged: bool
+    shuffle: bool | None
+    drop_last: bool
+    edge_ids: bool
+    ahead: int
+    threads: int
+    remote: Literal["maps", "messages"] | None
+    timeout: float
+    cache: float | None
+    hot: Literal["access", "degree", "links", "halo"]
+    resident: int | str | None
+    scheduled: bool
+    neighbourhood: Callable[[Any, int, int], Any] | None
+    trace: Any
+
+
+LOADER_DEFAULTS: LoaderOptions = {
+    "batch_size": 1024,
+    "seed": 0,
+    "sampling": "uniform",
+    "merged": False,
+    "drop_last": False,
+    "edge_ids": True,
+    "ahead": 2,
+    "threads": 1,
+    "timeout": 1800.0,
+    "hot": "access",
+    "scheduled": False,
+}
+"""Defaults other than None."""
+
+
+class Loadable:
+    """The base of :class:`fastpart.VertexPartition` that has :meth:`loader`."""
+
+    folder: Path | None
+    if TYPE_CHECKING:
+
+        @property
+        def parts(self) -> Parts[Any]: ...  # noqa: D102
+
+    def refuse_without_edges(self, name: str = "partition") -> None:
+        """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
+        if self.parts._manifest.get("halo_hops", 0) < 1:
+            raise ParameterError(
+                f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
+                "halo_hops=1"
+            )
+
+    @cached_property
+    def _topology(self) -> _core.Topology:
+        """The in-edges of all parts, mapped."""
+        return _core.Topology([part._folder for part in self.parts])
+
+    @partial(declared, defaults=LOADER_DEFAULTS)
+    def loader(
+        self,
+        vertices: Any = "train",
+        *,
+        fanouts: Sequence[int],
+        **given: Unpack[LoaderOptions],
+    ) -> MiniBatches:
+        """Return the mini-batches of this rank, for any model of torch or PyG.
+
+        Every step has a global batch of ``batch_size`` vertices. A rank takes those that its parts hold, so that it
+        reads mostly their features and in-edges. All ranks make the same number of steps. A rank may have no seed in a
+        step. Then it gets an empty batch.
+
+        Parameters
+        ----------
+        vertices : {"train", "val", "test"} or array
+            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n.
+        fanouts : sequence of int
+            In-edges to sample per vertex in each hop. -1 takes all.
+        batch_size : int
+            Seeds of a step on all ranks together.
+        seed : int
+            Of the order and of all draws.
+        rank, world_size : int, optional
+            This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
+            those of ``torch.distributed`` if it is initialized, else one rank.
+        device : torch.device or str, optional
+            Where the tensors of a batch are. Default: the CPU.
+        sampling : {"uniform", "weighted", "labor"}
+            How in-edges are drawn: all subsets with the same probability, in proportion to ``weights``, or by LABOR-0,
+            which gives fewer distinct sources.
+        weights : array or path of a .npy, optional
+            One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
+            its weight.
+        merged : bool
+            A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
+        shuffle : bool, optional
+            Permute the seeds in every epoch. Default: only those of "train".
+        drop_last : bool
+            Leave out the last step if it has fewer than ``batch_size`` seeds.
+        edge_ids : bool
+            Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
+        ahead : int
+            Batches that are made ahead of their use, in threads. 0 makes each when it is asked for. Rows of other ranks
+            come for so many batches at a time. What several of them need is sent once.
+        threads : int
+            Threads that make them.
+        remote : {"maps", "messages"}, optional
+            How a rank gets features of parts of other ranks: from their files, or from the ranks by messages. Default:
+            messages for parts whose features are not on this machine.
+        timeout : float
+            Seconds to wait for messages of another rank. Then an error is raised.
+        cache : float, optional
+            How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
+            never changes a batch. Rows that are read from files are only counted as held. Default: the rows that
+            :meth:`save_cache` listed, if others come by messages.
+        hot : {"access", "degree", "links", "halo"}
+            Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
+            those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
+        resident : int or str, optional
+            Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
+            that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
+            never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
+        scheduled : bool
+            Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
+            used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
+        neighbourhood : callable, optional
+            A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
+            seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
+            ``fanouts``. Several threads call it.
+        trace : fastpart.loading.Trace, optional
+            Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
+            viewer.
+
+        Returns
+        -------
+        fastpart.loading.Loader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`. Iterating again
+            gives the next epoch.
+
+        Raises
+        ------
+        FastpartError
+            The partition does not come from a directory, or the directory was saved without ``graph=``.
+        ParameterError
+            There is no such split, a parameter is out of its range, or the directory has ``halo_hops=0``.
+        GraphFormatError
+            The directory is damaged.
+        MemoryBudgetError
+            The threads need more memory than there is: 4 bytes per vertex each.
+        ModuleNotFoundError
+            torch is not installed.
+
+        Notes
+        -----
+        What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
+        seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
+        and any number of ranks. This holds for all kinds of sampling, with :meth:`fastpart.loading.Batch.dropout`, and
+        without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
+        the gradients with :func:`fastpart.loading.sum_gradients`.
+
+        The parts of all ranks have to lie on this machine, or on a file system that all machines share, but for
+        ``features.npy`` of parts of other ranks. With the ranks of ``torch.distributed`` all of them make the loader
+        together, and compare their directories. Parts are mapped. The loader
+        takes 28 bytes per seed of all ranks, and up to 60 more while an epoch begins. With messages, up to three times
+        ``ahead`` batches are in memory.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
+        ...     folder, graph=ring, features=np.eye(6, dtype=np.float32), labels=[0, 1, 0, 1, 0, 1],
+        ...     splits={"train": [0, 1, 4, 5]},
+        ... )
+        >>> stored = fp.open_partition(folder, of="vertices")
+        >>> for batch in stored.loader("train", fanouts=[2, 2], batch_size=2):  # doctest: +SKIP
+        ...     print(batch, batch.x.shape, batch.y)
+        <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
+        <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
+        """
+        raise NotImplementedError
+
+    @partial(declared, defaults=LOADER_DEFAULTS)
+    def link_loader(
+        self,
+        edges: Any = "train",
+        *,
+        fanouts: Sequence[int],
+        negatives: Literal["uniform", "batch", "local"] = "uniform",
+        num_negatives: int = 1,
+        **given: Unpack[LoaderOptions],
+    ) -> MiniBatches:
+        """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
+
+        Every step has a global batch of ``batch_size`` edges. A rank takes those whose target its parts hold. The edges
+        of the global batch are left out of its sampled in-edges, with their reverse and all parallel records.
+
+        Parameters
+        ----------
+        edges : {"train", "val", "test"} or array
+            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
+        fanouts : sequence of int
+            In-edges to sample per vertex in each hop. -1 takes all.
+        batch_size : int
+            Positives of a step on all ranks together.
+        negatives : {"uniform", "batch", "local"}
+            Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
+            frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
+            parts for them, but it is biased: negatives are near their sources, and depend on the partition.
+        num_negatives : int
+            Negatives of each positive. They have its source.
+        shuffle : bool, optional
+            Permute the edges in every epoch. Default: only those of "train".
+        seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
+            As in :meth:`loader`.
+        remote, timeout, cache, hot, resident, scheduled, neighbourhood, trace
+            As in :meth:`loader`.
+
+        Returns
+        -------
+        fastpart.loading.LinkLoader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`.
+
+        Raises
+        ------
+        ParameterError
+            There is no such split, or a parameter is out of its range.
+        FastpartError, GraphFormatError, MemoryBudgetError, ModuleNotFoundError
+            As in :meth:`loader`.
+
+        Notes
+        -----
+        What is drawn, negatives included, is a function of (seed, epoch, step, edge or vertex). So batches of all ranks
+        together are the same for any partition and any number of ranks, except with ``negatives="local"``.
+
+        A negative is never one of the two ends of its positive. It may be another neighbour of the source: a share of
+        about the mean degree over n of uniform negatives is.
+
+        Edges are left out after the draw. What remains of a vertex's neighbours is a uniform sample of the others, so
+        means over it are unbiased, but for vertices that lose all that was drawn. With a fanout of -1 they are exact.
+
+        The loader takes 50 bytes per edge of all ranks, and while an epoch begins about 100 per edge and negative of
+        this rank.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 60] for v in range(60)])
+        >>> splits = fp.split_edges(ring)
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.spring(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+        >>> stored = fp.open_partition(folder, of="vertices")
+        >>> for batch in stored.link_loader(fanouts=[2, 2], batch_size=32):  # doctest: +SKIP
+        ...     print(batch, batch.edge_label_index.shape)
+        <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
+        <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
+        """
+        raise NotImplementedError
+
+    @declared
+    def save_cache(
+        self,
+        cache: float = 0.1,
+        *,
+        fanouts: Sequence[int],
+        batch_size: int = 1024,
+        hot: Literal["access", "degree", "links", "halo"] = "access",
+    ) -> None:
+        """List the hot rows of each part in the directory, so that loaders need not find them.
+
+        Writes ``cache_ids.npy`` into the folder of each part: int64, ascending ids of vertices of other parts. And
+        ``cache.json`` beside the manifest. Loaders whose rows come by messages hold these rows, and
+        :func:`fastpart.export.glt` exports them.
+
+        Parameters
+        ----------
+        cache, hot
+            As in :meth:`loader`.
+        fanouts, batch_size
+            Of the loader. The seeds are the training vertices.
+
+        Raises
+        ------
+        FastpartError
+            The partition does not come from a directory.
+        ParameterError
+            A parameter is out of its range, or the directory has no training vertices or ``halo_hops=0``.
+        OSError
+            With path and errno.
+
+        Examples
+        --------
+        >>> import fastpart as fp, numpy as np, tempfile
+        >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+        >>> folder = tempfile.mkdtemp() + "/parts"
+        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder, graph=ring, splits={"train": [0, 1, 4, 5]})
+        >>> fp.open_partition(folder, of="vertices").save_cache(0.4, fanouts=[2])
+        >>> np.load(folder + "/part-00000/cache_ids.npy")
+        array([5])
+        """

@@ -1,0 +1,192 @@
+"""The files of one part of a partition directory, mapped and checked.
+
+Whatever is read is checked here before anyone indexes by it: a file may be damaged, or have been changed by others.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core import parameters
+from ..core.parameters import shown
+from ..core.parsing import mapped
+from ..errors import FastpartError, GraphFormatError
+
+Array = npt.NDArray[Any]
+Ids = npt.NDArray[np.int64]
+LocalIds = npt.NDArray[np.int32]
+
+RowType = tuple[np.dtype[Any], tuple[int, ...]]
+
+MANIFEST = "manifest.json"
+
+_BLOCK = 1 << 16
+"""Items of an array that are checked at once, which a cache holds."""
+
+_DTYPES = tuple(np.dtype(code).name for code in np.typecodes["All"] if np.dtype(code).kind in "biufc")
+
+
+class PartFiles:
+    """What a part reads of its folder. A damaged or missing file raises :class:`fastpart.GraphFormatError`."""
+
+    _root: Path
+    _folder: Path
+    _manifest: Mapping[str, Any]
+    num_inner: int
+    num_halo: int
+    num_edges: int
+
+    def _file(self, name: str) -> Path:
+        """Return a file of this part."""
+        return inside(self._root, f"{self._folder.name}/{name}")
+
+    def _refuse_other_size(self, name: str) -> None:
+        refuse_other_size(self._root, self._manifest, f"{self._folder.name}/{name}")
+
+    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
+        """Map an array and check its dtype and shape."""
+        file = self._file(f"{name}.npy")
+        array = mapped(file)
+        if array.shape != shape or array.dtype != np.dtype(dtype):
+            raise GraphFormatError(
+                f"{shown(file)}: expected {np.dtype(dtype)} of shape {shape}, got {array.dtype} of shape {array.shape}"
+            )
+        self._refuse_other_size(f"{name}.npy")
+        return array
+
+    def _damaged(self, name: str, expected: str) -> GraphFormatError:
+        return GraphFormatError(f"{shown(self._folder / name)}.npy: expected {expected}")
+
+    def _described(self, name: str, rows: int) -> Array | None:
+        """Map rows with the dtype and shape in the manifest."""
+        row = self.row_type(name)
+        return None if row is None else self._array(name, row[0], (rows, *row[1]))
+
+    def row_type(self, name: str) -> RowType | None:
+        """Return dtype and shape of a row of features or labels as the manifest states them. None without them."""
+        stated = self._manifest.get(name)
+        if stated is None:
+            return None
+        try:
+            return row_type(name, stated)
+        except (FastpartError, TypeError) as error:
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {error}") from None
+
+    def _mask(self, name: str) -> npt.NDArray[np.bool_] | None:
+        stated = self._manifest.get("splits", [])
+        if not isinstance(stated, list):
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: splits: expected a list of names")
+        if name not in stated:
+            return None
+        mask = self._array(name, np.bool_, (self.num_inner,))
+        if mask.view(np.uint8).max(initial=0) > 1:
+            raise self._damaged(name, "0 and 1")
+        return mask
+
+    def _offsets(self, name: str, rows: int, items: int | None) -> Ids:
+        offsets: Ids = self._array(name, np.int64, (rows + 1,))
+        if offsets[0] != 0 or items not in (None, offsets[-1]) or not _ascend(offsets, strictly=False):
+            raise self._damaged(
+                name, "offsets that ascend from 0" + (f" to {items}" if items is not None else "")
+            )
+        return offsets
+
+    def _numbers(self, name: str, shape: tuple[int, ...], low: int, high: int, what: str) -> Ids:
+        """Map int64 from ``low`` to ``high``."""
+        numbers: Ids = self._array(name, np.int64, shape)
+        if not _within(numbers, low, high):
+            raise self._damaged(name, what)
+        return numbers
+
+    def _vertices(self, counts: tuple[int, ...]) -> Ids:
+        """Map the ids of the local vertices: ranges of so many vertices, each ascending."""
+        n = int(self._manifest["n"])
+        vertices = self._numbers("vertices", (sum(counts),), 0, n - 1, f"ids of vertices, 0..{n - 1}")
+        start = 0
+        for count in counts:
+            if not _ascend(vertices[start : start + count]):
+                raise self._damaged(
+                    "vertices", "ids that ascend, of the inner vertices and of each hop of the halo"
+                )
+            start += count
+        return vertices
+
+    def _edge_numbers(self, name: str, low: int) -> Ids:
+        """Map one id per in-edge, of a directed edge, or ``low``."""
+        m = int(self._manifest["m"])
+        end = 2 * m if self._manifest["directedness"] == "undirected" else m
+        what = f"ids of directed edges, {low}..{end - 1}"
+        return self._numbers(name, (self.num_edges,), low, end - 1, what)
+
+    def _parts(self, name: str, length: int) -> LocalIds:
+        """Map numbers of parts."""
+        parts: LocalIds = self._array(name, np.int32, (length,))
+        k = int(self._manifest["k"])
+        if not _within(parts, 0, k - 1):
+            raise self._damaged(name, f"parts below {k}")
+        return parts
+
+    def _local_ids(self, name: str, length: int) -> LocalIds:
+        ids: LocalIds = self._array(name, np.int32, (length,))
+        most = self.num_inner + self.num_halo
+        if not _within(ids, 0, most - 1):
+            raise self._damaged(name, f"local ids, 0..{most - 1}")
+        return ids
+
+
+def inside(root: Path, name: str) -> Path:
+    """Return a file of a partition directory. Refuse a link that leads out of it, and what is no regular file."""
+    file = root / name
+    if not Path(os.path.realpath(file)).is_relative_to(root):
+        raise GraphFormatError(f"{shown(file)}: leads out of the partition directory")
+    try:
+        found = os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise GraphFormatError(f"{shown(file)} is missing. The partition directory is incomplete") from None
+    except OSError as error:
+        raise GraphFormatError(f"{shown(file)}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise GraphFormatError(f"{shown(file)}: not a regular file")
+    return file
+
+
+def refuse_other_size(root: Path, manifest: Mapping[str, Any], name: str) -> None:
+    """Refuse a file whose size is not that in the list of the manifest, if there is one."""
+    stated = manifest.get("files", {}).get(name)
+    if stated is not None and stated["size"] != (size := os.stat(f"{root}/{name}").st_size):
+        raise GraphFormatError(
+            f"{shown(root / name)}: {size} bytes, but {MANIFEST} says {stated['size']}. The file is damaged or was "
+            "changed"
+        )
+
+
+def row_type(name: str, stated: Any) -> RowType:
+    """Return dtype and shape of a row as a manifest states them."""
+    if not isinstance(stated, Mapping) or not {"dtype", "shape"} <= set(stated):
+        raise TypeError(f"{name}: expected an object with dtype and shape")
+    dtype = np.dtype(parameters.choice(f"{name}: dtype", stated["dtype"], _DTYPES))
+    if not isinstance(stated["shape"], list):
+        raise TypeError(f"{name}: shape: expected a list of lengths")
+    shape = [parameters.integer(f"{name}: shape", length, 0, 2**63 - 1) for length in stated["shape"]]
+    return dtype, tuple(shape)
+
+
+def _blocks(array: Array, overlap: int = 0) -> Iterator[Array]:
+    """Yield an array in pieces, so that a second look at a piece finds it in the cache."""
+    return (array[start : start + _BLOCK + overlap] for start in range(0, len(array), _BLOCK))
+
+
+def _within(numbers: Array, low: int, high: int) -> bool:
+    return all(low <= block.min() and block.max() <= high for block in _blocks(numbers))
+
+
+def _ascend(numbers: Array, strictly: bool = True) -> bool:
+    ordered = np.greater if strictly else np.greater_equal
+    return all(bool(np.all(ordered(block[1:], block[:-1]))) for block in _blocks(numbers, overlap=1))

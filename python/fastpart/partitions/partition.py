@@ -1,0 +1,447 @@
+"""Partitions: one part per vertex, or one part per edge record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core import parameters
+from ..core.declared import declared
+from ..core.options import Options, with_options
+from ..core.protocols import Assignment, facts
+from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..graphs.graph import Graph
+from .loadable import Loadable
+from .parts import EdgePartData, PartData, Parts, VertexPartData
+from .results import Evaluation
+from .saved import SAVE_DEFAULTS, SaveOptions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_BLOCK = 1 << 20
+"""Items per check."""
+
+
+class Partition(Assignment):
+    """The base of :class:`VertexPartition` and :class:`EdgePartition`.
+
+    Attributes
+    ----------
+    assignment : numpy.ndarray
+        Part of each item, read-only.
+    k : int
+        Number of parts.
+    loads : numpy.ndarray
+        int64, length k: items of each part.
+    cap : int or None
+        Upper bound on loads. None if there was no bound.
+    weight_loads : numpy.ndarray or None
+        int64, length k: weight of each part, if ``balance_on`` was given. If it was a list of b arrays: shape (b, k).
+    weight_cap : int or numpy.ndarray or None
+        Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b.
+    volume_loads : numpy.ndarray or None
+        int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
+    volume_cap : int or None
+        Upper bound on this sum.
+    algorithm : str
+        Name of the partitioner, or "user" for your own array.
+    parameters : dict
+        Parameters of the partitioner, defaults included.
+    costs : dict or None
+        What the call took: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
+        where the system does not count them), and most bytes of temporary ``files`` at one time. None where unknown.
+    num_vertices, num_edges, loops, checksum
+        These identify the graph. None where unknown.
+    folder, manifest
+        The directory that was opened, and the content of its ``manifest.json``. None for other partitions.
+    graph : Graph or None
+        The graph that the partition was made from, or opened with. None where unknown, and after unpickling.
+
+    Notes
+    -----
+    Two partitions are equal if they are of the same type and k and give every item the same part. ``np.asarray(p)`` is
+    the assignment, without a copy. ``from_dlpack`` takes it, and tables get a column ``part``. A partition keeps its
+    graph alive. Set ``p.graph = None`` to let it go.
+    """
+
+    of: ClassVar[str]
+    item: ClassVar[str]
+    items: ClassVar[str]
+    _part: ClassVar[type[PartData]]
+    folder: Path | None = None
+    manifest: dict[str, Any] | None = None
+    graph: Graph | None = None
+    costs: dict[str, Any] | None = None
+    _column = "part"
+    _forgotten = ("graph", "_measures", "_topology")
+
+    weight_loads: npt.NDArray[np.int64] | None = None
+    weight_cap: int | npt.NDArray[np.int64] | None = None
+    volume_loads: npt.NDArray[np.int64] | None = None
+    volume_cap: int | None = None
+
+    def __init__(self, array: npt.ArrayLike, k: int) -> None:
+        self.k = parameters.parts(k)
+        self.assignment, self.loads = self._checked(np.asarray(array))
+        self.cap: int | None = None
+        self.algorithm = "user"
+        self.parameters: dict[str, Any] = {}
+        self.num_vertices: int | None = None
+        self.num_edges: int | None = None
+        self.loops: int | None = None
+        self.checksum: str | None = None
+
+    @classmethod
+    def _of_result(
+        cls,
+        algorithm: str,
+        given: Mapping[str, Any],
+        result: _core.VertexResult | _core.EdgeResult,
+        assignment: npt.NDArray[Any],
+    ) -> Self:
+        """Wrap a result of the core without checks."""
+        partition = cls.__new__(cls)
+        partition.k = given["k"]
+        partition.assignment = assignment
+        partition.loads = _frozen(np.array(result.loads, dtype=np.int64))
+        partition.cap = result.cap
+        partition.algorithm = algorithm
+        partition.parameters = dict(given)
+        partition.costs = result.costs
+        partition.num_vertices, partition.num_edges = result.graph.n, result.graph.m
+        partition.loops, partition.checksum = result.graph.loops, result.graph.checksum
+        if isinstance(result, _core.VertexResult):
+            if result.volume_loads is not None:
+                partition.volume_loads = _frozen(np.array(result.volume_loads, dtype=np.int64))
+                partition.volume_cap = result.volume_cap
+            if result.weight_loads:
+                several = len(result.weight_loads) > 1 or isinstance(given.get("balance_on"), list)
+                partition._balance_on(result.weight_loads, result.weight_caps, several=several)
+        return partition
+
+    def _balance_on(self, loads: list[list[int]], caps: list[int], *, several: bool) -> None:
+        """Set loads and caps of weights: those of one array, or of a list of arrays."""
+        all_loads = np.array(loads, dtype=np.int64)
+        self.weight_loads = _frozen(all_loads if several else all_loads[0].copy())
+        self.weight_cap = _frozen(np.array(caps, dtype=np.int64)) if several else caps[0]
+
+    def _weights(self) -> list[tuple[str, npt.NDArray[np.int64], int]]:
+        """Return the loads and the cap of each array of weights, with the end of its name: none if it is no list."""
+        if self.weight_loads is None:
+            return []
+        if isinstance(self.weight_cap, np.ndarray):
+            caps = self.weight_cap.tolist()
+            return [(f"_{index}", self.weight_loads[index], cap) for index, cap in enumerate(caps)]
+        return [("", self.weight_loads, self.weight_cap or 0)]
+
+    def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Return a copy of the array, and the loads. Blocks keep the extra memory small."""
+        if array.ndim != 1:
+            raise TypeError(f"assignment: expected one part per {self.item}, got shape {array.shape}")
+        if array.dtype.kind not in "iu" and array.size:
+            raise TypeError(f"assignment: expected integers, got dtype {array.dtype}")
+        copy, loads = np.empty(array.size, self._dtype()), np.zeros(self.k, np.int64)
+        for start in range(0, array.size, _BLOCK):
+            block = array[start : start + _BLOCK]
+            bad = np.flatnonzero((block < 0) | (block >= self.k))
+            if bad.size:
+                first = start + int(bad[0])
+                raise ParameterError(
+                    f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} (k={self.k})"
+                )
+            copy[start : start + _BLOCK] = block
+            loads += np.bincount(copy[start : start + _BLOCK], minlength=self.k)
+        return _frozen(copy), _frozen(loads)
+
+    def _dtype(self) -> npt.DTypeLike:
+        return np.int32
+
+    def __repr__(self) -> str:
+        algorithm, spread = (
+            parameters.one_line(self.algorithm, 60),
+            f"loads {self.loads.min()}..{self.loads.max()}",
+        )
+        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
+
+    def _repr_html_(self) -> str:
+        named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}
+        named |= {"loads": f"{self.loads.min():,} to {self.loads.max():,}", "cap": self.cap}
+        return facts(type(self).__name__, named | ({"folder": self.folder} if self.folder else {}))
+
+    def _values(self) -> tuple[Any, ...]:
+        return (self.k,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return state | ({"folder": self.folder.absolute()} if self.folder else {})
+
+    @with_options
+    @declared
+    def evaluate(
+        self, labels: Any = None, splits: Any = None, *, split: int | None = None, **options: Unpack[Options]
+    ) -> Evaluation:
+        """Measure the partition on its graph. See :func:`fastpart.evaluate`.
+
+        Raises
+        ------
+        FastpartError
+            The graph is not known, for example of your own array. Call ``fp.evaluate(graph, p)``.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+        >>> p = fp.multilevel(graph, k=2)
+        >>> p.evaluate().parts["halo"].to_list(), round(p.cut_ratio, 4)
+        ([1, 1], 0.1429)
+        """
+        raise NotImplementedError
+
+    @declared
+    def plot(self, out: parameters.StrPath | None = None) -> Figure:
+        """Plot the sizes of the parts against the cap, and what lies between the parts if the graph is known.
+
+        Parameters
+        ----------
+        out : path, optional
+            A ``.svg``, ``.png`` or ``.pdf``. It appears as a whole.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it. See :func:`fastpart.draw`.
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+        >>> figure = fp.spring(graph, k=2).plot()
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def _measures(self) -> Evaluation:
+        return self.evaluate()
+
+    def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
+        """Raise :class:`GraphFormatError` if this partition belongs to another graph."""
+        mine = {"n": self.num_vertices, "m": self.num_edges, "checksum": self.checksum}
+        for name, value in {"n": n, "m": m, "checksum": checksum}.items():
+            if value is not None and mine[name] is not None and value != mine[name]:
+                raise GraphFormatError(
+                    f"the partition belongs to another graph: its {name} is {mine[name]}, the graph's is {value}"
+                )
+        items = {"vertex": n, "record": m}[self.item]
+        if len(self) != items:
+            raise GraphFormatError(
+                f"the partition belongs to another graph: it has {len(self)} {self.items}, the graph has {items}. "
+                "If trailing vertices are isolated, open the graph with num_vertices="
+            )
+
+    @property
+    def parts(self) -> Parts[Any]:
+        """The stored data of each part in a partition directory, mapped on first access.
+
+        Raises
+        ------
+        FastpartError
+            The partition does not come from a directory, or the directory was saved without the graph.
+        """
+        if self.folder is None or self.manifest is None or "directedness" not in self.manifest:
+            where = (
+                "the partition is in memory"
+                if self.folder is None
+                else f"{parameters.shown(self.folder)} was saved without the graph"
+            )
+            raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
+        return Parts(self._part, self.folder, self.manifest)
+
+    @with_options
+    @partial(declared, defaults=SAVE_DEFAULTS)
+    def save(
+        self,
+        out: parameters.StrPath,
+        *,
+        graph: Any = None,
+        **given: Unpack[SaveOptions],
+    ) -> None:
+        """Write the partition atomically: the file or directory appears whole, or the old one stays.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
+            (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
+            ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
+            empty, or holds only what fastpart wrote there.
+        graph : path, array or Graph, optional
+            The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
+            or opened with. A directory then also holds its parts and measures. Without any graph, as after
+            ``p.graph = None``, it holds the assignment only.
+        features : path or array, optional
+            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
+            numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
+            are loaded as a whole.
+        labels : array or path of a .npy, optional
+            Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
+            (n, classes).
+        splits : mapping or path of a .npz, optional
+            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks.
+        split : int, optional
+            Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+        edge_features : path or array, optional
+            One row per record, as ``features``.
+        halo_hops : {0, 1, 2}
+            Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
+            fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
+            part.
+        halo_features : bool
+            Also write the features of halo vertices.
+        edge_splits : EdgeSplits, mapping or path of a .npz, optional
+            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
+            They must not be edges of ``graph``, all of whose edges are trained on.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`.
+
+        Raises
+        ------
+        ParameterError
+            The suffix is unknown, the output is the input, rows do not fit the graph, or a parameter of directories is
+            given for another output.
+        GraphFormatError
+            The partition belongs to another graph.
+        EdgeFileChangedError
+            The file of the graph changed since it was opened.
+        OSError
+            With path and errno. The old output is intact, and the partition is still in memory: save it elsewhere.
+
+        Notes
+        -----
+        ``docs/reference/partition-directory.md`` describes the schema of the directory.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> p = fp.spring(graph, k=2)
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> p.save(folder / "part.npy")
+        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
+        >>> loaded = fp.open_partition(folder / "parts", graph=graph)
+        >>> loaded
+        <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
+        >>> loaded.parts[1].features.argmax(axis=1)
+        array([3, 4, 5])
+        """
+
+
+class VertexPartition(Loadable, Partition):
+    """One part per vertex.
+
+    Parameters
+    ----------
+    array : array of integers, shape (n,)
+        Part of each vertex, in ``0..k-1``. It is copied to int32.
+    k : int
+        Number of parts.
+
+    Raises
+    ------
+    ParameterError
+        A part outside ``0..k-1``. The text names the first vertex that has one.
+    TypeError
+        The array is not one-dimensional, or does not hold integers.
+
+    Examples
+    --------
+    >>> import fastpart as fp
+    >>> fp.VertexPartition([0, 1, 1, 0], k=2).loads
+    array([2, 2])
+    """
+
+    of = "vertices"
+    item = "vertex"
+    items = "vertices"
+    _part = VertexPartData
+
+    @property
+    def cut_ratio(self) -> float:
+        """Cut records / records that are not loops. :meth:`evaluate` runs on first access."""
+        return self._measures.cut_ratio
+
+
+def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPartition:
+    """Wrap an array of parts. Without k there are as many parts as the largest one needs."""
+    parts = np.asarray(array)
+    if k is None:
+        k = max(1, int(parts.max()) + 1) if parts.size and parts.dtype.kind in "iu" else 1
+        if k > _core.MAX_PARTS:
+            raise ParameterError(
+                f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be used"
+            )
+    return VertexPartition(parts, k)
+
+
+@declared
+def read_partition(
+    source: parameters.StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None
+) -> Partition:
+    """Read a partition, as :func:`fastpart.open_partition` does."""
+    raise NotImplementedError
+
+
+class EdgePartition(Partition):
+    """One part per edge record, in stream order.
+
+    Parameters
+    ----------
+    array : array of integers, shape (m,)
+        Part of each record, in ``0..k-1``. It is copied to uint8 for k <= 255, int16 for k <= 32,767, else int32.
+    k : int
+        Number of parts.
+
+    Raises
+    ------
+    ParameterError
+        A part outside ``0..k-1``. The text names the first record that has one.
+    TypeError
+        The array is not one-dimensional, or does not hold integers.
+
+    Examples
+    --------
+    >>> import fastpart as fp
+    >>> fp.EdgePartition([0, 1, 1], k=2).assignment
+    array([0, 1, 1], dtype=uint8)
+    """
+
+    of = "edges"
+    item = "record"
+    items = "records"
+    _part = EdgePartData
+
+    @property
+    def rf(self) -> float:
+        """Replication factor: the mean number of parts per vertex. :meth:`evaluate` runs on first access."""
+        return self._measures.rf
+
+    def _dtype(self) -> npt.DTypeLike:
+        return np.uint8 if self.k <= 255 else np.int16 if self.k <= 32_767 else np.int32
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,142 @@
+"""The partitioners of the core, one function each. Everything comes from the registry in ``rust/algorithms``.
+
+A function checks its arguments, calls the core, and wraps its result. ``builtin.pyi`` beside this file has the same
+signatures for type checkers. ``make stubs`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ... import _core
+from ...core import parameters
+from ...core.inputs import split_bits, splits_of, train_of
+from ...core.options import NAMES, run_options, with_options
+from ...errors import ParameterError
+from ...graphs.graph import open_graph
+from ..partition import Partition
+from .common import edge_partition, vertex_partition
+from .documents import document, signature
+from .refining import begin
+
+SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
+"""What begins with a vertex partition, described as a partitioner is."""
+
+ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
+"""The registry's entry of each partitioner."""
+
+
+def _checked(field: _core.Field, value: Any) -> Any:
+    """Return the value of a parameter in its internal form."""
+    if value is None and field.default is None:
+        return None
+    match field.kind:
+        case "ratio":
+            return parameters.ratio(field.name, value)
+        case "number":
+            return parameters.number(field.name, value)
+        case "integer":
+            low, high = field.range or (0, 2**63)
+            return parameters.integer(field.name, value, low, high)
+        case "flag":
+            return parameters.flag(field.name, value)
+        case "choice":
+            return parameters.choice(field.name, value, tuple(field.words))
+        case "seed":
+            return parameters.seed(value)
+        case "integers":
+            return parameters.integers(field.name, value)
+        case "numbers":
+            return parameters.numbers(field.name, value)
+        case "weights":
+            return parameters.weights(field.name, value)
+        case "several_weights":
+            return parameters.several_weights(field.name, value)
+        case "degrees":
+            return parameters.degrees(field.name, value)
+        case "partition" | "splits":  # which need the graph
+            return value
+        case "chunk":
+            return parameters.chunk(field.name, value)
+        case "folder":
+            return str(parameters.path(field.name, value))
+    return parameters.number_or(field.name, value, field.words[0])
+
+
+def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
+    """Check the arguments of a call, run the core, and wrap its result."""
+    options = {name: arguments[name] for name in NAMES}
+    given_graph, both = arguments["graph"], {}
+    if algorithm.name in SUCCESSORS:
+        arguments, both["origin"] = begin(algorithm.name, arguments, options)
+    k = parameters.parts(arguments["k"])
+    of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
+    values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
+    infeasible = parameters.choice("on_infeasible", arguments.get("on_infeasible", "warn"), ("warn", "error"))
+    out = arguments.get("out")
+    opened = open_graph(arguments["graph"], **options)
+    if of == "vertices" and out is not None:
+        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+    if not algorithm.reads_weights:
+        opened.warn_of_unread_weights(algorithm.name)
+    if len(algorithm.of) > 1:
+        both["of"] = of
+    recorded = {
+        field.name: values[field.name]
+        for field in algorithm.fields
+        if field.kind not in ("degrees", "partition", "folder") and field.only in (None, of)
+    }
+    if values.get("splits") is not None:
+        chosen = splits_of(values["splits"], opened.num_vertices, values["split"])
+        train_of(chosen)
+        values["splits"] = split_bits(chosen, opened.num_vertices)
+        recorded["splits"] = {name: len(ids) for name, ids in chosen.items()}
+    given = {"k": k, **both, **recorded}
+
+    def call(file: Any = None) -> Any:
+        return _core.partition(
+            algorithm.name,
+            opened._source,
+            values,
+            k=k,
+            of=of,
+            directedness=opened.directedness,
+            out=file,
+            options=run_options(**options),
+        )
+
+    try:
+        if of == "edges":
+            return edge_partition(algorithm.name, given, opened, out, call)
+        return vertex_partition(algorithm.name, given, call(), opened, infeasible)
+    finally:
+        if opened is not given_graph:  # the partition keeps the graph, but not its adjacency
+            opened._source.forget_csr()
+
+
+def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
+    known = signature(algorithm)
+
+    def function(*args: Any, **kwargs: Any) -> Partition:
+        try:
+            bound = known.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{algorithm.name}() {error}") from None
+        bound.apply_defaults()
+        return _run(algorithm, bound.arguments)
+
+    function.__name__ = function.__qualname__ = algorithm.name
+    function.__doc__ = document(algorithm)
+    function.__signature__ = known  # type: ignore[attr-defined]
+    return with_options(function)
+
+
+PARTITIONERS: dict[str, Callable[..., Partition]] = {
+    name: _function(algorithm) for name, algorithm in ALGORITHMS.items()
+}
+"""Every partitioner of the core by its name."""
+
+_SUCCEEDING = {name: _function(algorithm) for name, algorithm in SUCCESSORS.items()}
+globals().update(PARTITIONERS | _SUCCEEDING)
+__all__ = [*_SUCCEEDING, *PARTITIONERS]

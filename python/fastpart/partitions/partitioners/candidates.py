@@ -1,0 +1,114 @@
+"""What :func:`fastpart.partition` chooses from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ... import _core
+from ...core.options import run_options
+from ...graphs.graph import Graph
+from ..partition import Partition
+from . import builtin
+from .builtin import ALGORITHMS, PARTITIONERS
+from .variants import VARIANTS, items_of, needs_splits
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An algorithm with its parameters."""
+
+    label: str
+    make: Callable[..., Partition]
+    """Called with ``out=`` if the parts of the records go to a file."""
+    in_rounds: bool = False
+    """Whether it takes ``time_limit=``."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The checked arguments of a call."""
+
+    graph: Graph
+    k: int
+    of: str
+    objective: str
+    effort: str
+    balance: float
+    machines: Sequence[int] | None
+    checkpoints: Any
+    seed: int | None
+    options: Mapping[str, Any]
+
+    def groups(self) -> list[list[Candidate]]:
+        """Return the candidates: those that the effort asks for, then what takes less time and memory.
+
+        The best of a group is the result. If none of it fits into memory, the next group is tried.
+        """
+        return self._of_vertices() if self.of == "vertices" else self._of_edges()
+
+    def seconds(self) -> float:
+        """Return how long the multilevel partitioner should take, with all files in the page cache."""
+        limits = run_options(**self.options)
+        plans = _core.multilevel_plans(
+            self.graph._source, self.k, self.graph.directedness == "symmetric", limits
+        )
+        fitting = [plan for plan in plans if plan.memory <= (limits.memory_limit or plan.memory)]
+        return float((fitting or plans)[-1].seconds)
+
+    def _of_vertices(self) -> list[list[Candidate]]:
+        given = {"objective": self.objective, "machines": self.machines, "checkpoints": self.checkpoints}
+        effort, others = {}, []
+        if self.effort == "best":
+            effort = {"effort": "best"}
+            others = self._all("multilevel") if self.machines is None else []
+        multilevel = Candidate(
+            "multilevel", partial(self._multilevel, **given | effort), self.effort == "best"
+        )
+        quick = Candidate("multilevel:effort=quick", partial(self._multilevel, **given | {"effort": "quick"}))
+        if self.machines is not None:  # nothing else knows machines
+            return [[multilevel], [quick]]
+        fast = quick if self.graph._weights else self._named("refennel", passes=2)
+        return [[*others, multilevel], [fast], [self._named("spring")]]
+
+    def _of_edges(self) -> list[list[Candidate]]:
+        hep = self._named("hep", refine=True)
+        sigma = self._named("sigma", of="edges", refine=True)
+        group = [sigma, hep, Candidate("edges_of", self._edges_of)]
+        if self.effort == "best":  # fewer cut edges are fewer replicas on most graphs, not on all
+            best = Candidate("edges_of:effort=best", partial(self._edges_of, effort="best"), in_rounds=True)
+            group = [*self._all("hep", "sigma"), *group, best]  # refining never makes replicas
+        return [group, [hep], [sigma], [self._named("hdrf")]]
+
+    def _multilevel(self, **given: Any) -> Partition:
+        return builtin.multilevel(self.graph, **self._shared | given)
+
+    def _edges_of(self, out: Any = None, **given: Any) -> Partition:
+        """Partition the vertices so that volumes are even, then the edges."""
+        bounds = {"balance": float(self.k), "volume_balance": 1.1, "checkpoints": self.checkpoints}
+        vertices = self._multilevel(**bounds, **given)
+        return builtin.edges_of(vertices, self.graph, out=out, **self._shared)
+
+    @property
+    def _shared(self) -> dict[str, Any]:
+        return {"k": self.k, "balance": self.balance, "seed": self.seed, **self.options}
+
+    def _all(self, *but: str) -> list[Candidate]:
+        """Return all other partitioners and their variants, as a comparison lists them."""
+        return [
+            self._named(name, **given)
+            for name, known in ALGORITHMS.items()
+            for given in ({}, *VARIANTS[name])
+            if items_of(name, given) == self.of
+            and name not in but
+            and not needs_splits(name)
+            and (known.reads_weights or self.of == "edges" or not self.graph._weights)
+        ]
+
+    def _named(self, name: str, **given: Any) -> Candidate:
+        known = {field.name for field in ALGORITHMS[name].fields} | {"k", *self.options}
+        shared = {key: value for key, value in self._shared.items() if key in known}
+        label = ":".join([name, *(f"{key}={value}" for key, value in given.items() if value is not None)])
+        return Candidate(label, partial(PARTITIONERS[name], self.graph, **shared | given))

@@ -1,0 +1,231 @@
+"""Partition without choosing an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Unpack, overload
+
+from ... import _core
+from ...core import parameters
+from ...core.inputs import splits_of, train_of
+from ...core.options import Options, run_options, with_options
+from ...core.parameters import Of, StrPath, fanouts_of
+from ...errors import ParameterError
+from ...graphs.graph import Graph, open_graph
+from ..partition import EdgePartition, VertexPartition
+from .candidates import Request
+from .choice import choose
+from .common import npy
+
+_OBJECTIVES = {"vertices": ("cut", "halo", "traffic"), "edges": ("replication",)}
+_BALANCE = {"vertices": 1.03, "edges": 1.05}
+
+
+@overload
+def partition(
+    graph: Any,
+    k: int,
+    of: Literal["vertices"] = "vertices",
+    *,
+    objective: Literal["cut", "halo", "traffic"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
+    machines: Sequence[int] | None = None,
+    splits: Any = None,
+    split: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    batch_size: int = 1024,
+    time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
+    seed: int | None = 0,
+    **options: Unpack[Options],
+) -> VertexPartition: ...
+@overload
+def partition(
+    graph: Any,
+    k: int,
+    of: Literal["edges"],
+    *,
+    objective: Literal["replication"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
+    time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
+    seed: int | None = 0,
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> EdgePartition: ...
+@with_options
+def partition(
+    graph: Any,
+    k: int,
+    of: Of = "vertices",
+    *,
+    objective: Literal["cut", "halo", "traffic", "replication"] | None = None,
+    effort: Literal["fast", "default", "best"] = "default",
+    balance: float | None = None,
+    machines: Sequence[int] | None = None,
+    splits: Any = None,
+    split: int | None = None,
+    fanouts: Sequence[int] | None = None,
+    batch_size: int = 1024,
+    time_limit: float | None = None,
+    checkpoints: StrPath | None = None,
+    seed: int | None = 0,
+    out: StrPath | None = None,
+    **options: Unpack[Options],
+) -> VertexPartition | EdgePartition:
+    """Partition a graph with the algorithm that fits the effort, the memory and the time.
+
+    Vertices are partitioned by :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the
+    graph does not fit in memory, its largest levels lie in temporary files. Edges are partitioned in three ways. The
+    result is the partition with the fewest replicas. ``chosen`` in ``parameters`` of the result says what was chosen
+    and why. The algorithm gives the same partition anywhere if it is called with the other parameters.
+
+    Parameters
+    ----------
+    graph : path, array or Graph
+        What :func:`open_graph` accepts.
+    k : int
+        Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.
+    of : {"vertices", "edges"}
+        Partition the vertices or the edge records.
+    objective : {"cut", "halo", "traffic", "replication"}, optional
+        What there should be few of. For vertices "cut" (the default), edges between parts, or "halo", copies of
+        vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
+        parts. For edges "replication", the parts in which a vertex has edges.
+    effort : {"fast", "default", "best"}
+        How much work to do. "fast" streams and refines once: :func:`fastpart.refennel` in two passes for vertices,
+        :func:`fastpart.hep` for edges. "default" is described above. "best" improves the partition in rounds as long as
+        they gain, and runs every other algorithm of :func:`fastpart.compare` within the same cap. The best of all is
+        the result.
+    balance : float, optional
+        A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices, or ``ceil(balance * m / k)`` records.
+        Default: 1.03 for vertices and 1.05 for edges.
+    machines : list of int, optional
+        How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
+        few between the parts of a machine second. Only for vertices.
+    splits : mapping or path of a .npz, optional
+        ``train``: vertex ids, or a bool mask of length n. For ``objective="traffic"``, which needs it.
+    split : int, optional
+        Which row of ``train_masks`` of shape (s, n) to use.
+    fanouts : sequence of int, optional
+        In-edges per vertex in each hop, from the seeds on. For ``objective="traffic"``. Default: 10, 10.
+    batch_size : int
+        Seeds of a step on all ranks, for ``objective="traffic"``.
+    time_limit : float, optional
+        Seconds that this should take. If they are too few for the multilevel partitioner by its own prediction, "fast"
+        is taken, with a warning. Where several algorithms are compared, only the last may begin after half of it. With
+        ``effort="best"`` no further round begins after it.
+    checkpoints : path, optional
+        A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
+        there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
+    seed : int, optional
+        Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
+    out : path of a .npy, optional
+        File for the parts of the records. They are then mapped from it and need no memory. Only for edges.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    VertexPartition or EdgePartition
+        By ``of``, with ``assignment``, ``loads`` and ``cap``. ``algorithm`` is the one that was chosen.
+        ``parameters["chosen"]`` is a dict: ``algorithm`` with what sets it apart, the ``effort`` asked for,
+        ``because``, the measures of all that were ``compared``, and why others were ``left_out``.
+
+    Warns
+    -----
+    UserWarning
+        The memory limit or the time limit led to an algorithm of less effort.
+
+    Raises
+    ------
+    MemoryBudgetError
+        Not even a stream fits into the memory limit.
+    ParameterError, TypeError
+        An invalid parameter. The text says what is valid.
+
+    See Also
+    --------
+    multilevel : Vertices, with bounds on volume and weights.
+    edges_of : Edges, from any partition of the vertices.
+    compare : Run several algorithms, and see their measures.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp
+    >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
+    >>> p = fp.partition(two_triangles, 2)
+    >>> p.cut_ratio
+    0.14285714285714285
+    >>> p.algorithm, p.parameters["chosen"]["because"]
+    ('multilevel', 'it is what effort="default" takes, all in memory')
+    >>> fp.partition(two_triangles, 2, of="edges", balance=1.2).rf
+    1.1666666666666667
+
+    Notes
+    -----
+    ``objective="traffic"`` weights each edge by how often uniform sampling is expected to draw it, by the access
+    probabilities of :func:`predict_traffic` as if all seeds were in one part, and looks for a cut of small weight.
+    The bounds are those of "cut". Training vertices are not balanced. :func:`multilevel` does that, with
+    ``balance_on=``.
+    """
+    k = parameters.parts(k)
+    of = parameters.choice("of", of, ("vertices", "edges"))
+    effort = parameters.choice("effort", effort, ("fast", "default", "best"))
+    goal = parameters.choice("objective", objective or _OBJECTIVES[of][0], _OBJECTIVES[of])
+    if time_limit is not None and not parameters.number("time_limit", time_limit) >= 0:
+        raise ParameterError(f"time_limit: {time_limit} is not a number of seconds of 0 or more")
+    opened = open_graph(graph, **options)
+    if of == "vertices" and out is not None:
+        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+    if of == "edges" and machines is not None:
+        raise ParameterError('machines: needs of="vertices"')
+    request = Request(
+        graph=_drawn(opened, k, (splits, split, fanouts, batch_size), options)
+        if goal == "traffic"
+        else opened,
+        k=k,
+        of=of,
+        objective="cut" if goal == "traffic" else goal,  # of the weights
+        effort=effort,
+        balance=parameters.ratio("balance", _BALANCE[of] if balance is None else balance),
+        machines=machines,
+        checkpoints=checkpoints,
+        seed=parameters.seed(seed),
+        options=options,
+    )
+    try:
+        partition = choose(request, time_limit, None if out is None else npy(out, opened))
+        if goal == "traffic":
+            partition.parameters["chosen"]["objective"] = goal
+            partition.graph = opened  # without the weights
+            vars(partition).pop("_measures", None)
+        return partition  # type: ignore[return-value]
+    finally:
+        if opened is not graph:  # the partition keeps the graph, but not its adjacency
+            opened._source.forget_csr()
+
+
+def _drawn(graph: Graph, k: int, given: tuple[Any, ...], options: Options) -> Graph:
+    """Return the graph with a weight for each record: how often training draws it."""
+    splits, split, fanouts, batch_size = given
+    if splits is None:
+        raise ParameterError(
+            'splits: objective="traffic" depends on the training vertices. Pass splits= with train'
+        )
+    if graph._weights is not None:
+        raise ParameterError(
+            'objective: "traffic" makes weights of the records of its own. Open the graph with weights=False'
+        )
+    weights = _core.draw_weights(
+        graph._source,
+        k,
+        train_of(splits_of(splits, graph.num_vertices, split)),
+        fanouts_of((10, 10) if fanouts is None else fanouts),
+        directedness=graph.directedness,
+        batch_size=parameters.integer("batch_size", batch_size, 1, 2**31 - 1),
+        options=run_options(**options),
+    )
+    return graph._with_weights(weights, run_options(**options))

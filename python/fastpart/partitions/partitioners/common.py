@@ -1,0 +1,154 @@
+"""Code that all partitioners share: wrap the result of the core, and warn of empty parts and raised caps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...core import parameters
+from ...core.inputs import SPLITS
+from ...errors import CapacityError, CapacityWarning, ParameterError, warn
+from ...graphs.graph import Graph
+from ..partition import EdgePartition, Partition, VertexPartition
+
+AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
+
+
+def vertex_partition(
+    algorithm: str,
+    given: Mapping[str, Any],
+    result: _core.VertexResult,
+    graph: Graph,
+    on_infeasible: str = "warn",
+) -> VertexPartition:
+    """Wrap a vertex partition of the core. ``given`` holds the checked parameters."""
+    weights = given.get("balance_on")
+    if weights is not None:
+        shown = [_shown(each) for each in weights] if isinstance(weights, list) else _shown(weights)
+        given = {**given, "balance_on": shown}
+    partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
+    volume = None if result.volume_cap is None else (result.volume_nominal or 0, result.volume_cap)
+    alone = not result.weight_caps
+    if result.dealt:
+        _infeasible(
+            "the caps left no room for some vertex, so all vertices were assigned by weight alone. Raise "
+            + ("balance or volume_balance" if volume else "balance or balance_on_ratio"),
+            on_infeasible,
+        )
+    if volume and not (result.dealt and alone):
+        _refuse_raised("volume_balance", " (sum of degree + 1)", *volume, on_infeasible)
+    for index, (nominal, cap) in enumerate(zip(result.weight_nominals, result.weight_caps, strict=True)):
+        if "splits" in given:
+            name, unit = "split_balance", f" {SPLITS[index]} vertices"
+        else:
+            name, unit = (
+                f"balance_on[{index}]" if isinstance(weights, list) else "balance_on",
+                " (sum of weights)",
+            )
+        _refuse_raised(name, unit, nominal, cap, on_infeasible)
+    return partition
+
+
+def _shown(weights: npt.NDArray[np.uint32]) -> str:
+    return f"array of {len(weights)} weights, sum {weights.sum(dtype=np.uint64)}"
+
+
+def _refuse_raised(name: str, unit: str, nominal: int, cap: int, on_infeasible: str) -> None:
+    if cap > nominal:
+        what = f"the parts cannot be kept within {nominal}{unit}. The cap was raised to {cap}"
+        _infeasible(f"{name}: {what}", on_infeasible)
+
+
+def edge_partition(
+    algorithm: str,
+    given: Mapping[str, Any],
+    graph: Graph,
+    out: parameters.StrPath | None,
+    call: Callable[[Path | None], _core.EdgeResult],
+) -> EdgePartition:
+    """Run ``call`` with the file for the parts, if ``out`` is given, and wrap the edge partition."""
+    if out is None:
+        result = call(None)
+        assignment = result.assignment
+    else:
+        target = npy(out, graph)
+        with folder_beside(target) as folder:
+            file = folder / target.name
+            result = call(file)
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(file, target)
+        assignment = np.load(target, mmap_mode="r", allow_pickle=False)
+    return _wrapped(EdgePartition, algorithm, given, result, assignment, graph)
+
+
+def _wrapped(
+    type_: type[AnyPartition],
+    algorithm: str,
+    given: Mapping[str, Any],
+    result: _core.VertexResult | _core.EdgeResult,
+    assignment: Any,
+    graph: Graph,
+) -> AnyPartition:
+    """Wrap a result with its parameters, and issue its warnings."""
+    partition = type_._of_result(algorithm, {**given, **result.chosen}, result, assignment)
+    partition.graph = graph
+    graph.remember(result.graph.loops, result.graph.checksum)
+    for warning in result.warnings:
+        warn(warning, UserWarning)
+    _warn_of_empty_parts(partition)
+    return partition
+
+
+@contextmanager
+def folder_beside(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder on the file system of the target. It is always removed."""
+    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"))
+    try:
+        yield Path(folder.path)
+    finally:
+        folder.discard()
+
+
+def npy(out: parameters.StrPath, graph: Graph) -> Path:
+    """Return the file for the parts. Refuse one that cannot be written."""
+    target = parameters.path("out", out)
+    if target.suffix != ".npy":
+        raise ParameterError(
+            f"out: {parameters.shown(target)} does not end with .npy, the format of the parts"
+        )
+    if parameters.in_folder(target).exists():
+        if not target.is_file():
+            raise ParameterError(
+                f"out: {parameters.shown(target)} is not a regular file. Choose another name"
+            )
+        if graph.path is not None and target.samefile(graph.path):
+            raise ParameterError(f"out: {parameters.shown(target)} is the input. Choose another name")
+    return Path(os.path.realpath(target))
+
+
+def cap_of(balance: float, items: int, k: int) -> int:
+    """Return the most items of a part."""
+    return int(np.ceil(min(balance, k) * items / k))
+
+
+def _warn_of_empty_parts(partition: Partition) -> None:
+    if partition.k > len(partition) > 0:
+        empty = partition.k - len(partition)
+        text = (
+            f"k={partition.k} parts for {len(partition)} {partition.items}. At least {empty} parts are empty"
+        )
+        warn(text, CapacityWarning)
+
+
+def _infeasible(what: str, on_infeasible: str) -> None:
+    if on_infeasible == "error":
+        raise CapacityError(what)
+    warn(what, CapacityWarning)

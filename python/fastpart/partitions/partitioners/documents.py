@@ -1,0 +1,253 @@
+"""Signatures, docstrings and stubs of the partitioners, generated from the registry."""
+
+from __future__ import annotations
+
+import re
+from inspect import Parameter, Signature
+from typing import Any
+
+from ... import _core
+from ...core.options import NAMES, Options, parameters_of
+
+_SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
+"""The first section of an algorithm's own docs after those that all algorithms share."""
+
+_TYPES = {
+    "ratio": ("float", "float"),
+    "number": ("float", "float"),
+    "integer": ("int", "int"),
+    "flag": ("bool", "bool"),
+    "seed": ("int | None", "int, optional"),
+    "integers": ("Sequence[int]", "list of int"),
+    "numbers": ("Sequence[float]", "list of float"),
+    "splits": ("Any", "mapping or path of a .npz"),
+    "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
+    "several_weights": (
+        "npt.ArrayLike | Sequence[npt.ArrayLike] | None",
+        "array of integers or bools, shape (n,), or a list of up to 7, optional",
+    ),
+    "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
+    "chunk": ("float | int", "float or int"),
+    "partition": ("Partition | npt.ArrayLike | StrPath", "VertexPartition, path or array, shape (n,)"),
+    "folder": ("StrPath", "path"),
+}
+"""Annotation and documented type by kind."""
+
+
+def _annotation(field: _core.Field) -> str:
+    if field.kind == "number_or":
+        return f"float | {_words(field.words[:1])}"
+    text = _words(field.words) if field.kind == "choice" else _TYPES[field.kind][0]
+    return f"{text} | None" if field.default is None and "None" not in text else text
+
+
+def _words(words: list[str]) -> str:
+    return f"Literal[{', '.join(map(_literal, words))}]"
+
+
+def _documented(field: _core.Field) -> str:
+    if field.kind == "number_or":
+        return f'float or "{field.words[0]}"'
+    words = "{" + ", ".join(f'"{word}"' for word in field.words) + "}"
+    text = words if field.kind == "choice" else _TYPES[field.kind][1]
+    return f"{text}, optional" if field.default is None and "optional" not in text else text
+
+
+def _start(algorithm: _core.Algorithm) -> _core.Field | None:
+    """Return the parameter that holds the partition to begin with, if it takes one."""
+    return next((field for field in algorithm.fields if field.kind == "partition"), None)
+
+
+def _is_of_another_graph(algorithm: _core.Algorithm) -> bool:
+    """Return whether the graph is not that of the partition to begin with."""
+    return algorithm.name == "update"
+
+
+def signature(algorithm: _core.Algorithm) -> Signature:
+    """Return the signature of its function. Annotations are text."""
+    start = _start(algorithm)
+    named: list[tuple[str, str, Any]] = [("k", "int | None", None)] if start else []
+    if len(algorithm.of) > 1:
+        named.append(("of", _words(algorithm.of), algorithm.of[0]))
+    named += [
+        (field.name, _annotation(field), field.default) for field in algorithm.fields if field is not start
+    ]
+    if "vertices" in algorithm.of:
+        named.append(("on_infeasible", _words(["warn", "error"]), "warn"))
+    if "edges" in algorithm.of:
+        named.append(("out", "StrPath | None", None))
+    first = [
+        Parameter("graph", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
+        Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
+    ]
+    if start:
+        partition = Parameter(start.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_TYPES[start.kind][0])
+        first = [partition, first[0] if _is_of_another_graph(algorithm) else first[0].replace(default=None)]
+    rest = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, annotation, default in named
+    ]
+    return Signature([*first, *rest, *parameters_of(Options)], return_annotation=_result(algorithm))
+
+
+_RESULTS = {"vertices": "VertexPartition", "edges": "EdgePartition"}
+
+
+def _result(algorithm: _core.Algorithm) -> str:
+    return " | ".join(_RESULTS[of] for of in algorithm.of)
+
+
+def document(algorithm: _core.Algorithm) -> str:
+    """Return the docstring of its function, in numpydoc's form."""
+    text = "\n".join(line.removeprefix(" ") for line in algorithm.doc.splitlines())
+    match = _SECTION.search(text)
+    head, rest = (text[: match.start()], text[match.start() :]) if match else (text, "")
+    both = len(algorithm.of) > 1
+    weights = (
+        "Weights of records, if the graph has any, multiply the cut."
+        if algorithm.reads_weights
+        else "Weights of records are not read: each record counts once, and a :class:`GraphWarning` says so."
+    )
+    lines = [head.rstrip(), "", weights, "", "Parameters", "----------"]
+    start = _start(algorithm)
+    if start:
+        lines += _documented_entry(start)
+        known = ("path, array or Graph, optional", " Default: the graph that the partition was made from.")
+        kind, default = ("path, array or Graph", "") if _is_of_another_graph(algorithm) else known
+        lines += _entry("graph", kind, f"What :func:`open_graph` accepts.{default}")
+        lines += _entry("k", "int, optional", "Number of parts. Default: that of the partition.")
+    else:
+        lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
+        lines += _entry(
+            "k",
+            "int",
+            "Number of parts, 1 to 2**20. More parts than there are items leave parts empty, with a warning.",
+        )
+    if both:
+        lines += _entry("of", '{"vertices", "edges"}', "Partition the vertices or the edge records.")
+    for field in algorithm.fields:
+        if field is not start:
+            only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
+            lines += _documented_entry(field, only)
+    if "vertices" in algorithm.of:
+        lines += _entry(
+            "on_infeasible",
+            '{"warn", "error"}',
+            'If a cap cannot be kept, "warn" raises the cap as little as possible and issues a\n'
+            ':class:`CapacityWarning`. "error" raises a :class:`CapacityError`.',
+        )
+    if "edges" in algorithm.of:
+        lines += _entry(
+            "out",
+            "path of a .npy, optional",
+            "File for the parts of the records. They are then mapped from it and need no memory.",
+        )
+    lines += [", ".join(NAMES), "    As in :class:`fastpart.Options`."]
+    lines += ["", "Returns", "-------", _result(algorithm).replace(" | ", " or ")]
+    lines += [f"    {line}" for line in _returns(algorithm)]
+    lines += ["", *_RAISES, "", rest.rstrip()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _returns(algorithm: _core.Algorithm) -> list[str]:
+    lines = []
+    if "vertices" in algorithm.of:
+        lines.append(
+            "Of vertices: ``assignment`` (int32, shape (n,), read-only, not copied), ``loads`` and ``cap``."
+        )
+    if "edges" in algorithm.of:
+        lines.append(
+            "Of records: ``assignment`` (uint8, int16 or int32 by k, shape (m,), read-only), ``loads`` and ``cap``."
+        )
+    if any(field.name == "balance_on" for field in algorithm.fields):
+        lines.append("With ``balance_on`` also ``weight_loads`` and ``weight_cap``.")
+    if any(field.kind == "several_weights" for field in algorithm.fields):
+        lines.append("With a list of b arrays these have the shapes (b, k) and (b,).")
+    if any(field.kind == "splits" for field in algorithm.fields):
+        lines.append("Also ``weight_loads`` and ``weight_cap``, of training, validation and test vertices.")
+    if any(field.name == "volume_balance" for field in algorithm.fields):
+        lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
+    return lines
+
+
+_RAISES = [
+    "Raises",
+    "------",
+    "ParameterError, TypeError",
+    "    An invalid parameter. The text says what is valid.",
+    "CapacityError",
+    '    The caps cannot be kept and ``on_infeasible="error"``, or the graph is too large for the types.',
+    "MemoryBudgetError",
+    "    Before anything is allocated, with the bytes needed and allowed.",
+    "EdgeFileChangedError",
+    "    The file changed during the run.",
+    "OSError",
+    "    A disk is full, or failed.",
+    "KeyboardInterrupt",
+    "    Within a fraction of a second of Ctrl-C.",
+]
+
+
+def _documented_entry(field: _core.Field, more: str = "") -> list[str]:
+    doc = "\n".join(line.strip() for line in field.doc.strip().splitlines())
+    return _entry(field.name, _documented(field), doc + more)
+
+
+def _entry(name: str, kind: str, doc: str) -> list[str]:
+    return [f"{name} : {kind}", *(f"    {line}" for line in doc.splitlines())]
+
+
+def stubs(algorithms: list[_core.Algorithm]) -> str:
+    """Return the text of ``builtin.pyi``."""
+    algorithms = [*algorithms, *_core.successors()]
+    lines = [
+        "# Written by `make stubs` from the registry of the core. Do not edit.",
+        "from collections.abc import Callable, Sequence",
+        "from typing import Any, Literal, Unpack, overload",
+        "",
+        "import numpy as np",
+        "import numpy.typing as npt",
+        "",
+        "from ... import _core",
+        "from ...core.options import Options",
+        "from ...core.parameters import StrPath",
+        "from ..partition import EdgePartition, Partition, VertexPartition",
+        "",
+        "__all__ = [",
+        *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),
+        "]",
+        "",
+        "ALGORITHMS: dict[str, _core.Algorithm]",
+        "PARTITIONERS: dict[str, Callable[..., Partition]]",
+        "SUCCESSORS: dict[str, _core.Algorithm]",
+        "",
+    ]
+    for algorithm in algorithms:
+        for of in algorithm.of:  # with two of them, one overload each
+            lines += ["@overload"] if len(algorithm.of) > 1 else []
+            lines += _stub(algorithm, of)
+    return "\n".join(lines) + "\n"
+
+
+def _stub(algorithm: _core.Algorithm, of: str) -> list[str]:
+    """Return the overload for partitions of ``of``."""
+    lines = [f"def {algorithm.name}("]
+    for parameter in signature(algorithm).parameters.values():
+        if parameter.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        if parameter.name == "of":
+            default = algorithm.of[0] if of == algorithm.of[0] else Parameter.empty
+            parameter = parameter.replace(annotation=_words([of]), default=default)
+        default = "" if parameter.default is Parameter.empty else f" = {_literal(parameter.default)}"
+        if parameter.name not in NAMES:
+            lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
+    return [*lines, "    **options: Unpack[Options],", f") -> {_RESULTS[of]}: ..."]
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def main() -> None:
+    """Print the stubs of all partitioners."""
+    print(stubs(_core.algorithms()), end="")

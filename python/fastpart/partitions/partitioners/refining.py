@@ -1,0 +1,129 @@
+"""What begins with a vertex partition: its graph, and the bounds that it was made with where it is improved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions, run_options
+from ...errors import MemoryBudgetError, ParameterError
+from ...graphs.graph import Graph, open_graph
+from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
+
+_NO_PART = np.uint32(2**32 - 1)
+"""Of a vertex that the partition does not know."""
+
+_INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
+"""Parameters of a refinement whose default is that of the partition."""
+
+
+def begin(
+    name: str, arguments: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
+    k = None if arguments["k"] is None else parameters.parts(arguments["k"])
+    start = start_of(name, arguments["partition"], None if name == "update" else k)
+    parts = np.asarray(start.assignment).view(np.uint32)
+    if name == "update":
+        graph = _grown(start, arguments["graph"], options)
+        parts = _extended(parts, graph.num_vertices, options)
+    else:
+        graph = _graph(start, arguments["graph"], options)
+    filled: dict[str, Any] = {"graph": graph, "k": k or start.k, "partition": parts}
+    if name in ("refine", "update"):
+        filled |= _bounds(name, start, arguments, filled["k"])
+    origin = {"algorithm": start.algorithm, "parameters": start.parameters}
+    return {**arguments, **filled}, origin
+
+
+def _extended(parts: npt.NDArray[np.uint32], n: int, options: Mapping[str, Any]) -> npt.NDArray[np.uint32]:
+    """Return the parts of all vertices of a graph that has grown. The new ones have none."""
+    if n == len(parts):
+        return parts
+    given = RunOptions.of(options).memory_limit
+    limit = _core.memory_budget() if given is None else given
+    try:
+        if parts.itemsize * n > limit:
+            raise MemoryError
+        extended = np.full(n, _NO_PART)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"update: the parts of {n:,} vertices need {parts.itemsize * n / 1e6:,.1f} MB of memory, but the budget is "
+            f"{limit / 1e6:,.1f} MB. Raise memory_limit, or check the number of vertices of the graph"
+        ) from None
+    extended[: len(parts)] = parts
+    return extended
+
+
+def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
+    """Return what a caller gave as a partition of the vertices."""
+    k = None if k is None else parameters.parts(k)
+    if isinstance(partition, str | bytes | os.PathLike):
+        partition = read_partition(partition, k, of="vertices")
+    elif not isinstance(partition, Partition):
+        partition = vertex_partition_of(partition, k)
+    if not isinstance(partition, VertexPartition):
+        raise ParameterError(f"partition: it has parts of edges. {name}() needs a partition of the vertices")
+    if k not in (None, partition.k):
+        raise ParameterError(f"k: {k}, but the partition has {partition.k} parts")
+    return partition
+
+
+def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
+    if graph is None and start.graph is None:
+        raise ParameterError("graph: the partition does not know its graph. Pass the graph, too")
+    opened = open_graph(start.graph if graph is None else graph, **options)
+    if opened is not start.graph:
+        checksum = opened.identify(run_options(**options))[1] if start.checksum is not None else None
+        start.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+    return opened
+
+
+def _grown(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
+    """Return the graph that the partition is updated for, which has all its vertices."""
+    opened = open_graph(graph, **options)
+    if opened.num_vertices < len(start):
+        raise ParameterError(
+            f"graph: it has {opened.num_vertices} vertices, the partition has {len(start)}. Vertices are never "
+            f"removed. If those that are missing have no edges, open the graph with num_vertices={len(start)}"
+        )
+    return opened
+
+
+def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: int) -> dict[str, Any]:
+    """Return the given bounds and objective, and those of the partition where none are given."""
+    if start.weight_loads is not None and arguments["balance_on"] is None:
+        raise ParameterError(
+            f"balance_on: the partition balances weights, which it does not keep. Pass them again, or {name} "
+            "VertexPartition(p, p.k), which balances vertices only"
+        )
+    known = dict(start.parameters)
+    if name == "update":
+        if known.get("objective") == "halo":
+            raise ParameterError(
+                'partition: it was made with objective="halo", and update() knows the cut only. Update '
+                "VertexPartition(p, p.k), or partition the new graph from scratch"
+            )
+        if k != start.k:
+            known["machines"] = None
+    known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
+    if start.volume_cap is None:
+        known["volume_balance"] = None
+    if start.cap is None:
+        known["balance"] = None
+    elif "balance" not in known:  # the ratio whose cap this is
+        known["balance"] = max(1.0, (start.cap - 0.5) * start.k / max(1, len(start)))
+    defaults = {"balance": 1.03, "balance_on_ratio": 1.05}
+    return {
+        name: next(
+            (value for value in (arguments[name], known.get(name)) if value is not None), defaults.get(name)
+        )
+        for name in _INHERITED
+        if name in arguments
+    }
