@@ -21,7 +21,7 @@ use fastpart::edges::Record;
 use fastpart::edges::file::EdgeFile;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
-use fastpart::partition::EdgeParts;
+use fastpart::partition::{Call, EdgeParts, partition};
 
 const M: u64 = 16_000_000;
 
@@ -88,12 +88,12 @@ fn streams(criterion: &mut Criterion) {
         let whole = |name: &str| format!("{name}, k = 32, {threads} threads, from degrees to loops");
         bench(&mut group, whole("hdrf"), || {
             let began = Instant::now();
-            Hdrf::new(32).partition(&edges, None, &run).expect("parts");
+            partition(&Hdrf::new(32), &Call::new(&edges), &run).expect("parts");
             began.elapsed()
         });
         bench(&mut group, whole("hep"), || {
             let began = Instant::now();
-            Hep::new(32).partition(&edges, None, &run).expect("parts");
+            partition(&Hep::new(32), &Call::new(&edges), &run).expect("parts");
             began.elapsed()
         });
     }

@@ -10,6 +10,7 @@ use fastpart::algorithms::grem::Grem;
 use fastpart::base::run::Run;
 use fastpart::edges::EdgeStream;
 use fastpart::exec::shuffle::shuffle;
+use fastpart::partition::{Call, partition};
 
 fn steps(criterion: &mut Criterion) {
     let edges = common::rmat(20, common::records(16_000_000));
@@ -26,7 +27,7 @@ fn steps(criterion: &mut Criterion) {
             ("8 parts, first decisions", Grem { revise: false, ..Grem::new(8) }),
         ] {
             group.bench_function(format!("{name}, {threads} threads"), |bencher| {
-                bencher.iter(|| grem.partition(&edges, &run).expect("parts"));
+                bencher.iter(|| partition(&grem, &Call::new(&edges), &run).expect("parts"));
             });
         }
     }

@@ -17,6 +17,7 @@ use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
 use fastpart::graph::identity::largest_id;
 use fastpart::measure;
+use fastpart::partition::{Call, partition};
 
 fn passes(criterion: &mut Criterion) {
     let edges = common::rmat(22, common::records(64_000_000));
@@ -48,19 +49,20 @@ fn passes(criterion: &mut Criterion) {
             });
         });
         group.bench_function(format!("spring, {threads} threads"), |bencher| {
-            bencher.iter(|| spring.partition(&edges, &run).expect("spring"));
+            bencher.iter(|| partition(&spring, &Call::new(&edges), &run).expect("spring"));
         });
         let dbh = Dbh { k: 32, seed: 0 };
         group.bench_function(format!("dbh, {threads} threads"), |bencher| {
-            bencher.iter(|| dbh.partition(&edges, None, &run).expect("dbh"));
+            bencher.iter(|| partition(&dbh, &Call::new(&edges), &run).expect("dbh"));
         });
         for scoring in [Scoring::Linear, Scoring::Hdrf] {
             let two_phase = TwoPhase { scoring, ..TwoPhase::new(32) };
             group.bench_function(format!("two_phase, {scoring:?}, {threads} threads"), |bencher| {
-                bencher.iter(|| two_phase.partition(&edges, None, &run).expect("two_phase"));
+                bencher.iter(|| partition(&two_phase, &Call::new(&edges), &run).expect("two_phase"));
             });
         }
-        let part = spring.partition(&edges, &run).expect("spring");
+        let made = partition(&spring, &Call::new(&edges), &run).expect("spring");
+        let part = made.partition.vertices().expect("vertices");
         group.bench_function(format!("evaluate, {threads} threads"), |bencher| {
             bencher.iter(|| {
                 measure::cut(&edges, &part.assignment, 8, &run).expect("cut");

@@ -5,10 +5,11 @@
 
 mod common;
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::vertex_streams::VertexStream;
+use fastpart::algorithms::vertex_streams::{Fennel, Ldg, VertexStream};
 use fastpart::base::run::Run;
 use fastpart::graph::csr::Csr;
 
@@ -21,8 +22,8 @@ fn streams(criterion: &mut Criterion) {
     .expect("adjacency");
     let mut group = criterion.benchmark_group("vertex streams");
     group.sample_size(10).warm_up_time(Duration::from_millis(100));
-    let (ldg, fennel) = (VertexStream::ldg(32), VertexStream::fennel(32));
-    let sequential = VertexStream { batch: Some(1), ..fennel.clone() };
+    let (ldg, fennel) = (Ldg::new(32).stream(), Fennel::new(32).stream());
+    let sequential = VertexStream { batch: NonZeroU64::new(1), ..fennel.clone() };
     let again = VertexStream { passes: 10, ..fennel.clone() };
     let all =
         [("ldg", ldg), ("fennel", fennel), ("fennel, sequential rule", sequential), ("refennel", again)];

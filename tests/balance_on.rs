@@ -6,9 +6,10 @@ mod common;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 
 use common::spring::{any_graph, clusters, partition, share};
-use common::{Graph, run};
+use common::{Graph, OfVertices, run};
 use fastpart::algorithms::spring::Spring;
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
@@ -135,8 +136,8 @@ fn oracle(graph: &Graph, spring: &Spring, weights: &[u64], ratio: f64) -> (Vec<i
 
 /// Partitions under both caps, and checks what holds for every result.
 fn balanced(graph: &Graph, spring: &Spring, weights: &[u32], ratio: f64) -> VertexPartition {
-    let on = BalanceOn::new(weights.to_vec(), ratio).unwrap();
-    let spring = Spring { balance_on: Some(on), ..spring.clone() };
+    let spring =
+        Spring { balance_on: Some(weights.to_vec().into()), balance_on_ratio: ratio, ..spring.clone() };
     let found = partition(graph, &spring);
     let mut loads = vec![0; spring.k as usize];
     for (&part, &weight) in found.assignment.iter().zip(weights) {
@@ -170,7 +171,7 @@ fn parameters() -> impl Strategy<Value = Spring> {
     (k, ratios(), 1_u32..=2, select(vec![1, 7])).prop_map(|(k, balance, passes, batch)| Spring {
         balance,
         passes,
-        batch: Some(batch),
+        batch: NonZeroU64::new(batch),
         ..Spring::new(k)
     })
 }
@@ -213,7 +214,7 @@ proptest! {
     /// Tight caps, where vertices change places or are dealt.
     #[test]
     fn tight_caps((graph, weights) in weighted(), k in 2_u32..=9) {
-        compare(&graph, &Spring { balance: 1.0, batch: Some(1), ..Spring::new(k) }, &weights, 1.0);
+        compare(&graph, &Spring { balance: 1.0, batch: NonZeroU64::new(1), ..Spring::new(k) }, &weights, 1.0);
     }
 }
 
@@ -267,7 +268,7 @@ proptest! {
 
 #[test]
 fn each_way_is_taken() {
-    let spring = Spring { balance: 1.0, batch: Some(1), ..Spring::new(2) };
+    let spring = Spring { balance: 1.0, batch: NonZeroU64::new(1), ..Spring::new(2) };
     let isolated = paths(&[1; 4]);
     assert_eq!(compare(&isolated, &spring, &[1, 1, 0, 0], 1.0), Way::Placed);
     // Part 0 gets vertex 0, part 1 the next two: there is room for another vertex here, for its weight there.
@@ -286,7 +287,7 @@ fn shapes() {
         let n = graph.n as usize;
         let weights = [vec![0; n], vec![1; n], (0..n as u32).collect(), vec![u32::MAX; n]];
         for (weights, k) in weights.iter().flat_map(|weights| [1, 2, 7, 100].map(|k| (weights, k))) {
-            compare(&graph, &Spring { batch: Some(1), ..Spring::new(k) }, weights, 1.05);
+            compare(&graph, &Spring { batch: NonZeroU64::new(1), ..Spring::new(k) }, weights, 1.05);
         }
     }
     let graph = paths(&[20, 20, 10]);
@@ -296,10 +297,7 @@ fn shapes() {
 #[test]
 fn refusals() {
     let graph = paths(&[3]);
-    let spring = |weights: &[u32]| Spring {
-        balance_on: Some(BalanceOn::new(weights.to_vec(), 1.05).unwrap()),
-        ..Spring::new(2)
-    };
+    let spring = |weights: &[u32]| Spring { balance_on: Some(weights.to_vec().into()), ..Spring::new(2) };
     let refused = |spring: Spring, run: &Run| spring.partition(&graph, run).unwrap_err();
     for wrong in [spring(&[1, 2]), Spring { strict: false, ..spring(&[1, 1, 1]) }] {
         assert!(matches!(refused(wrong, &run(1)), Error::Parameter { name: "balance_on", .. }));

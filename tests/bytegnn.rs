@@ -5,74 +5,38 @@
 
 mod common;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::bytegnn::ByteGnn;
 use fastpart::algorithms::bytegnn::blocks::Blocks;
 use fastpart::algorithms::bytegnn::room::{Piece, Room, total};
+use fastpart::algorithms::bytegnn::{ByteGnn, Rule};
 use fastpart::base::error::{Error, Result};
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
 use fastpart::edges::EdgeStream;
 use fastpart::generate::{Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::contract::Input;
+use fastpart::partition::{Call, Input, VertexPartition, partition};
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-/// A graph as a caller passes it.
-struct Call<'a> {
-    graph: &'a Graph,
-    directed: bool,
-}
+use proptest::sample::select;
 
 /// A graph whose adjacency nobody may ask for.
-struct NoAdjacency<'a>(Call<'a>);
+struct NoAdjacency<'a>(&'a Graph);
 
 impl Input for NoAdjacency<'_> {
     fn edges(&self) -> &dyn EdgeStream {
-        self.0.edges()
-    }
-
-    fn is_symmetric(&self) -> bool {
-        false
-    }
-
-    fn is_directed(&self) -> bool {
-        self.0.directed
+        self.0
     }
 
     fn adjacency(&self, _: &Run) -> Result<Arc<Csr>> {
         panic!("built before the memory was asked for")
     }
-
-    fn out(&self) -> Option<&Path> {
-        None
-    }
 }
 
-impl Input for Call<'_> {
-    fn edges(&self) -> &dyn EdgeStream {
-        self.graph
-    }
-
-    fn is_symmetric(&self) -> bool {
-        false
-    }
-
-    fn is_directed(&self) -> bool {
-        self.directed
-    }
-
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        Csr::build(self.graph, false, run)
-    }
-
-    fn out(&self) -> Option<&Path> {
-        None
-    }
+fn solve(parameters: &ByteGnn, input: &dyn Input, run: &Run) -> Result<VertexPartition> {
+    partition(parameters, input, run)?.partition.vertices()
 }
 
 /// The number of hops over which each vertex can be drawn from `centre`, up to `hops`.
@@ -106,7 +70,7 @@ fn nearest(graph: &Graph, directed: bool, splits: &[u32], hops: u32) -> Vec<Opti
 
 /// Splits of some vertices, of which `per_vertex` says which each may be in.
 fn splits(per_vertex: &'static [u32]) -> impl Strategy<Value = Vec<u32>> {
-    vec(proptest::sample::select(per_vertex), 60)
+    vec(select(per_vertex), 60)
 }
 
 const DISJOINT: &[u32] = &[0, 0, 1, 2, 4];
@@ -194,14 +158,14 @@ proptest! {
     #[test]
     fn caps_hold_and_threads_change_nothing(
         graph in graphs(60, 150), splits in splits(DISJOINT), k in 1_u32..9, hops in 0_u32..4,
-        balance in 1.0..1.3, split_balance in 1.0..1.3, as_published: bool, directed: bool,
+        balance in 1.0..1.3, split_balance in 1.0..1.3, rule in select(vec![Rule::Balanced, Rule::Paper]), directed: bool,
     ) {
         let splits = splits[..graph.n as usize].to_vec();
         let parameters = ByteGnn {
-            splits: Some(splits.clone()), hops, balance, split_balance, as_published, ..ByteGnn::new(k)
+            splits: Some(splits.clone()), hops, balance, split_balance, rule, ..ByteGnn::new(k)
         };
-        let call = Call { graph: &graph, directed };
-        let [one, rest @ ..] = [1, 2, 3].map(|threads| parameters.partition(&call, &run(threads)).unwrap());
+        let call = Call { directed, ..Call::new(&graph) };
+        let [one, rest @ ..] = [1, 2, 3].map(|threads| solve(&parameters, &call, &run(threads)).unwrap());
         for other in rest {
             prop_assert_eq!(&one.assignment[..], &other.assignment[..]);
         }
@@ -229,8 +193,8 @@ fn threads_change_nothing_on_a_large_graph() {
     let graph = Graph::new(model.num_vertices(), records(&model, 0..1 << 19, &run(2)).unwrap());
     let splits = (0..graph.n as u32).map(|v| [0, 0, 0, 1, 2, 4][v as usize * 7 % 61 % 6]).collect();
     let parameters = ByteGnn { splits: Some(splits), hops: 1, ..ByteGnn::new(6) };
-    let call = Call { graph: &graph, directed: true };
-    let [one, two, three] = [1, 2, 3].map(|threads| parameters.partition(&call, &run(threads)).unwrap());
+    let call = Call { directed: true, ..Call::new(&graph) };
+    let [one, two, three] = [1, 2, 3].map(|threads| solve(&parameters, &call, &run(threads)).unwrap());
     assert!(one.assignment[..] == two.assignment[..] && one.assignment[..] == three.assignment[..]);
 }
 
@@ -238,16 +202,16 @@ fn threads_change_nothing_on_a_large_graph() {
 fn memory_is_asked_for_before_the_adjacency_is_built() {
     let graph = Graph::new(1000, vec![[0, 1]]);
     let parameters = ByteGnn { splits: Some(vec![1; 1000]), ..ByteGnn::new(2) };
-    let call = NoAdjacency(Call { graph: &graph, directed: false });
+    let call = NoAdjacency(&graph);
     let small = Run::new(Some(1), Some(4000)).unwrap();
-    let error = parameters.partition(&call, &small).unwrap_err();
+    let error = solve(&parameters, &call, &small).unwrap_err();
     assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
 }
 
 #[test]
 fn refusals() {
     let graph = Graph::new(3, vec![[0, 1]]);
-    let call = Call { graph: &graph, directed: false };
+    let call = Call::new(&graph);
     let good = ByteGnn { splits: Some(vec![1, 0, 0]), ..ByteGnn::new(2) };
     for (wrong, parameter) in [
         (ByteGnn { k: 0, ..good.clone() }, "k"),
@@ -258,14 +222,14 @@ fn refusals() {
         (ByteGnn { splits: None, ..good.clone() }, "splits"),
         (ByteGnn { splits: Some(vec![1]), ..good.clone() }, "splits"),
     ] {
-        let error = wrong.partition(&call, &run(1)).unwrap_err();
+        let error = solve(&wrong, &call, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name, .. } if name == parameter), "{error}");
     }
     let small = Run::new(Some(1), Some(100)).unwrap();
-    assert!(matches!(good.partition(&call, &small), Err(Error::MemoryBudget { .. })));
+    assert!(matches!(solve(&good, &call, &small), Err(Error::MemoryBudget { .. })));
     let run = run(1);
     run.cancel();
-    assert!(matches!(good.partition(&call, &run), Err(Error::Cancelled)));
+    assert!(matches!(solve(&good, &call, &run), Err(Error::Cancelled)));
 }
 
 #[test]
@@ -273,7 +237,7 @@ fn an_empty_graph_and_more_parts_than_vertices() {
     for n in [0, 1, 3] {
         let graph = Graph::new(n, Vec::new());
         let parameters = ByteGnn { splits: Some(vec![1; n as usize]), ..ByteGnn::new(5) };
-        let made = parameters.partition(&Call { graph: &graph, directed: false }, &run(2)).unwrap();
+        let made = solve(&parameters, &Call::new(&graph), &run(2)).unwrap();
         assert_eq!(made.loads.iter().sum::<u64>(), n);
         assert!(made.loads.iter().all(|&load| load <= 1));
     }

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::num::NonZeroUsize;
+
 use common::{graphs, run};
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
@@ -53,7 +55,7 @@ proptest! {
         batch in select(vec![None, Some(1), Some(5), Some(64)]),
     ) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let clusters = |threads| Modularity { max_vertices, max_volume, batch }.cluster(&csr, &run(threads)).unwrap();
+        let clusters = |threads| Modularity { max_vertices, max_volume, batch: batch.and_then(NonZeroUsize::new) }.cluster(&csr, &run(threads)).unwrap();
         let expected = clusters(1);
         check(&csr, &expected);
         prop_assert_eq!(&expected.cluster_of[..], &clusters(3).cluster_of[..]);
@@ -89,9 +91,10 @@ fn large_graph() {
     for threads in [2, 3] {
         assert!(capped.cluster(&csr, &run(threads)).unwrap().cluster_of[..] == expected.cluster_of[..]);
     }
-    let forced = Modularity { batch: Some(1024), ..capped.clone() }.cluster(&csr, &run(2)).unwrap();
+    let forced =
+        Modularity { batch: NonZeroUsize::new(1024), ..capped.clone() }.cluster(&csr, &run(2)).unwrap();
     assert!(forced.cluster_of[..] == expected.cluster_of[..]);
-    let sequential = Modularity { batch: Some(1), ..capped }.cluster(&csr, &run(2)).unwrap();
+    let sequential = Modularity { batch: NonZeroUsize::new(1), ..capped }.cluster(&csr, &run(2)).unwrap();
     assert!(sequential.cluster_of[..] != expected.cluster_of[..], "the default should work in batches");
     let [batched, sequential] =
         [&expected, &sequential].map(|c| clustering::modularity(&csr, c, &run(2)).unwrap());
@@ -108,7 +111,6 @@ fn refusals() {
     };
     assert_eq!(named(Modularity { max_vertices: Some(0), ..Modularity::default() }), "max_vertices");
     assert_eq!(named(Modularity { max_volume: Some(0), ..Modularity::default() }), "max_volume");
-    assert_eq!(named(Modularity { batch: Some(0), ..Modularity::default() }), "batch");
     let tight = Run::new(Some(1), Some(10)).unwrap();
     assert!(matches!(Modularity::default().cluster(&csr, &tight), Err(Error::MemoryBudget { .. })));
     let cancelled = run(2);

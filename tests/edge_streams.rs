@@ -6,9 +6,11 @@ mod common;
 use std::collections::HashSet;
 
 use common::edge_streams::{Oracle, Rule};
-use common::{Graph, graphs, run};
+use common::{Graph, OfEdges, graphs, run};
 use fastpart::algorithms::edge_streams::greedy::Greedy;
 use fastpart::algorithms::edge_streams::hdrf::Hdrf;
+use fastpart::algorithms::edges_of::EdgesOf;
+use fastpart::algorithms::sigma::Sigma;
 use fastpart::algorithms::sigma::edge::SigmaEdge;
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
@@ -18,7 +20,7 @@ use fastpart::generate;
 use fastpart::generate::Rmat;
 use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
-use fastpart::partition::EdgePartition;
+use fastpart::partition::{Call, EdgePartition, Input, Of, Partitioner};
 use proptest::prelude::*;
 
 /// Numbers of parts that are searched in every way: all at once, in any number of registers, or by a tree.
@@ -126,10 +128,10 @@ proptest! {
         threads in 1..3_usize,
     ) {
         let cap = fastpart::capacity::cap(balance, graph.m(), k);
-        let hdrf = Hdrf { k, balance, lambda }.partition(&graph, None, &run(threads)).unwrap();
+        let hdrf = Hdrf { balance, balance_weight: lambda, ..Hdrf::new(k) }.partition(&graph, None, &run(threads)).unwrap();
         prop_assert_eq!(assignment(&hdrf), streamed(&graph, k, cap, Rule::Hdrf(lambda)));
         check(&graph, &hdrf)?;
-        let greedy = Greedy { k, balance }.partition(&graph, None, &run(threads)).unwrap();
+        let greedy = Greedy { balance, ..Greedy::new(k) }.partition(&graph, None, &run(threads)).unwrap();
         prop_assert_eq!(assignment(&greedy), streamed(&graph, k, cap, Rule::Greedy));
         check(&graph, &greedy)?;
     }
@@ -227,7 +229,7 @@ fn stars_and_cliques_meet_the_caps() {
             for balance in [1.0, 1.1] {
                 let made = [
                     Hdrf { balance, ..Hdrf::new(k) }.partition(&graph, None, &run).unwrap(),
-                    Greedy { k, balance }.partition(&graph, None, &run).unwrap(),
+                    Greedy { balance, ..Greedy::new(k) }.partition(&graph, None, &run).unwrap(),
                     SigmaEdge { balance, ..SigmaEdge::new(k) }.partition(&graph, &csr, None, &run).unwrap(),
                 ];
                 made.iter().for_each(|made| check(&graph, made).unwrap());
@@ -252,12 +254,10 @@ fn what_cannot_be_is_refused() {
     assert_eq!(name(Hdrf::new(0).partition(&graph, None, &run)), "k");
     assert_eq!(name(Greedy { balance: 0.9, ..Greedy::new(2) }.partition(&graph, None, &run)), "balance");
     for lambda in [-1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(name(Hdrf { lambda, ..Hdrf::new(2) }.partition(&graph, None, &run)), "balance_weight");
-    }
-    let csr = Csr::build(&graph, false, &run).unwrap();
-    for bands in [0, 65] {
-        let sigma = SigmaEdge { bands, ..SigmaEdge::new(2) };
-        assert_eq!(name(sigma.partition(&graph, &csr, None, &run)), "bands");
+        assert_eq!(
+            name(Hdrf { balance_weight: lambda, ..Hdrf::new(2) }.partition(&graph, None, &run)),
+            "balance_weight"
+        );
     }
 }
 
@@ -268,17 +268,17 @@ fn files_in_memory_count_as_memory() {
         return;
     }
     let graph = rmat(3000, 70_000);
-    let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let sigma = SigmaEdge::new(8);
-    let needed = sigma.needed(graph.n, graph.m(), None) + 16 * graph.m();
-    let with = |budget| {
-        let run = Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
-        sigma.partition(&graph, &csr, None, &run)
-    };
-    let error = with(needed - 1).unwrap_err().to_string();
+    let (start, k) = ((0..3000).map(|v| v % 8).collect(), 8);
+    let edges_of = EdgesOf { partition: start, ..EdgesOf::new(k) };
+    let with = |budget| Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
+    let on_disk = edges_of.memory(&Call::new(&graph).shape(), &run(1));
+    let needed = edges_of.memory(&Call::new(&graph).shape(), &with(1 << 30));
+    assert!(needed.least > on_disk.least);
+    let error = edges_of.partition(&graph, None, &with(needed.least - 1)).unwrap_err().to_string();
     assert!(error.contains("1.1 MB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");
-    let expected = sigma.partition(&graph, &csr, None, &run(1)).unwrap();
-    assert_eq!(assignment(&with(needed).unwrap()), assignment(&expected));
+    let [tight, roomy] =
+        [with(needed.least), run(1)].map(|run| edges_of.partition(&graph, None, &run).unwrap());
+    assert_eq!(assignment(&tight), assignment(&roomy));
 }
 
 #[test]
@@ -288,11 +288,8 @@ fn budgets_and_cancellation_stop_them() {
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     assert!(matches!(Greedy::new(8).partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     let stopped = run(2);
-    let csr = Csr::build(&graph, false, &stopped).unwrap();
-    assert!(matches!(
-        SigmaEdge::new(8).partition(&graph, &csr, None, &poor),
-        Err(Error::MemoryBudget { .. })
-    ));
+    let sigma = Sigma { of: Of::Edges, ..Sigma::new(8) };
+    assert!(matches!(sigma.partition(&graph, None, &poor), Err(Error::MemoryBudget { .. })));
     stopped.cancel();
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &stopped), Err(Error::Cancelled)));
     let known = degrees::scan(&graph, &run(1)).unwrap();

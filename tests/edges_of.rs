@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::{BTreeSet, HashSet};
 
-use common::{Graph, graphs, run};
+use common::{Graph, OfEdges, graphs, run};
 use fastpart::algorithms::edge_streams::refining::Refining;
 use fastpart::algorithms::edges_of::EdgesOf;
 use fastpart::algorithms::hep::Hep;
@@ -43,8 +43,8 @@ fn random_parts(n: u64, k: u32, seed: u64) -> Vec<u32> {
 }
 
 fn edges_of(graph: &Graph, start: &[u32], k: u32, passes: u32, threads: usize) -> EdgePartition {
-    let mut of = EdgesOf::new(start.to_vec(), k);
-    of.stream.passes = passes;
+    let mut of = EdgesOf { partition: start.to_vec(), ..EdgesOf::new(k) };
+    of.passes = passes;
     of.partition(graph, None, &run(threads)).unwrap()
 }
 
@@ -112,9 +112,9 @@ proptest! {
         graph in graphs(20, 100), k in prop_oneof![2..9_u32, Just(65), Just(520)], balance in prop_oneof![Just(1.0), Just(1.2), Just(9.0)],
         seed: u64, threads in 1..4_usize,
     ) {
-        let mut of = EdgesOf::new(random_parts(graph.n, k, seed), k);
-        of.stream.balance = balance;
-        of.stream.passes = 0;
+        let mut of = EdgesOf { partition: random_parts(graph.n, k, seed), ..EdgesOf::new(k) };
+        of.balance = balance;
+        of.passes = 0;
         let mut made = of.partition(&graph, None, &run(1)).unwrap();
         let before = assignment(&made);
         let once = refined(&graph, &before, k, made.cap.unwrap(), false);
@@ -134,11 +134,11 @@ proptest! {
         balance in prop_oneof![Just(1.0), Just(1.1), Just(3.0)], passes in 1..7_u32, seed: u64,
     ) {
         let start = random_parts(graph.n, k, seed);
-        let mut of = EdgesOf::new(start, k);
-        of.stream.balance = balance;
-        of.stream.passes = 0;
+        let mut of = EdgesOf { partition: start, ..EdgesOf::new(k) };
+        of.balance = balance;
+        of.passes = 0;
         let before = of.partition(&graph, None, &run(1)).unwrap();
-        of.stream.passes = passes;
+        of.passes = passes;
         let after = of.partition(&graph, None, &run(2)).unwrap();
         prop_assert_eq!(after.cap, Some(cap(balance, graph.m(), k)));
         prop_assert!(replicas(&graph, &after).is_subset(&replicas(&graph, &before)));
@@ -160,9 +160,9 @@ proptest! {
 fn records_within_a_part_stay_there() {
     let graph = planted(2000, 20_000);
     let start: Vec<u32> = (0..2000).map(|v| v * 4 / 2000).collect();
-    let mut of = EdgesOf::new(start.clone(), 4);
-    of.stream.balance = 4.0;
-    of.stream.passes = 0;
+    let mut of = EdgesOf { partition: start.clone(), ..EdgesOf::new(4) };
+    of.balance = 4.0;
+    of.passes = 0;
     let made = assignment(&of.partition(&graph, None, &run(1)).unwrap());
     for (&[u, v], part) in graph.records.iter().zip(made) {
         let [of_u, of_v] = [u, v].map(|end| start[end as usize]);
@@ -184,7 +184,8 @@ fn threads_and_files_change_nothing() {
             assert_eq!(assignment(&edges_of(graph, &start, k, 5, threads)), assignment(&one), "{threads}");
         }
         let out = folder.path().join("parts.npy");
-        let in_file = EdgesOf::new(start, k).partition(graph, Some(&out), &run(2)).unwrap();
+        let in_file =
+            EdgesOf { partition: start, ..EdgesOf::new(k) }.partition(graph, Some(&out), &run(2)).unwrap();
         assert_eq!(assignment(&in_file), assignment(&one));
         assert!(in_file.parts.in_memory().is_none());
     }
@@ -193,7 +194,8 @@ fn threads_and_files_change_nothing() {
 #[test]
 fn groups_of_records_move_together() {
     let graph = Graph::new(4, vec![[0, 1], [0, 1], [0, 2], [1, 2], [0, 1], [0, 1], [0, 3]]);
-    let partition = || EdgesOf::new(vec![0; 4], 2).partition(&graph, None, &run(1)).unwrap();
+    let partition =
+        || EdgesOf { partition: vec![0; 4], ..EdgesOf::new(2) }.partition(&graph, None, &run(1)).unwrap();
     let mut made = partition();
     made.parts.write(0, &[1, 1, 0, 0, 0, 0, 1]);
     (made.loads, made.cap) = (vec![4, 3], Some(6));
@@ -215,21 +217,21 @@ fn empty_graphs_and_more_parts_than_records() {
 #[test]
 fn refusals() {
     let graph = planted(1000, 5000);
-    let refused =
-        |start: Vec<u32>, run: &Run| EdgesOf::new(start, 4).partition(&graph, None, run).unwrap_err();
+    let of = |partition: Vec<u32>| EdgesOf { partition, ..EdgesOf::new(4) };
+    let refused = |start: Vec<u32>, run: &Run| of(start).partition(&graph, None, run).unwrap_err();
     for start in [vec![0; 999], vec![4; 1000]] {
         assert!(matches!(refused(start, &run(1)), Error::Parameter { name, .. } if name == "partition"));
     }
     // What the contract says is what a run asks for, even where counting degrees takes the most.
-    let shape = Shape { n: 1000, m: 5000, symmetric: false };
+    let shape = Shape { n: 1000, m: 5000, symmetric: false, in_file: false };
     for threads in [1, 4] {
-        let needed = EdgesOf::new(vec![0; 1000], 4).memory(&shape, threads);
+        let needed = of(vec![0; 1000]).memory(&shape, &run(threads)).least;
         let tight = |budget: u64| Run::new(Some(threads), Some(budget)).unwrap();
         let error = refused(vec![0; 1000], &tight(needed - 1));
         assert!(matches!(error, Error::MemoryBudget { needed: asked, .. } if asked == needed), "{error}");
-        EdgesOf::new(vec![0; 1000], 4).partition(&graph, None, &tight(needed)).unwrap();
+        of(vec![0; 1000]).partition(&graph, None, &tight(needed)).unwrap();
     }
-    let large = EdgesOf::new(Vec::new(), 1).memory(&Shape { n: 1 << 20, m: 1, symmetric: false }, 4);
+    let large = EdgesOf::new(1).memory(&Shape { n: 1 << 20, m: 1, ..shape }, &run(4)).least;
     assert!(large >= 12 << 20, "4 bytes per vertex of the parts, and 8 of degrees: {large}");
     let small = Run::new(Some(1), Some(10_000)).unwrap();
     let error = refused(vec![0; 1000], &small);

@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{Graph, graphs, run};
-use fastpart::algorithms::grem::{Chunk, Grem};
+use common::{Graph, OfVertices, graphs, run};
+use fastpart::algorithms::grem::{Chunk, Grem, Order};
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::cap;
@@ -19,11 +19,11 @@ proptest! {
         records in 1_u64..30,
         passes in 1_u32..3,
         revise: bool,
-        shuffle: bool,
+        order in prop::sample::select(vec![Order::Random, Order::File]),
         balance in prop::sample::select(vec![1.0, 1.1, 2.0]),
     ) {
         let chunk = Chunk::Records(records);
-        let grem = Grem { chunk, passes, revise, balance, shuffle, ..Grem::new(k) };
+        let grem = Grem { chunk, passes, revise, balance, order, ..Grem::new(k) };
         let made = grem.partition(&graph, &run(1)).unwrap();
         let most = cap(balance, graph.n, k);
         prop_assert_eq!(made.cap, Some(most));
@@ -70,9 +70,9 @@ fn a_chunk_that_does_not_fit_is_refused() {
     let thin = Graph::new(50_000, (0..100_000_u32).map(|r| [r / 2, (r * 77) % 50_000]).collect());
     for (graph, share) in [(&thin, 0.1), (&thin, 1.0), (&thick, 0.4), (&thick, 1.0)] {
         let grem = Grem { chunk: Chunk::Share(share), ..Grem::new(8) };
-        let (fixed, each) = grem.memory(graph.n, graph.m());
+        let (fixed, each) = grem.needed(graph.n, graph.m());
         let of =
-            |records| Grem { chunk: Chunk::Records(records), ..grem.clone() }.memory(graph.n, graph.m()).1;
+            |records| Grem { chunk: Chunk::Records(records), ..grem.clone() }.needed(graph.n, graph.m()).1;
         for room in [each - 1, each / 2, each / 10] {
             let largest = named(&grem, graph, fixed + room).unwrap();
             assert!(of(largest) <= room, "{largest} records, {room} bytes");
@@ -81,8 +81,8 @@ fn a_chunk_that_does_not_fit_is_refused() {
         assert_eq!(named(&grem, graph, fixed), None, "not even one record");
         assert_eq!(named(&grem, graph, 100), None);
     }
-    let grem = Grem { shuffle: false, ..Grem::new(8) };
-    let (fixed, each) = grem.memory(thin.n, thin.m());
+    let grem = Grem { order: Order::File, ..Grem::new(8) };
+    let (fixed, each) = grem.needed(thin.n, thin.m());
     let tight = Run::new(Some(1), Some(fixed + each)).unwrap();
     let [tight, roomy] = [&tight, &run(1)].map(|run| grem.partition(&thin, run).unwrap().assignment);
     assert_eq!(tight[..], roomy[..]);
@@ -95,8 +95,8 @@ fn files_in_memory_count_as_memory() {
         return;
     }
     let graph = Graph::new(5000, (0..100_000_u32).map(|r| [r % 5000, (r * 77) % 4999]).collect());
-    let grem = Grem { shuffle: false, ..Grem::new(8) };
-    let (fixed, each) = grem.memory(graph.n, graph.m());
+    let grem = Grem { order: Order::File, ..Grem::new(8) };
+    let (fixed, each) = grem.needed(graph.n, graph.m());
     let with = |budget| {
         let run = Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
         grem.partition(&graph, &run).map(|partition| partition.assignment)

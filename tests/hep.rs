@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::edge_streams::{Oracle, Rule};
-use common::{Graph, graphs, run};
+use common::{Graph, OfEdges, graphs, run};
 use fastpart::algorithms::hep::{Hep, Tau};
 use fastpart::base::error::Error;
 use fastpart::base::random::Permutation;
@@ -18,7 +18,7 @@ use fastpart::convert::{Convert, convert};
 use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::measure::replicas;
-use fastpart::partition::EdgePartition;
+use fastpart::partition::{Call, EdgePartition, Value, partition};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -242,7 +242,7 @@ proptest! {
             let over = matches!(error, Error::MemoryBudget { .. });
             prop_assert!(over);
             let text = error.to_string();
-            let fit = Hep { tau: Tau::Fit, ..all }.partition_with_tau(&graph, None, &with(budget));
+            let fit = partition(&Hep { tau: Tau::Fit, ..all }, &Call::new(&graph), &with(budget));
             if text.contains("even with tau = 0") {
                 prop_assert!(fit.is_err());
                 continue;
@@ -250,9 +250,9 @@ proptest! {
             let (_, named) = text.split_once("(tau = ").unwrap();
             let tau: f64 = named.split_once(' ').unwrap().0.parse().unwrap();
             let named = Hep { tau: Tau::Value(tau), ..all }.partition(&graph, None, &with(budget)).unwrap();
-            let (fit, chosen) = fit.unwrap();
-            prop_assert_eq!(chosen, tau);
-            prop_assert_eq!(parts(&fit), parts(&named));
+            let fit = fit.unwrap();
+            prop_assert_eq!(fit.chosen, [("tau", Value::Number(tau))]);
+            prop_assert_eq!(parts(&fit.partition.edges().unwrap()), parts(&named));
         }
         // With enough of it, all records that may be are in memory.
         let fit = Hep { tau: Tau::Fit, ..all }.partition(&graph, None, &with(1 << 30)).unwrap();

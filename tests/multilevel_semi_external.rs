@@ -4,8 +4,6 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::Path as Folder;
-use std::sync::Arc;
 
 mod common;
 
@@ -28,7 +26,7 @@ use fastpart::edges::file::{EdgeFile, Io};
 use fastpart::edges::{EdgeStream, Record};
 use fastpart::generate::{self, Generator, Rmat, records};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::{Input, Partitioner, Value, VertexPartition};
+use fastpart::partition::{Call, Value, VertexPartition, partition as partition_by};
 use proptest::prelude::*;
 
 const ALL: Sample = Sample { entries: u64::MAX, seed: 0 };
@@ -193,32 +191,9 @@ fn a_limit_picks_the_first_plan_that_fits() {
     assert!(multilevel.plan(n, entries, &with(2 * entries + 16 * n)).is_ok());
 }
 
-/// A graph whose adjacency is built anew by each call.
-struct Call<'a>(&'a dyn EdgeStream);
-
-impl Input for Call<'_> {
-    fn edges(&self) -> &dyn EdgeStream {
-        self.0
-    }
-
-    fn is_symmetric(&self) -> bool {
-        false
-    }
-
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        let csr = Csr::build(self.0, false, run)?;
-        run.hold(csr.bytes());
-        Ok(csr)
-    }
-
-    fn out(&self) -> Option<&Folder> {
-        None
-    }
-}
-
 /// The path of the result, and what was told on the way.
 fn solve(multilevel: &Multilevel, call: &Call, run: &Run) -> (String, Vec<String>) {
-    let outcome = multilevel.solve(call, run).unwrap();
+    let outcome = partition_by(multilevel, call, run).unwrap();
     let (_, path) = outcome.chosen.iter().find(|(name, _)| *name == "path").unwrap().clone();
     let Value::Text(path) = path else { panic!("{path:?}") };
     (path.into(), run.take_notes())
@@ -227,7 +202,7 @@ fn solve(multilevel: &Multilevel, call: &Call, run: &Run) -> (String, Vec<String
 #[test]
 fn costs_say_which_limit_leads_where() {
     let graph = rmat(13, 100_000);
-    let call = Call(&graph);
+    let call = Call::new(&graph);
     for multilevel in [Multilevel::new(8), Multilevel::new(100), by(Path::TwoLevels, 0.25, 8)] {
         let costs = multilevel.costs(&call, &run(2));
         assert!(costs.is_sorted_by(|a, b| a.memory < b.memory) && !costs.is_empty());
@@ -244,7 +219,7 @@ fn costs_say_which_limit_leads_where() {
             assert!(notes.len() == usize::from(has_files) && notes.iter().all(|note| note.contains(&path)));
         }
         let least = Run::new(Some(2), Some(costs[0].memory / 2)).unwrap();
-        assert!(multilevel.solve(&call, &least).is_err());
+        assert!(partition_by(&multilevel, &call, &least).is_err());
     }
     // More threads take less time, and no more bytes.
     let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&call, &run(threads)).pop().unwrap());
@@ -265,7 +240,7 @@ proptest! {
     ) {
         let graph = Sizes(n, m);
         let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
-        let (multilevel, call) = (Multilevel { bounds, ..Multilevel::new(k) }, Call(&graph));
+        let (multilevel, call) = (Multilevel { bounds, ..Multilevel::new(k) }, Call::new(&graph));
         let costs = multilevel.costs(&call, &run(threads));
         let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
         prop_assert!(ranks.is_sorted_by(|a, b| a >= b), "{costs:?}");
@@ -307,14 +282,14 @@ fn a_run_takes_the_plan_that_was_said() {
     // Loops, which need no entries, change nothing.
     let loops = (0..4000).map(|v| [v, v]);
     let graph = Graph::new(1 << 12, rmat(12, 40_000).records.iter().copied().chain(loops).collect());
-    let call = Call(&graph);
+    let call = Call::new(&graph);
     let multilevel = Multilevel { effort: Effort::Quick, ..Multilevel::new(8) };
     let steps = multilevel.costs(&call, &run(2));
     assert!(steps.len() > 1);
     for limit in steps.iter().flat_map(|costs| [costs.memory, costs.memory * 21 / 20]) {
         let limited = Run::new(Some(2), Some(limit)).unwrap();
         let said = multilevel.costs_within(limit, &call, &limited).unwrap();
-        let outcome = multilevel.solve(&call, &limited).unwrap();
+        let outcome = partition_by(&multilevel, &call, &limited).unwrap();
         let chosen =
             |name| outcome.chosen.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         assert_eq!(chosen("path"), Some(Value::Text(said.plan.path.name().into())));
@@ -412,10 +387,10 @@ fn memory_of_a_child() {
             let written = meter.usage().files - files;
             assert!(written > 0 && written <= plan.files(n, entries), "{plan:?}: {written}");
         }
-        for costs in multilevel.costs(&Call(&edges), &with(0)) {
+        for costs in multilevel.costs(&Call::new(&edges), &with(0)) {
             let run = with(costs.memory);
             let meter = Meter::start();
-            let taken = most_taken(|| drop(solve(&multilevel, &Call(&edges), &run)));
+            let taken = most_taken(|| drop(solve(&multilevel, &Call::new(&edges), &run)));
             assert!(taken < costs.memory + BESIDE, "{costs:?}: {taken}");
             let written = meter.usage().files - 4 * csr.num_entries();
             assert!(written <= costs.files, "{costs:?}: {written}");

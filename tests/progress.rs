@@ -9,48 +9,27 @@
 
 mod common;
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use common::Graph;
 use fastpart::algorithms::{PARTITIONERS, SUCCESSORS};
-use fastpart::base::error::Result;
-use fastpart::base::run::{Run, Step};
-use fastpart::edges::EdgeStream;
+use fastpart::base::run::Step;
 use fastpart::generate::{Rmat, records};
-use fastpart::graph::csr::Csr;
 use fastpart::graph::degrees;
-use fastpart::partition::Of;
-use fastpart::partition::contract::{Entry, Input};
-use fastpart::partition::parameters::{Value, Values};
+use fastpart::partition::{Call, Entry, Given, Of, Value};
 
-struct Call(Graph);
-
-impl Input for Call {
-    fn edges(&self) -> &dyn EdgeStream {
-        &self.0
-    }
-
-    fn is_symmetric(&self) -> bool {
-        false
-    }
-
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        Csr::build(&self.0, false, run)
-    }
-
-    fn out(&self) -> Option<&Path> {
-        None
-    }
-}
-
-fn steps(entry: &Entry, of: Of, call: &Call) -> Vec<Step> {
+fn steps(entry: &Entry, of: Of, graph: &Graph) -> Vec<Step> {
     let run = common::run(1).watched();
-    let mut values = Values::new(8, of, &(entry.fields)());
-    values.set("partition", Value::PerVertex((0..call.0.n as u32).map(|v| v % 8).collect()));
-    values.set("splits", Value::PerVertex((0..call.0.n as u32).map(|v| u32::from(v % 16 == 0)).collect()));
-    (entry.solve)(values, call, &run).unwrap();
+    let values = (entry.fields)().into_iter().filter_map(|field| {
+        let value = match field.kind {
+            "partition" => (0..graph.n as u32).map(|v| v % 8).collect(),
+            "splits" => (0..graph.n as u32).map(|v| u32::from(v % 16 == 0)).collect(),
+            _ => return None,
+        };
+        Some((field.name.to_owned(), Value::PerVertex(value)))
+    });
+    let given = Given { k: 8, of, values: values.collect() };
+    (entry.partition)(given, &Call::new(graph), &run).unwrap();
     run.advance(0).unwrap();
     run.steps()
 }
@@ -59,9 +38,9 @@ fn steps(entry: &Entry, of: Of, call: &Call) -> Vec<Step> {
 fn steps_keep_to_their_length_and_look_at_the_cancel_flag() {
     const N: u64 = 1 << 19;
     let model = Rmat::new(N, N, 1).unwrap();
-    let call = Call(Graph::new(N, records(&model, 0..N, &common::run(2)).unwrap()));
+    let graph = Graph::new(N, records(&model, 0..N, &common::run(2)).unwrap());
     let alone = common::run(1).watched();
-    degrees::scan(&call.0, &alone).unwrap();
+    degrees::scan(&graph, &alone).unwrap();
     let limit = Duration::from_millis(250).max(10 * alone.steps()[0].longest);
     // Restreaming is streaming again.
     let again = ["reldg", "refennel"];
@@ -69,7 +48,7 @@ fn steps_keep_to_their_length_and_look_at_the_cancel_flag() {
         for &of in entry.of {
             let mut long = None;
             for _ in 0..3 {
-                let steps = steps(entry, of, &call);
+                let steps = steps(entry, of, &graph);
                 for Step { progress, .. } in &steps {
                     let at_its_end = progress.done == progress.total
                         // Of what is merged, the sizes alone are known before.

@@ -269,8 +269,8 @@ fn wrong_starts_and_too_little_memory_are_refused() {
     let machines = Some(vec![1, 1]);
     let halo = Multilevel { machines, objective: Objective::Halo, ..two() };
     assert_eq!(refused(vec![0; 1_000], halo).0, "objective");
-    let shape = Shape { n: 1_000_000, m: 0, symmetric: false };
-    assert_eq!(memory(&two(), &shape) / shape.n, 72);
+    let shape = Shape { n: 1_000_000, m: 0, symmetric: false, in_file: false };
+    assert_eq!(memory(&two(), &shape).least / shape.n, 72);
 }
 
 #[test]

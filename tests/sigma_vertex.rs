@@ -4,8 +4,11 @@
 
 mod common;
 
+use std::num::NonZeroU64;
+
 use common::sigma::{Oracle, Outcome};
-use common::{Graph, graphs, run};
+use common::{Graph, OfVertices, graphs, run};
+use fastpart::algorithms::sigma::Sigma;
 use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
 use fastpart::base::buffer::Buffer;
 use fastpart::base::error::Error;
@@ -13,7 +16,7 @@ use fastpart::base::run::Run;
 use fastpart::generate;
 use fastpart::generate::{Generator, Rmat};
 use fastpart::graph::csr::Csr;
-use fastpart::partition::VertexPartition;
+use fastpart::partition::{Of, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -41,7 +44,7 @@ fn check(graph: &Graph, sigma: &SigmaVertex, found: &VertexPartition) {
         *load = [load[0] + 1, load[1] + oracle.item(v)[1]];
     }
     assert_eq!(found.loads, loads.iter().map(|load| load[0]).collect::<Vec<_>>());
-    if !sigma.repair {
+    if !sigma.strict {
         assert!(found.cap.is_none() && found.volume.is_none() && !found.dealt);
         return;
     }
@@ -61,7 +64,7 @@ fn check(graph: &Graph, sigma: &SigmaVertex, found: &VertexPartition) {
 
 /// Compares with the oracle.
 fn compare(graph: &Graph, sigma: &SigmaVertex, preferred: &[u32]) -> Outcome {
-    let expected = Oracle::new(graph, sigma).run(preferred, sigma.batch.unwrap_or(1) as usize);
+    let expected = Oracle::new(graph, sigma).run(preferred, sigma.batch.map_or(1, NonZeroU64::get) as usize);
     for threads in [1, 2] {
         let found = place(graph, sigma, preferred, threads);
         assert_eq!(&found.assignment[..], expected.parts);
@@ -76,15 +79,15 @@ fn parameters() -> impl Strategy<Value = SigmaVertex> {
     let objective = select(vec![Objective::Cut, Objective::Multi]);
     let weights = (select(vec![0.0, 0.5, 3.0]), select(vec![2.5, 1.2, 5.0]));
     (k, ratio(), ratio(), objective, weights, select(vec![None, Some(1), Some(2), Some(7)]), any::<bool>())
-        .prop_map(|(k, balance, volume_balance, objective, (tau, gamma), batch, repair)| SigmaVertex {
+        .prop_map(|(k, balance, volume_balance, objective, (tau, gamma), batch, strict)| SigmaVertex {
             k,
             balance,
             volume_balance,
             objective,
             tau,
             gamma,
-            batch,
-            repair,
+            batch: batch.and_then(NonZeroU64::new),
+            strict,
             refine: false,
         })
 }
@@ -146,10 +149,15 @@ fn each_end_of_the_repair() {
 fn try_all(n: u64, records: Vec<[u32; 2]>) {
     let graph = Graph::new(n, records);
     let csr = Csr::build(&graph, false, &run(2)).unwrap();
-    for (k, repair) in [(1, true), (2, true), (8, false), (8, true), (33, true), (100, true)] {
+    for (k, strict) in [(1, true), (2, true), (8, false), (8, true), (33, true), (100, true)] {
         for objective in [Objective::Cut, Objective::Multi] {
             for batch in [None, Some(1), Some(7), Some(5000)] {
-                let sigma = SigmaVertex { objective, batch, repair, ..SigmaVertex::new(k) };
+                let sigma = SigmaVertex {
+                    objective,
+                    batch: batch.and_then(NonZeroU64::new),
+                    strict,
+                    ..SigmaVertex::new(k)
+                };
                 let found = sigma.partition(&csr, &run(1)).unwrap();
                 check(&graph, &sigma, &found);
                 let again = sigma.partition(&csr, &run(3)).unwrap();
@@ -189,7 +197,7 @@ fn a_large_graph_in_batches() {
         check(&graph, &sigma, &found);
         let again = sigma.partition(&csr, &run(3)).unwrap();
         assert!(found.assignment[..] == again.assignment[..]);
-        let sequential = SigmaVertex { batch: Some(1), ..sigma }.partition(&csr, &run(1)).unwrap();
+        let sequential = SigmaVertex { batch: NonZeroU64::new(1), ..sigma }.partition(&csr, &run(1)).unwrap();
         assert!(found.assignment[..] != sequential.assignment[..], "the default should work in batches");
     }
 }
@@ -197,25 +205,26 @@ fn a_large_graph_in_batches() {
 #[test]
 fn refusals() {
     let graph = Graph::new(3, vec![[0, 1], [1, 2]]);
-    let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let refused = |sigma: SigmaVertex, run: &Run| sigma.partition(&csr, run).unwrap_err();
-    let named = |sigma: SigmaVertex| match refused(sigma, &run(1)) {
+    let refused = |sigma: Sigma, run: &Run| sigma.partition(&graph, run).unwrap_err();
+    let named = |sigma: Sigma| match refused(sigma, &run(1)) {
         Error::Parameter { name, .. } => name,
         other => panic!("{other}"),
     };
-    let sigma = SigmaVertex::new;
+    let sigma = Sigma::new;
     assert_eq!(named(sigma(0)), "k");
     assert_eq!(named(sigma((1 << 20) + 1)), "k");
     for wrong in [0.5, f64::NAN, f64::INFINITY] {
-        assert_eq!(named(SigmaVertex { balance: wrong, ..sigma(2) }), "balance");
-        assert_eq!(named(SigmaVertex { volume_balance: wrong, ..sigma(2) }), "volume_balance");
+        assert_eq!(named(Sigma { balance: Some(wrong), ..sigma(2) }), "balance");
+        assert_eq!(named(Sigma { volume_balance: wrong, ..sigma(2) }), "volume_balance");
     }
     for wrong in [-0.1, f64::NAN, f64::INFINITY] {
-        assert_eq!(named(SigmaVertex { tau: wrong, ..sigma(2) }), "tau");
-        assert_eq!(named(SigmaVertex { gamma: wrong, ..sigma(2) }), "gamma");
+        assert_eq!(named(Sigma { tau: wrong, ..sigma(2) }), "tau");
+        assert_eq!(named(Sigma { gamma: wrong, ..sigma(2) }), "gamma");
     }
-    assert_eq!(named(SigmaVertex { gamma: 1.1, ..sigma(2) }), "gamma");
-    assert_eq!(named(SigmaVertex { batch: Some(0), ..sigma(2) }), "batch");
+    assert_eq!(named(Sigma { gamma: 1.1, ..sigma(2) }), "gamma");
+    for bands in [0, 65] {
+        assert_eq!(named(Sigma { bands, of: Of::Edges, ..sigma(2) }), "bands");
+    }
     let tight = Run::new(Some(1), Some(100)).unwrap();
     assert!(matches!(refused(sigma(2), &tight), Error::MemoryBudget { .. }));
     let cancelled = run(2);

@@ -4,11 +4,13 @@
 
 mod common;
 
+use std::num::NonZeroU64;
+
 use std::fs::File;
 use std::io::Write;
 
 use common::spring::{Clustering, any_graph, oracle, partition};
-use common::{Graph, run};
+use common::{Graph, OfVertices, run};
 use fastpart::algorithms::spring::Spring;
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
@@ -35,7 +37,7 @@ proptest! {
 
     #[test]
     fn sequential_rule(graph in any_graph(), spring in parameters()) {
-        let spring = Spring { batch: Some(1), k: spring.k.min(70), ..spring };
+        let spring = Spring { batch: NonZeroU64::new(1), k: spring.k.min(70), ..spring };
         prop_assert_eq!(&partition(&graph, &spring).assignment[..], oracle(&graph, &spring));
         // Small graphs are partitioned by the sequential rule, unless it is said otherwise.
         let chosen = Spring { batch: None, ..spring.clone() };
@@ -44,7 +46,7 @@ proptest! {
 
     #[test]
     fn batched_rule(graph in any_graph(), spring in parameters(), batch in select(vec![2, 7, 64, 299, 305])) {
-        let spring = Spring { batch: Some(batch), k: spring.k.min(70), ..spring };
+        let spring = Spring { batch: NonZeroU64::new(batch), k: spring.k.min(70), ..spring };
         prop_assert_eq!(&partition(&graph, &spring).assignment[..], oracle(&graph, &spring));
     }
 
@@ -64,7 +66,7 @@ fn try_all(n: u64, records: Vec<Record>) {
     let m = graph.m();
     for (k, strict, passes) in [(1, true, 1), (2, false, 2), (8, true, 1), (8, false, 1), (33, true, 2)] {
         for batch in [Some(1), Some(7), Some(64), Some(m.max(1)), Some(m + 5), None] {
-            let spring = Spring { strict, passes, batch, ..Spring::new(k) };
+            let spring = Spring { strict, passes, batch: batch.and_then(NonZeroU64::new), ..Spring::new(k) };
             let found = partition(&graph, &spring);
             // For batches the oracle is slow.
             if batch == Some(1) {
@@ -153,7 +155,7 @@ fn large_graph_from_everywhere() {
             assert!(found.assignment[..] == expected.assignment[..], "{io:?}, {threads} threads");
             assert_eq!(found.graph, expected.graph);
         }
-        let sequential = partition(&graph, &Spring { batch: Some(1), ..spring.clone() });
+        let sequential = partition(&graph, &Spring { batch: NonZeroU64::new(1), ..spring.clone() });
         assert!(sequential.assignment[..] != expected.assignment[..], "the default should work in batches");
     }
 }
@@ -172,7 +174,6 @@ fn refusals() {
         assert_eq!(named(Spring { balance, ..Spring::new(2) }), "balance");
     }
     assert_eq!(named(Spring { passes: 0, ..Spring::new(2) }), "passes");
-    assert_eq!(named(Spring { batch: Some(0), ..Spring::new(2) }), "batch");
     assert_eq!(named(Spring { degrees: Some(vec![1, 2]), ..Spring::new(2) }), "degrees");
     assert_eq!(named(Spring { degrees: Some(vec![1, 2, 2]), ..Spring::new(2) }), "degrees");
     let tight = Run::new(Some(1), Some(1000)).unwrap();

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import warnings
 from pathlib import Path
 
@@ -78,3 +79,53 @@ def test_warnings_point_at_the_call():
     with pytest.warns(fp.CapacityWarning) as caught:
         fp.spring(GRAPH, k=9)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
+
+CHOSEN = {
+    "partitioners/candidates.py",  # what `partition` chooses from
+    "train/pairing.py",  # what trainings are compared over
+    "train/model_averaging/regroup.py",
+    "partitioners/documents.py",  # the graph of `update` is another one
+    "partitioners/refining.py",
+    "store/directory.py",
+    "cli/partitioning.py",  # verbs of their own
+    "cli/verbs.py",
+}
+"""Files of Python that name partitioners because they choose among them, or treat a successor by itself."""
+
+SHARED = {"random", "hash", "bytegnn"}
+"""Names that are also something else: modules, builtins, a training method."""
+
+
+def owned() -> dict[str, Path]:
+    """Return the file or the folder of each algorithm, by the name that its declaration has."""
+    found = {}
+    for file in sorted((RUST / "algorithms").rglob("*.rs")):
+        text = file.read_text()
+        for name in re.findall(r'=> "(\w+)", (?:\[|Rule::)', text):
+            found[name] = file.parent if file.name == "mod.rs" else file
+    return found
+
+
+def test_a_partitioner_is_its_file_and_a_line_of_the_registry():
+    """Its name stands nowhere else, but for generated stubs. Whoever adds one touches these, and its tests and docs."""
+    homes = owned()
+    algorithms = [*_core.algorithms(), *_core.successors()]
+    assert set(homes) == {algorithm.name for algorithm in algorithms}
+    words = {word for algorithm in algorithms for field in algorithm.fields for word in field.words}
+    places = {name: set() for name in homes}
+    for file in sorted(RUST.rglob("*.rs")):
+        quoted = set(re.findall(r'"(\w+)"', re.sub(r"^\s*//.*$", "", file.read_text(), flags=re.MULTILINE)))
+        for name in quoted & (set(homes) - words):
+            if not file.is_relative_to(homes[name]):
+                places[name].add(str(file.relative_to(RUST)))
+    for file in sorted(PYTHON.rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        for name in (set(homes) - SHARED) & {value for value in constants if isinstance(value, str)}:
+            places[name].add(str(file.relative_to(PYTHON)))
+    assert {name: found - CHOSEN for name, found in places.items() if found - CHOSEN} == {}
+    registry = (RUST / "algorithms" / "mod.rs").read_text()
+    assert registry.count("Entry::of::<") == len(homes)

@@ -4,9 +4,10 @@
 
 mod common;
 
+use std::num::NonZeroU64;
 use std::path::Path;
 
-use common::{Graph, graphs, run};
+use common::{Graph, OfEdges, graphs, run};
 use fastpart::algorithms::dbh::Dbh;
 use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
 use fastpart::base::NONE;
@@ -81,7 +82,7 @@ type Algorithm = Box<dyn Fn(&Graph, Option<&Path>, &Run) -> Result<EdgePartition
 
 fn algorithms(k: u32, balance: f64, batch: Option<u64>) -> Vec<Algorithm> {
     let two_phase = |scoring| -> Algorithm {
-        let two_phase = TwoPhase { balance, scoring, seed: 1, batch, k };
+        let two_phase = TwoPhase { balance, scoring, seed: 1, batch: batch.and_then(NonZeroU64::new), k };
         Box::new(move |graph, out, run| two_phase.partition(graph, out, run))
     };
     let dbh = Dbh { k, seed: 1 };
@@ -101,7 +102,7 @@ proptest! {
         for threads in [1, 3] {
             let run = run(threads);
             let degree = degrees::scan(&graph, &run).unwrap().degree;
-            let found = BoundedClustering::of(&graph, degree, bound, Some(batch as u64), &run).unwrap();
+            let found = BoundedClustering::of(&graph, degree, bound, NonZeroU64::new(batch as u64), &run).unwrap();
             let none = graph.n as usize;
             let of: Vec<usize> = expected.cluster.iter().map(|cluster| cluster.unwrap_or(none)).collect();
             prop_assert_eq!(found.members.iter().map(|member| member.cluster as usize).collect::<Vec<_>>(), of);
@@ -194,7 +195,6 @@ fn refusals() {
     };
     assert_eq!(refused(TwoPhase::new(0)), "k");
     assert_eq!(refused(TwoPhase { balance: 0.5, ..TwoPhase::new(2) }), "balance");
-    assert_eq!(refused(TwoPhase { batch: Some(0), ..TwoPhase::new(2) }), "batch");
     for algorithm in algorithms(2, 1.05, None) {
         let little = Run::new(Some(1), Some(1)).unwrap();
         assert!(matches!(algorithm(&graph, None, &little), Err(Error::MemoryBudget { .. })));

@@ -4,9 +4,11 @@
 
 mod common;
 
+use std::num::NonZeroU64;
+
 use common::spring::{any_graph, share};
-use common::{Graph, run};
-use fastpart::algorithms::vertex_streams::{Rule, VertexStream};
+use common::{Graph, OfVertices, run};
+use fastpart::algorithms::vertex_streams::{Ldg, Refennel, Rule, VertexStream};
 use fastpart::base::error::Error;
 use fastpart::base::run::Run;
 use fastpart::capacity::BalanceOn;
@@ -19,7 +21,7 @@ use proptest::prelude::*;
 const RULES: [Rule; 2] = [Rule::Ldg, Rule::Fennel];
 
 fn stream(rule: Rule, k: u32, balance: f64, passes: u32, batch: Option<u64>) -> VertexStream {
-    VertexStream { rule, balance, passes, batch, ..VertexStream::ldg(k) }
+    VertexStream { rule, balance, passes, batch: batch.and_then(NonZeroU64::new), ..Ldg::new(k).stream() }
 }
 
 /// The neighbours of every vertex.
@@ -174,21 +176,18 @@ fn batches_are_nearly_as_good_as_the_sequential_rule() {
 #[test]
 fn refusals() {
     let graph = Graph::new(3, vec![[0, 1]]);
-    let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let on = Some(BalanceOn::new(vec![1, 2], 1.0).unwrap());
-    let fennel = VertexStream::fennel(2);
+    let [fennel, zero] = [2, 0].map(Refennel::new);
     for (wrong, parameter) in [
-        (VertexStream::fennel(0), "k"),
-        (VertexStream { balance: 0.9, ..fennel.clone() }, "balance"),
-        (VertexStream { passes: 0, ..fennel.clone() }, "passes"),
-        (VertexStream { batch: Some(0), ..fennel.clone() }, "batch"),
-        (VertexStream { balance_on: on, ..fennel.clone() }, "balance_on"),
+        (zero, "k"),
+        (Refennel { balance: 0.9, ..fennel.clone() }, "balance"),
+        (Refennel { passes: 0, ..fennel.clone() }, "passes"),
+        (Refennel { balance_on: Some(vec![1, 2].into()), ..fennel.clone() }, "balance_on"),
     ] {
-        let error = wrong.partition(&csr, &run(1)).unwrap_err();
+        let error = wrong.partition(&graph, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name, .. } if name == parameter), "{error}");
     }
     let small = Run::new(Some(1), Some(100)).unwrap();
-    assert!(matches!(fennel.partition(&csr, &small), Err(Error::MemoryBudget { .. })));
+    assert!(matches!(fennel.partition(&graph, &small), Err(Error::MemoryBudget { .. })));
 }
 
 #[test]

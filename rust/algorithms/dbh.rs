@@ -18,81 +18,17 @@
 //! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS
 //! 2014, section 3.
 
-use std::path::Path;
-
 use super::edge_streams::loops;
 use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
-use crate::capacity::validate_parts;
-use crate::edges::{EdgeStream, Record};
+use crate::edges::Record;
 use crate::graph::{Degrees, Graph, degrees};
-use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::partition::parameters::{Seed, parameters};
+use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 
 /// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// Records by the hash of their end of lower degree.
-#[derive(Debug, Clone)]
-pub struct Dbh {
-    /// Number of parts.
-    pub k: u32,
-    /// Seed of the hash.
-    pub seed: u64,
-}
-
-impl Dbh {
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        validate_parts(self.k)?;
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        run.require(
-            self.needed(n, m, out, run.threads()),
-            format!("dbh on {n} vertices and {m} records (write the parts to a file with out=)"),
-        )?;
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        let mut parts = EdgeParts::new(m, self.k, out)?;
-        run.begin("hashing", m);
-        let counts = parts.update(
-            edges,
-            run,
-            || Ok(vec![0; self.k as usize]),
-            |loads, _, records, parts| {
-                self.hash(&degree, records, parts, loads);
-                Ok(())
-            },
-        )?;
-        let mut loads = vec![0; self.k as usize];
-        for counts in counts {
-            loads.iter_mut().zip(counts).for_each(|(load, count): (&mut u64, u64)| *load += count);
-        }
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, None, None, run)?;
-        }
-        Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph: Graph { n, m, loops, checksum } })
-    }
-
-    fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
-        let counters = 8 * u64::from(self.k) * threads as u64;
-        degrees::needed(n, threads) + counters + EdgeParts::memory(m, self.k, out)
-    }
-
-    fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
-        let k = u64::from(self.k);
-        for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
-            prefetch_ends(degree, records, index + AHEAD);
-            if u == v {
-                *part = NONE;
-                continue;
-            }
-            // The smaller pair of degree and id. Its low half is the id.
-            let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
-            let end = u64::from(key(u).min(key(v)) as u32);
-            *part = (splitmix64(end ^ self.seed) % k) as u32;
-            loads[*part as usize] += 1;
-        }
-    }
-}
-
-describe! {
+parameters! {
     /// Partition the edge records by the hash of their end of lower degree (DBH).
     ///
     /// The fastest edge partitioner that uses the graph. It replicates hubs, but not the many vertices of low degree.
@@ -114,21 +50,64 @@ describe! {
     /// array([2, 1, 0, 1, 2, 2, 0, 1], dtype=uint8)
     /// >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
     /// True
-    Dbh => "dbh", &[Of::Edges];
+    pub struct Dbh => "dbh", [Edges];
     /// Seed of the hash. None is 0.
-    seed: seed();
+    seed: Seed;
+}
+
+impl Dbh {
+    fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
+        let k = u64::from(self.k);
+        for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
+            prefetch_ends(degree, records, index + AHEAD);
+            if u == v {
+                *part = NONE;
+                continue;
+            }
+            // The smaller pair of degree and id. Its low half is the id.
+            let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
+            let end = u64::from(key(u).min(key(v)) as u32);
+            *part = (splitmix64(end ^ self.seed) % k) as u32;
+            loads[*part as usize] += 1;
+        }
+    }
 }
 
 impl Partitioner for Dbh {
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(Dbh { k: values.k, seed: values.seed() })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn memory(&self, &Shape { n, m, in_file, .. }: &Shape, run: &Run) -> Need {
+        let counters = 8 * u64::from(self.k) * run.threads() as u64;
+        Need::new(
+            degrees::needed(n, run.threads()) + counters + EdgeParts::memory(m, self.k, in_file),
+            format!("dbh on {n} vertices and {m} records (write the parts to a file with out=)"),
+        )
     }
 
-    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-        self.needed(shape.n, shape.m, None, threads)
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, run) = (graph.edges(), graph.run);
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+        let mut parts = EdgeParts::new(m, self.k, graph.out())?;
+        run.begin("hashing", m);
+        let counts = parts.update(
+            edges,
+            run,
+            || Ok(vec![0; self.k as usize]),
+            |loads, _, records, parts| {
+                self.hash(&degree, records, parts, loads);
+                Ok(())
+            },
+        )?;
+        let mut loads = vec![0; self.k as usize];
+        for counts in counts {
+            loads.iter_mut().zip(counts).for_each(|(load, count): (&mut u64, u64)| *load += count);
+        }
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, None, None, run)?;
+        }
+        let graph = Graph { n, m, loops, checksum };
+        Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph }.into())
     }
 }

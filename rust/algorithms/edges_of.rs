@@ -25,50 +25,15 @@
 //!
 //! **Source.** The score is SIGMA's, section 3.3.
 
-use std::path::Path;
-
 use super::edge_streams::refining::PASSES;
-use super::sigma::edge::SigmaEdge;
+use super::sigma::edge::{BandCount, SigmaEdge};
 use crate::base::{Result, Run};
-use crate::edges::EdgeStream;
+use crate::exec::shuffle::check_records;
 use crate::graph::{Degrees, Graph, degrees};
-use crate::partition::{
-    Description, EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe, validate_start,
-};
+use crate::partition::parameters::{NonNegative, Ratio, Seed, Start, Whole, parameters};
+use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape, validate_start};
 
-/// A vertex partition, and how records get parts by it.
-#[derive(Debug, Clone)]
-pub struct EdgesOf {
-    /// Part of each vertex.
-    pub start: Vec<u32>,
-    /// Number of parts, the bound on them, how records between them are streamed, and passes of the refinement.
-    pub stream: SigmaEdge,
-}
-
-impl EdgesOf {
-    /// The defaults, for `k` parts.
-    pub fn new(start: Vec<u32>, k: u32) -> Self {
-        Self { start, stream: SigmaEdge { balance: 1.05, passes: PASSES, ..SigmaEdge::new(k) } }
-    }
-
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        let Self { start, stream } = self;
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        stream.validate()?;
-        validate_start(start, stream.k, n)?;
-        stream.require(Self::NAME, [n, m], least(n, run.threads()), out, run)?;
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        stream.place(edges, start, degree, Graph { n, m, loops, checksum }, out, run)
-    }
-}
-
-/// Bytes that the parts given take, and the degrees while they are counted.
-fn least(n: u64, threads: usize) -> u64 {
-    4 * n + degrees::needed(n, threads)
-}
-
-describe! {
+parameters! {
     /// Partition the edge records by a partition of the vertices, whoever made it.
     ///
     /// A record within a part goes there, and one between parts to where it makes the fewest replicas, under a cap on
@@ -104,36 +69,51 @@ describe! {
     /// >>> p = fp.edges_of(vertices, balance=1.2)
     /// >>> p.loads, round(p.rf, 3)
     /// (array([4, 3]), 1.167)
-    EdgesOf => "edges_of", &[Of::Edges];
+    pub struct EdgesOf => "edges_of", [Edges];
     /// The partition of the vertices: a vertex partition, a path that :func:`open_partition` accepts, or the part of each
     /// vertex.
-    partition: partition();
+    partition: Start;
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
-    balance: ratio(1.05);
+    balance: Ratio = 1.05;
     /// Weight of the balance of records and replicas in the score, >= 0.
-    balance_weight: number(1.0);
+    balance_weight: NonNegative = 1.0;
     /// 1 to 64. Records between parts are streamed in so many bands, by the lower degree of their ends. 1 is the order of
     /// the file.
-    bands: integer(8, 1, 64);
+    bands: BandCount = 8;
     /// Most passes of the refinement. They end earlier after one that removes less than 0.1 % of the replicas.
-    passes: integer(5, 0, 1 << 20);
+    passes: Whole<0, { 1 << 20 }> = PASSES;
     /// Has no effect. Nothing here is random.
-    seed: seed();
+    seed: Seed;
+}
+
+impl EdgesOf {
+    /// The stream of the records between parts.
+    fn stream(&self) -> SigmaEdge {
+        let EdgesOf { k, balance, balance_weight: lambda, bands, passes, .. } = *self;
+        SigmaEdge { k, balance, lambda, bands, passes }
+    }
 }
 
 impl Partitioner for EdgesOf {
-    fn new(values: &mut Values) -> Result<Self> {
-        let (k, balance) = (values.k, values.number("balance"));
-        let (lambda, bands) = (values.number("balance_weight"), values.small("bands"));
-        let start = values.take_per_vertex("partition").unwrap_or_default();
-        Ok(EdgesOf { start, stream: SigmaEdge { k, balance, lambda, bands, passes: values.small("passes") } })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        check_records(shape.m)?;
+        validate_start(&self.partition, self.k, shape.n)
     }
 
-    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-        least(shape.n, threads).max(self.stream.memory_of_stream(shape.n, shape.m, None))
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        // The parts given, and the degrees while they are counted.
+        let counting = 4 * shape.n + degrees::needed(shape.n, run.threads());
+        self.stream().memory(Self::NAME, shape, counting, run)
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, run) = (graph.edges(), graph.run);
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+        let identity = Graph { n, m, loops, checksum };
+        Ok(self.stream().place(edges, &self.partition, degree, identity, graph.out(), run)?.into())
     }
 }

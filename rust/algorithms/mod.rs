@@ -13,31 +13,7 @@ pub mod spring;
 pub mod two_phase;
 pub mod vertex_streams;
 
-use crate::partition::{Description, Entry, Partitioner, Values};
-
-/// Gives partitioners the defaults that their descriptions state.
-macro_rules! defaults {
-    ($($type:ty),* $(,)?) => {$(
-        impl $type {
-            /// The defaults for `k` parts.
-            pub fn new(k: u32) -> Self {
-                let mut values = Values::new(k, Self::OF[0], &Self::fields());
-                <Self as Partitioner>::new(&mut values)
-                    .unwrap_or_else(|error| unreachable!("the defaults of {}: {error}", Self::NAME))
-            }
-        }
-    )*};
-}
-
-defaults!(
-    bytegnn::ByteGnn,
-    grem::Grem,
-    multilevel::Multilevel,
-    two_phase::TwoPhase,
-    edge_streams::greedy::Greedy,
-    edge_streams::hdrf::Hdrf,
-    hep::Hep,
-);
+use crate::partition::Entry;
 
 /// What begins with a vertex partition of any partitioner.
 pub const SUCCESSORS: &[Entry] = &[

@@ -20,6 +20,7 @@
 //! **Memory.** 4 bytes per vertex for the weights. Dealing takes 8 more, result included.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -27,13 +28,43 @@ use super::bounds::plus;
 use super::{CHECK_EVERY, Load, Parts, cap, share, validate_balance};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
+/// A weight for each vertex. Copies share the memory.
+#[derive(Debug, Clone)]
+pub struct Weights {
+    each: Arc<Vec<u32>>,
+    total: u64,
+    largest: u32,
+}
+
+impl Weights {
+    /// One weight per vertex.
+    pub fn new(each: Vec<u32>) -> Self {
+        let total = each.iter().map(|&weight| u64::from(weight)).sum();
+        let largest = each.iter().copied().max().unwrap_or(0);
+        Self { each: Arc::new(each), total, largest }
+    }
+
+    /// Refuses weights, called `name`, whose sum is too large.
+    pub fn check(&self, name: &'static str) -> Result<()> {
+        if i64::try_from(self.total).is_ok() {
+            return Ok(());
+        }
+        let what = format!("the weights sum to {}. Scale them down to a sum below 2^63", self.total);
+        Err(Error::parameter(name, what))
+    }
+}
+
+impl From<Vec<u32>> for Weights {
+    fn from(each: Vec<u32>) -> Self {
+        Self::new(each)
+    }
+}
+
 /// Weights of the vertices, and how evenly the parts share them.
 #[derive(Debug, Clone)]
 pub struct BalanceOn {
-    weights: Vec<u32>,
+    weights: Weights,
     ratio: f64,
-    total: u64,
-    largest: u32,
 }
 
 /// Parts of all vertices under both caps.
@@ -49,19 +80,20 @@ pub struct Balanced {
 impl BalanceOn {
     /// One weight per vertex; the largest part may have `ratio` times the mean.
     pub fn new(weights: Vec<u32>, ratio: f64) -> Result<Self> {
+        let weights = Weights::new(weights);
         validate_balance("balance_on_ratio", ratio)?;
-        let total = weights.iter().map(|&weight| u64::from(weight)).sum();
-        if i64::try_from(total).is_err() {
-            let what = format!("the weights sum to {total}. Scale them down to a sum below 2^63");
-            return Err(Error::parameter("balance_on", what));
-        }
-        let largest = weights.iter().copied().max().unwrap_or(0);
-        Ok(Self { weights, ratio, total, largest })
+        weights.check("balance_on")?;
+        Ok(Self { weights, ratio })
+    }
+
+    /// The bound that parameters make, whose ranges were checked.
+    pub fn of(weights: Option<&Weights>, ratio: f64) -> Option<Self> {
+        weights.map(|weights| Self { weights: weights.clone(), ratio })
     }
 
     /// Refuses weights of another number of vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
-        let given = self.weights.len() as u64;
+        let given = self.weights.each.len() as u64;
         if given == n {
             return Ok(());
         }
@@ -74,17 +106,17 @@ impl BalanceOn {
 
     /// Weight of each vertex.
     pub fn weights(&self) -> &[u32] {
-        &self.weights
+        &self.weights.each
     }
 
     /// Weight of one vertex.
     pub fn weight(&self, vertex: u32) -> u64 {
-        self.weights[vertex as usize].into()
+        self.weights.each[vertex as usize].into()
     }
 
     /// All vertices, in order of their ids.
     pub(super) fn vertices(&self) -> Result<Vec<u32>> {
-        let n = self.weights.len();
+        let n = self.weights.each.len();
         let mut vertices = reserved(n, "balance_on: order of the vertices")?;
         vertices.extend((0_u32..).take(n));
         Ok(vertices)
@@ -92,31 +124,31 @@ impl BalanceOn {
 
     /// The sum of the weights.
     pub fn total(&self) -> u64 {
-        self.total
+        self.weights.total
     }
 
     /// The largest weight that is merged beforehand: `ratio * W / k`, rounded down.
     pub fn limit(&self, k: u32) -> u64 {
-        share(self.ratio, self.total, k) as u64
+        share(self.ratio, self.weights.total, k) as u64
     }
 
     /// The largest weight of a part.
     pub fn cap(&self, k: u32) -> u64 {
-        let shared = cap(self.ratio, self.total, k);
-        if self.largest <= 1 {
+        let shared = cap(self.ratio, self.weights.total, k);
+        if self.weights.largest <= 1 {
             return shared;
         }
-        shared.max(self.total.div_ceil(u64::from(k)) + u64::from(self.largest))
+        shared.max(self.weights.total.div_ceil(u64::from(k)) + u64::from(self.weights.largest))
     }
 
     /// `k` empty parts for all vertices, of at most `cap` vertices each.
     pub fn parts(&self, k: u32, cap: u64) -> Result<Parts> {
-        Parts::new(k, [self.weights.len() as u64, self.total], [cap, self.cap(k)])
+        Parts::new(k, [self.weights.each.len() as u64, self.weights.total], [cap, self.cap(k)])
     }
 
     /// The last resort, which meets every cap: vertices by descending weight (then id) to the parts in turn.
     pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
-        let n = self.weights.len();
+        let n = self.weights.each.len();
         run.begin("dealing", n as u64);
         let mut order = self.vertices()?;
         run.install(|| order.par_sort_unstable_by_key(|&vertex| (Reverse(self.weight(vertex)), vertex)));

@@ -18,7 +18,7 @@ pub mod repair;
 pub mod schedule;
 
 use crate::base::{Error, Result};
-pub use balance_on::{BalanceOn, Balanced};
+pub use balance_on::{BalanceOn, Balanced, Weights};
 pub use bounds::{Load, excess, fits, minus, plus, relative};
 pub use least_loaded::{LeastLoaded, place_last};
 pub use loads::Loads;

@@ -17,6 +17,8 @@
 //! III-A. After Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
 //! large networks", 2017.
 
+use std::num::NonZeroU64;
+
 use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::{Follower, follow, for_each};
@@ -59,7 +61,7 @@ impl BoundedClustering {
         edges: &dyn EdgeStream,
         degree: Buffer<u32>,
         bound: u64,
-        batch: Option<u64>,
+        batch: Option<NonZeroU64>,
         run: &Run,
     ) -> Result<Self> {
         run.begin("clustering", degree.len() as u64 + edges.num_edges());

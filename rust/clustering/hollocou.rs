@@ -18,6 +18,7 @@
 //!
 //! **Source.** Hollocou, Maudet, Bonald, Lelarge, "A Streaming Algorithm for Graph Clustering", 2017.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Clusters;
@@ -96,7 +97,7 @@ pub struct Hollocou {
     /// Rounds over the records.
     pub passes: u32,
     /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential rule.
-    pub batch: Option<u64>,
+    pub batch: Option<NonZeroU64>,
 }
 
 impl Hollocou {

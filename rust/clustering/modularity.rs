@@ -26,6 +26,8 @@
 //! **Source.** SIGMA, section 3.3 ("CluStRE light+"). Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
 //! Clustering with Multi-Stage Refinement", SEA 2025.
 
+use std::num::NonZeroUsize;
+
 use rayon::prelude::*;
 
 use super::{Clusters, in_steps};
@@ -58,7 +60,7 @@ pub struct Modularity {
     /// bound.
     pub max_volume: Option<u64>,
     /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
-    pub batch: Option<usize>,
+    pub batch: Option<NonZeroUsize>,
 }
 
 impl Modularity {
@@ -70,7 +72,7 @@ impl Modularity {
         let scratch = RatingMap::memory(u64::from(widest)) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
         let mut state = State::new(csr, self, run)?;
-        let batch = self.batch.unwrap_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH });
+        let batch = self.batch.map_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH }, NonZeroUsize::get);
         run.begin("clustering", 2 * csr.num_entries() + 2 * n as u64);
         state.first_pass(batch, run)?;
         decide_all(&mut state, 0..n as u32, batch, run)?;
@@ -86,9 +88,6 @@ impl Modularity {
         }
         if self.max_volume == Some(0) {
             return Err(Error::parameter("max_volume", "a volume of 0. Use 1 or more, or None for no bound"));
-        }
-        if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "a batch of 0 vertices. Use 1 or more"));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 //!
 //! **Memory.** [`memory`]: the records of two batches, and what is left of them.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -37,12 +38,12 @@ pub trait Follower: Send + Sync {
 }
 
 /// The largest batch that `batch` means for `m` records.
-fn largest_batch(batch: Option<u64>, m: u64) -> u64 {
-    batch.unwrap_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }).min(m)
+fn largest_batch(batch: Option<NonZeroU64>, m: u64) -> u64 {
+    batch.map_or(if m < SEQUENTIAL_BELOW { 1 } else { LARGEST_BATCH }, NonZeroU64::get).min(m)
 }
 
 /// Bytes that following `m` records in batches of `batch` takes.
-pub fn memory(batch: Option<u64>, m: u64) -> u64 {
+pub fn memory(batch: Option<NonZeroU64>, m: u64) -> u64 {
     4 * size_of::<Record>() as u64 * largest_batch(batch, m)
 }
 
@@ -50,7 +51,7 @@ pub fn memory(batch: Option<u64>, m: u64) -> u64 {
 pub fn follow<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,
-    batch: Option<u64>,
+    batch: Option<NonZeroU64>,
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();
@@ -68,14 +69,14 @@ pub fn follow<F: Follower>(
 fn in_batches<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,
-    batch: Option<u64>,
+    batch: Option<NonZeroU64>,
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();
     // Alone, a thread reads each slice when it filters it, while the cache holds it.
     let alone = run.threads() == 1;
     let (mut ahead, mut live) = (Vec::new(), Vec::new());
-    let mut size = batch.unwrap_or(FIRST_BATCH).min(m);
+    let mut size = batch.map_or(FIRST_BATCH, NonZeroU64::get).min(m);
     let mut end = size;
     cut(0..end, &mut live);
     read(edges, &mut live)?;

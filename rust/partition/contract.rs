@@ -1,11 +1,16 @@
 //! The contract of a partitioner, the same for all: its input, its promises, its output.
+//!
+//! [`partition`] is the one door to all of them. It checks the parameters, requires the memory that a partitioner
+//! states, builds the adjacency for those that read it, and requires the memory again, since that of the adjacency is in
+//! use by then. So no partitioner can forget any of it: what it gets is a [`Prepared`] graph.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::parameters::{Field, Value, Values};
+use super::parameters::{Field, Given, Parameters, Ranges, Value};
 use super::{EdgePartition, Of, VertexPartition};
-use crate::base::{Result, Run};
+use crate::base::{Error, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
 
@@ -18,6 +23,8 @@ pub struct Shape {
     pub m: u64,
     /// Whether the records list both directions of every edge.
     pub symmetric: bool,
+    /// Whether the parts of records go to a file.
+    pub in_file: bool,
 }
 
 impl Shape {
@@ -32,7 +39,9 @@ pub trait Input: Sync {
     /// The records.
     fn edges(&self) -> &dyn EdgeStream;
     /// Whether they list both directions of every edge.
-    fn is_symmetric(&self) -> bool;
+    fn is_symmetric(&self) -> bool {
+        false
+    }
     /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
     fn is_directed(&self) -> bool {
         false
@@ -41,15 +50,142 @@ pub trait Input: Sync {
     fn is_weighted(&self) -> bool {
         false
     }
-    /// The adjacency, built on first use, with the weights of the records if the partitioner reads them.
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>>;
+    /// The adjacency, with the weights of the records if the partitioner reads them. Its memory is taken off the budget.
+    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
+        let csr = Csr::build(self.edges(), self.is_symmetric(), run)?;
+        run.hold(csr.bytes());
+        Ok(csr)
+    }
     /// The `.npy` file for the parts of records.
-    fn out(&self) -> Option<&Path>;
+    fn out(&self) -> Option<&Path> {
+        None
+    }
 
     /// The size of the graph.
     fn shape(&self) -> Shape {
-        let edges = self.edges();
-        Shape { n: edges.num_vertices(), m: edges.num_edges(), symmetric: self.is_symmetric() }
+        let (edges, symmetric, in_file) = (self.edges(), self.is_symmetric(), self.out().is_some());
+        Shape { n: edges.num_vertices(), m: edges.num_edges(), symmetric, in_file }
+    }
+}
+
+/// A graph that is open as a stream, whose adjacency is built for each call.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The records.
+    pub edges: &'a dyn EdgeStream,
+    /// Whether they list both directions of every edge.
+    pub symmetric: bool,
+    /// Whether a record has a direction.
+    pub directed: bool,
+    /// The `.npy` file for the parts of records.
+    pub out: Option<&'a Path>,
+}
+
+impl<'a> Call<'a> {
+    /// An undirected graph, and a result in memory.
+    pub fn new(edges: &'a dyn EdgeStream) -> Self {
+        Self { edges, symmetric: false, directed: false, out: None }
+    }
+}
+
+impl Input for Call<'_> {
+    fn edges(&self) -> &dyn EdgeStream {
+        self.edges
+    }
+
+    fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    fn is_directed(&self) -> bool {
+        self.directed
+    }
+
+    fn out(&self) -> Option<&Path> {
+        self.out
+    }
+}
+
+/// What a partitioner reads beside the records: nothing, or the adjacency.
+pub trait Reads: Sized {
+    /// Builds it.
+    fn prepare(input: &dyn Input, run: &Run) -> Result<Self>;
+}
+
+impl Reads for () {
+    fn prepare(_: &dyn Input, _: &Run) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Reads for Arc<Csr> {
+    fn prepare(input: &dyn Input, run: &Run) -> Result<Self> {
+        input.adjacency(run)
+    }
+}
+
+/// A graph for which there is enough memory, with what the partitioner reads beside the records.
+pub struct Prepared<'a, R> {
+    /// The adjacency, where the partitioner reads it.
+    pub csr: R,
+    /// Threads, budget, progress and cancellation.
+    pub run: &'a Run,
+    input: &'a dyn Input,
+}
+
+impl<'a, R> Prepared<'a, R> {
+    /// The records.
+    pub fn edges(&self) -> &'a dyn EdgeStream {
+        self.input.edges()
+    }
+
+    /// The size of the graph.
+    pub fn shape(&self) -> Shape {
+        self.input.shape()
+    }
+
+    /// See [`Input::is_directed`].
+    pub fn is_directed(&self) -> bool {
+        self.input.is_directed()
+    }
+
+    /// The `.npy` file for the parts of records.
+    pub fn out(&self) -> Option<&'a Path> {
+        self.input.out()
+    }
+
+    /// The partition of the same graph by another partitioner, which enters by the same door.
+    pub fn partition<P: Partitioner>(&self, other: &P) -> Result<Outcome> {
+        partition(other, self.input, self.run)
+    }
+}
+
+/// The memory that a partitioner needs, adjacency not counted, result included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// Bytes with which it has all in memory that it would have there.
+    pub beside: u64,
+    /// Bytes without which it does not begin.
+    pub least: u64,
+    /// Who needs them, and for what, for the refusal.
+    pub what: String,
+}
+
+impl Need {
+    /// So many bytes, and no fewer.
+    pub fn new(bytes: u64, what: impl Into<String>) -> Need {
+        Need { beside: bytes, least: bytes, what: what.into() }
+    }
+
+    /// What needs more of two that follow each other.
+    pub fn or(self, other: Need) -> Need {
+        let beside = self.beside.max(other.beside);
+        Need { beside, ..if other.least > self.least { other } else { self } }
+    }
+
+    /// Refuses a run without so much memory.
+    pub fn require(&self, run: &Run) -> Result<()> {
+        run.require(self.least, self.what.as_str())
     }
 }
 
@@ -60,6 +196,24 @@ pub enum Partition {
     Vertices(VertexPartition),
     /// A part for each record.
     Edges(EdgePartition),
+}
+
+impl Partition {
+    /// The partition of vertices, if it is one.
+    pub fn vertices(self) -> Result<VertexPartition> {
+        match self {
+            Partition::Vertices(partition) => Ok(partition),
+            Partition::Edges(_) => Err(Error::Internal("records got parts, and not vertices".into())),
+        }
+    }
+
+    /// The partition of records, if it is one.
+    pub fn edges(self) -> Result<EdgePartition> {
+        match self {
+            Partition::Edges(partition) => Ok(partition),
+            Partition::Vertices(_) => Err(Error::Internal("vertices got parts, and not records".into())),
+        }
+    }
 }
 
 /// A partition, with the choices and warnings of its partitioner.
@@ -85,94 +239,268 @@ impl From<EdgePartition> for Outcome {
     }
 }
 
-/// The name, docs and parameters of a partitioner, as [`describe!`](describe) declares them.
-pub trait Description {
-    /// Its name everywhere.
-    const NAME: &'static str;
-    /// Whether it partitions vertices or records. If both, its parameter `of` decides.
-    const OF: &'static [Of];
-    /// Its docs for users, without those of its parameters.
-    const DOC: &'static str;
-    /// Whether weights of records count. If not, every record counts once, and users are told so.
-    const READS_WEIGHTS: bool;
-
-    /// Its parameters, without `k` and `of`.
-    fn fields() -> Vec<Field>;
-}
-
-/// An algorithm that partitions the vertices or the records of a graph. Its value holds its parameters.
-pub trait Partitioner: Description + Sized {
+/// An algorithm that partitions the vertices or the records of a graph. Its value is made of its parameters. In most
+/// cases it is its parameters.
+pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
+    /// Its parameters for callers.
+    type Parameters: Parameters;
+    /// `Arc<Csr>` if it reads the adjacency, else `()`.
+    type Reads: Reads;
     /// Parameters that make it another algorithm, which a comparison of all includes.
     const VARIANTS: &'static [(&'static str, &'static str)] = &[];
 
-    /// Reads its parameters.
-    fn new(values: &mut Values) -> Result<Self>;
+    /// Refuses parameters that do not go together, or that cannot be for a graph of this size. Each alone is in its range.
+    fn check(&self, _shape: &Shape) -> Result<()> {
+        Ok(())
+    }
 
-    /// Bytes that a graph of this size takes beside its adjacency, result included.
-    fn memory(&self, shape: &Shape, threads: usize) -> u64;
+    /// The memory that a graph of this size takes beside its adjacency.
+    fn memory(&self, shape: &Shape, run: &Run) -> Need;
 
-    /// Checks the parameters and the memory, then partitions the graph.
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome>;
+    /// Says what the run is going to cost, before the adjacency is built.
+    fn announce(&self, _input: &dyn Input, _run: &Run) {}
+
+    /// Partitions the graph.
+    fn solve(&self, graph: &Prepared<Self::Reads>) -> Result<Outcome>;
+}
+
+/// Partitions a graph: the one way into every partitioner.
+pub fn partition<P: Partitioner>(partitioner: &P, input: &dyn Input, run: &Run) -> Result<Outcome> {
+    let shape = input.shape();
+    partitioner.ranges()?;
+    partitioner.check(&shape)?;
+    let need = partitioner.memory(&shape, run);
+    need.require(run)?;
+    // An adjacency that leaves less than that lies in a file.
+    run.reserve(need.least);
+    partitioner.announce(input, run);
+    let csr = P::Reads::prepare(input, run)?;
+    need.require(run)?;
+    partitioner.solve(&Prepared { csr, run, input })
+}
+
+/// How the parameters may refuse to become a partitioner: with an error, or never. (That an [`Error`] could be made of
+/// what never is would leave the compiler without an answer in many closures.)
+pub trait Refusal {
+    /// The error.
+    fn error(self) -> Error;
+}
+
+impl Refusal for Error {
+    fn error(self) -> Error {
+        self
+    }
+}
+
+impl Refusal for Infallible {
+    fn error(self) -> Error {
+        match self {}
+    }
 }
 
 /// A partitioner in the registry.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// See [`Description::NAME`].
+    /// See [`Parameters::NAME`].
     pub name: &'static str,
-    /// See [`Description::OF`].
+    /// See [`Parameters::OF`].
     pub of: &'static [Of],
-    /// See [`Description::DOC`].
+    /// See [`Parameters::DOC`].
     pub doc: &'static str,
-    /// See [`Description::READS_WEIGHTS`].
+    /// See [`Parameters::READS_WEIGHTS`].
     pub reads_weights: bool,
     /// See [`Partitioner::VARIANTS`].
     pub variants: &'static [(&'static str, &'static str)],
-    /// See [`Description::fields`].
+    /// See [`Parameters::fields`].
     pub fields: fn() -> Vec<Field>,
     /// See [`Partitioner::memory`].
-    pub memory: fn(Values, &Shape, usize) -> Result<u64>,
-    /// See [`Partitioner::solve`].
-    pub solve: fn(Values, &dyn Input, &Run) -> Result<Outcome>,
+    pub memory: fn(Given, &Shape, &Run) -> Result<Need>,
+    /// See [`partition`].
+    pub partition: fn(Given, &dyn Input, &Run) -> Result<Outcome>,
 }
 
 impl Entry {
     /// The entry of `P`.
     pub const fn of<P: Partitioner>() -> Entry {
         Entry {
-            name: P::NAME,
-            of: P::OF,
-            doc: P::DOC,
-            reads_weights: P::READS_WEIGHTS,
+            name: P::Parameters::NAME,
+            of: P::Parameters::OF,
+            doc: P::Parameters::DOC,
+            reads_weights: P::Parameters::READS_WEIGHTS,
             variants: P::VARIANTS,
-            fields: P::fields,
-            memory: |mut values, shape, threads| P::new(&mut values).map(|p| p.memory(shape, threads)),
-            solve: |mut values, input, run| P::new(&mut values)?.solve(input, run),
+            fields: P::Parameters::fields,
+            memory: |given, shape, run| Ok(read::<P>(given)?.memory(shape, run)),
+            partition: |given, input, run| partition(&read::<P>(given)?, input, run),
         }
     }
 }
 
-/// Declares the name of a partitioner, what it partitions, whether it `reads weights` of records, its docs for users,
-/// and its parameters but `k`.
-///
-/// The docs are those of the Python function: a summary, a description, then sections in numpydoc's form. The sections
-/// on parameters, result and common errors are generated.
-macro_rules! describe {
-    ($(#[doc = $doc:literal])* $type:ty => $name:literal, $of:expr $(, reads $weights:ident)?; $($(#[doc = $about:literal])* $field:ident: $spec:expr;)*) => {
-        impl crate::partition::contract::Description for $type {
-            const NAME: &'static str = $name;
-            const OF: &'static [crate::partition::Of] = $of;
-            const DOC: &'static str = concat!($($doc, "\n"),*);
-            const READS_WEIGHTS: bool = !stringify!($($weights)?).is_empty();
-            fn fields() -> Vec<crate::partition::parameters::Field> {
-                #[allow(unused_imports)]
-                use crate::partition::parameters::*;
-                vec![$({
-                    let (kind, default, only) = $spec;
-                    Field { name: stringify!($field), doc: concat!($($about, "\n"),*), kind, default, only }
-                }),*]
-            }
-        }
-    };
+fn read<P: Partitioner>(given: Given) -> Result<P> {
+    P::try_from(given.read()?).map_err(Refusal::error)
 }
-pub(crate) use describe;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::base::Buffer;
+    use crate::edges::Record;
+    use crate::partition::parameters::{Flag, NonNegative, Ratio, parameters, words};
+
+    /// A path of vertices, whose adjacency takes as much memory as it is said to.
+    struct Path(u32, u64);
+
+    // SAFETY: no id is as large as the number of vertices.
+    unsafe impl EdgeStream for Path {
+        fn num_vertices(&self) -> u64 {
+            self.0.into()
+        }
+
+        fn num_edges(&self) -> u64 {
+            u64::from(self.0) - 1
+        }
+
+        fn block<'a>(
+            &'a self,
+            range: std::ops::Range<u64>,
+            buf: &'a mut Vec<Record>,
+        ) -> Result<&'a [Record]> {
+            buf.clear();
+            buf.extend(range.map(|v| [v as u32, v as u32 + 1]));
+            Ok(buf)
+        }
+    }
+
+    impl Input for Path {
+        fn edges(&self) -> &dyn EdgeStream {
+            self
+        }
+
+        fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
+            let csr = Csr::build(self, false, run)?;
+            run.hold(self.1);
+            Ok(csr)
+        }
+    }
+
+    words! {
+        /// How vertices follow each other.
+        pub enum Order {
+            /// From the first on.
+            Forwards = "forwards",
+            /// From the last on.
+            Backwards = "backwards",
+        }
+    }
+
+    // This is all that a partitioner takes beside its line of the registry.
+    parameters! {
+        /// Deal the vertices to the parts.
+        pub struct Dealing => "dealing", [Vertices, Edges] of;
+        /// A ratio.
+        balance: Ratio = 1.5;
+        /// An order.
+        order: Order, only Vertices;
+        /// A number.
+        weight: Option<NonNegative>;
+        /// A flag.
+        reads: Flag = true;
+    }
+
+    impl Partitioner for Dealing {
+        type Parameters = Self;
+        type Reads = Arc<Csr>;
+
+        fn check(&self, shape: &Shape) -> Result<()> {
+            if shape.n > 0 { Ok(()) } else { Err(Error::parameter("k", "nothing to deal")) }
+        }
+
+        fn memory(&self, shape: &Shape, _run: &Run) -> Need {
+            Need::new(1000 * shape.n, format!("dealing {} vertices", shape.n))
+        }
+
+        fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+            let n = graph.csr.num_vertices();
+            let mut parts: Buffer<i32> = Buffer::zeroed(n, "parts")?;
+            parts.iter_mut().enumerate().for_each(|(v, part)| {
+                let turn = if self.order == Order::Forwards { v } else { n - 1 - v };
+                *part = (turn % self.k as usize) as i32;
+            });
+            Ok(VertexPartition::new(parts, self.k, Vec::new(), None, graph.csr.graph().clone()).into())
+        }
+    }
+
+    const DEALING: Entry = Entry::of::<Dealing>();
+
+    fn given(k: u32, of: Of, values: &[(&str, Value)]) -> Given {
+        Given {
+            k,
+            of,
+            values: values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        }
+    }
+
+    fn refused(given: Given) -> String {
+        let run = Run::new(Some(1), Some(1 << 30)).unwrap();
+        (DEALING.partition)(given, &Path(4, 0), &run).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_entry_knows_and_runs_a_partitioner() {
+        let fields = (DEALING.fields)();
+        let known: Vec<_> = fields.iter().map(|field| (field.name, field.kind, &field.default)).collect();
+        let word = Value::Text("forwards".into());
+        assert_eq!(known[0], ("balance", "ratio", &Value::Number(1.5)));
+        assert_eq!(known[1], ("order", "choice", &word));
+        assert_eq!(known[2], ("weight", "number", &Value::None));
+        assert_eq!(known[3], ("reads", "flag", &Value::Flag(true)));
+        assert_eq!((fields[1].words, fields[1].only), (&["forwards", "backwards"][..], Some(Of::Vertices)));
+        let run = Run::new(Some(1), Some(1 << 30)).unwrap();
+        let backwards = [("order", Value::Text("backwards".into()))];
+        for (values, expected) in [(&backwards[..0], [0, 1, 2, 0]), (&backwards[..], [0, 2, 1, 0])] {
+            let outcome = (DEALING.partition)(given(3, Of::Vertices, values), &Path(4, 0), &run).unwrap();
+            assert_eq!(outcome.partition.vertices().unwrap().assignment[..], expected);
+        }
+        let need = (DEALING.memory)(given(3, Of::Vertices, &[]), &Path(4, 0).shape(), &run).unwrap();
+        assert_eq!((need.beside, need.least), (4000, 4000));
+    }
+
+    #[test]
+    fn what_is_given_is_checked_at_the_door() {
+        for (k, of, name, value, expected) in [
+            (0, Of::Vertices, "reads", Value::Flag(true), "k: 0 is not between 1 and"),
+            (2, Of::Vertices, "balance", Value::Number(0.5), "balance: 0.5 is not a ratio"),
+            (2, Of::Vertices, "balance", Value::Flag(true), "balance: expected ratio"),
+            (2, Of::Vertices, "order", Value::Text("sideways".into()), "order: expected choice"),
+            (2, Of::Vertices, "weight", Value::Number(f64::NAN), "weight: NaN. Use a number of at least 0"),
+            (2, Of::Vertices, "wieght", Value::None, "dealing has no parameter \"wieght\""),
+            (2, Of::Edges, "order", Value::Text("backwards".into()), "order: it belongs to of=\"vertices\""),
+        ] {
+            let text = refused(given(k, of, &[(name, value)]));
+            assert!(text.contains(expected), "{text}");
+        }
+        let run = Run::new(Some(1), None).unwrap();
+        let twice = Given {
+            k: 2,
+            of: Of::Edges,
+            values: HashMap::from([("order".into(), Value::Text("forwards".into()))]),
+        };
+        assert!((DEALING.partition)(twice, &Path(4, 0), &run).is_ok(), "a default belongs to both");
+    }
+
+    /// Memory is required before the adjacency is built, and again when that is off the budget.
+    #[test]
+    fn no_partitioner_can_forget_its_memory() {
+        let text = |budget, adjacency| {
+            let run = Run::new(Some(1), Some(budget)).unwrap();
+            let made = (DEALING.partition)(given(2, Of::Vertices, &[]), &Path(1000, adjacency), &run);
+            (made.map_err(|error| error.to_string()).err(), run.budget())
+        };
+        let (refusal, left) = text(999_999, 1);
+        assert!(refusal.unwrap().contains("dealing 1000 vertices") && left == 999_999, "nothing was built");
+        let (refusal, left) = text(2_000_000, 1_500_000);
+        assert!(refusal.unwrap().contains("dealing 1000 vertices") && left == 500_000, "the adjacency was");
+        assert_eq!(text(2_000_000, 1_000_000).0, None);
+    }
+}

@@ -108,8 +108,8 @@ impl EdgeParts {
     }
 
     /// Bytes of memory that `m` parts below `k` take.
-    pub fn memory(m: u64, k: u32, out: Option<&Path>) -> u64 {
-        if out.is_some() { 0 } else { m * width(k) }
+    pub fn memory(m: u64, k: u32, in_file: bool) -> u64 {
+        if in_file { 0 } else { m * width(k) }
     }
 
     /// Number of records.

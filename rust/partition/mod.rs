@@ -7,10 +7,10 @@ pub mod parameters;
 use crate::base::{Buffer, Error, Result};
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
-pub(crate) use contract::describe;
-pub use contract::{Description, Entry, Input, Outcome, Partition, Partitioner, Shape};
+pub use contract::{Call, Entry, Input, Need, Outcome, Partition, Partitioner, Prepared, Shape, partition};
 pub use edge_parts::EdgeParts;
-pub use parameters::{Value, Values};
+use parameters::words;
+pub use parameters::{Given, Parameters, Value};
 
 /// One part per vertex.
 #[derive(Debug)]
@@ -104,21 +104,12 @@ pub struct EdgePartition {
     pub graph: Graph,
 }
 
-/// What a partition partitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// Vertices.
-    Vertices,
-    /// Edge records.
-    Edges,
-}
-
-impl Of {
-    /// The value of the parameter `of`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Of::Vertices => "vertices",
-            Of::Edges => "edges",
-        }
+words! {
+    /// What a partition partitions.
+    pub enum Of {
+        /// Vertices.
+        Vertices = "vertices",
+        /// Edge records.
+        Edges = "edges",
     }
 }

@@ -1,5 +1,7 @@
 //! Clusterings for Python.
 
+use std::num::{NonZeroU64, NonZeroUsize};
+
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -31,7 +33,7 @@ pub fn cluster_modularity(
     edges: &EdgeSource,
     max_vertices: Option<u64>,
     max_volume: Option<u64>,
-    batch: Option<usize>,
+    batch: Option<NonZeroUsize>,
     symmetric: bool,
     options: Options,
 ) -> PyResult<ClusterResult> {
@@ -51,7 +53,7 @@ pub fn cluster_hollocou(
     py: Python<'_>,
     edges: &EdgeSource,
     max_volume: Option<u64>,
-    batch: Option<u64>,
+    batch: Option<NonZeroU64>,
     options: Options,
 ) -> PyResult<ClusterResult> {
     let (clusters, modularity, max_volume, graph) = detached(py, &options, |run| {

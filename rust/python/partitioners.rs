@@ -1,5 +1,7 @@
 //! The registry of partitioners for Python, and the one call that runs them.
 
+use std::collections::HashMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,13 +13,14 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use crate::algorithms::multilevel::{Costs, Multilevel, refining};
+use crate::algorithms::multilevel::refining::Refinement;
+use crate::algorithms::multilevel::{Costs, Multilevel};
 use crate::algorithms::{PARTITIONERS, SUCCESSORS};
 use crate::base::{Error, Meter, Result, Run};
 use crate::edges::EdgeStream;
 use crate::graph::Csr;
-use crate::partition::parameters::{self, Kind, Values};
-use crate::partition::{Entry, Input, Of, Shape, Value};
+use crate::partition::parameters;
+use crate::partition::{Entry, Given, Input, Of, Shape, Value};
 use crate::parts::Kind as RecordKind;
 
 /// A parameter of a partitioner.
@@ -72,25 +75,7 @@ fn algorithm(py: Python<'_>, entry: &Entry) -> PyResult<Algorithm> {
 }
 
 fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
-    let parameters::Field { name, doc, kind, default, only } = known;
-    let (kind, words, range) = match kind {
-        Kind::Ratio => ("ratio", vec![], None),
-        Kind::Number => ("number", vec![], None),
-        Kind::Integer(low, high) => ("integer", vec![], Some((low, high))),
-        Kind::Flag => ("flag", vec![], None),
-        Kind::Choice(words) => ("choice", words.to_vec(), None),
-        Kind::Integers => ("integers", vec![], None),
-        Kind::Numbers => ("numbers", vec![], None),
-        Kind::Seed => ("seed", vec![], None),
-        Kind::Weights => ("weights", vec![], None),
-        Kind::SeveralWeights => ("several_weights", vec![], None),
-        Kind::Splits => ("splits", vec![], None),
-        Kind::Degrees => ("degrees", vec![], None),
-        Kind::Partition => ("partition", vec![], None),
-        Kind::Chunk => ("chunk", vec![], None),
-        Kind::NumberOr(word) => ("number_or", vec![word], None),
-        Kind::Folder => ("folder", vec![], None),
-    };
+    let parameters::Field { name, doc, kind, words, range, default, only } = known;
     let default = match default {
         Value::List(items) => {
             let items = items.into_iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
@@ -98,7 +83,7 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
         }
         one => to_python(py, one)?,
     };
-    Ok(Field { name, doc, kind, default, words, range, only: only.map(Of::name) })
+    Ok(Field { name, doc, kind, default, words: words.to_vec(), range, only: only.map(Of::name) })
 }
 
 /// The graph of a call.
@@ -153,17 +138,13 @@ pub fn partition<'py>(
     let Some(entry) = PARTITIONERS.iter().chain(SUCCESSORS).find(|entry| entry.name == name) else {
         return Err(raise(py, Error::parameter("algorithm", format!("unknown {name:?}"))));
     };
-    let fields = (entry.fields)();
-    let of = if of == Of::Edges.name() { Of::Edges } else { Of::Vertices };
-    let mut given = Values::new(k, of, &fields);
-    for (name, item) in values {
-        given.set(&name.extract::<String>()?, from_python(&item)?);
-    }
-    given.refuse_other_of(of, &fields).map_err(|error| raise(py, error))?;
+    let of = Of::named(of).unwrap_or(entry.of[0]);
+    let values = values.iter().map(|(name, item)| Ok((name.extract()?, from_python(&item)?)));
+    let given = Given { k, of, values: values.collect::<PyResult<_>>()? };
     let kind = RecordKind::named(directedness).map_err(|error| raise(py, error))?;
     let call = Call { source: edges, weighted: entry.reads_weights, kind, out };
     let meter = Meter::start();
-    let outcome = detached(py, &options, |run| (entry.solve)(given, &call, run))?;
+    let outcome = detached(py, &options, |run| (entry.partition)(given, &call, run))?;
     result(py, outcome, meter.usage())
 }
 
@@ -179,16 +160,17 @@ pub fn memory_estimates<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let estimates = PyDict::new(py);
     let (stream, weighted) = (edges.stream(), edges.weights().is_some());
-    let shape = Shape { n: stream.num_vertices(), m: stream.num_edges(), symmetric };
-    let (adjacency, threads) =
-        detached(py, &options, |run| Ok((Csr::memory(stream, weighted, symmetric, run), run.threads())))?;
-    estimates.set_item("adjacency", adjacency)?;
-    for entry in PARTITIONERS {
-        let values = Values::new(k, entry.of[0], &(entry.fields)());
-        let bytes = (entry.memory)(values, &shape, threads).map_err(|error| raise(py, error))?;
-        estimates.set_item(entry.name, bytes)?;
-    }
-    estimates.set_item("refine", refining::memory(&Multilevel::new(k), &shape))?;
+    let shape = Shape { n: stream.num_vertices(), m: stream.num_edges(), symmetric, in_file: false };
+    let needs = detached(py, &options, |run| {
+        let adjacency = ("adjacency", Csr::memory(stream, weighted, symmetric, run));
+        let refine = [Entry::of::<Refinement>()];
+        let each = PARTITIONERS.iter().chain(&refine).map(|entry| {
+            let given = Given { k, of: entry.of[0], values: HashMap::new() };
+            Ok((entry.name, (entry.memory)(given, &shape, run)?.beside))
+        });
+        iter::once(Ok(adjacency)).chain(each).collect::<Result<Vec<_>>>()
+    })?;
+    needs.into_iter().try_for_each(|(name, bytes)| estimates.set_item(name, bytes))?;
     Ok(estimates)
 }
 

@@ -11,12 +11,14 @@ pub mod spring;
 pub mod text;
 
 use std::ops::Range;
+use std::path::Path;
 
 use fastpart::base::error::Result;
 use fastpart::base::run::Run;
 use fastpart::edges::decode::{Column, IdType};
 use fastpart::edges::memory::MemoryEdges;
 use fastpart::edges::{EdgeStream, Record};
+use fastpart::partition::{Call, EdgePartition, Partitioner, VertexPartition, partition};
 use proptest::prelude::*;
 
 /// A graph in memory, with its records at hand for oracles.
@@ -65,6 +67,24 @@ unsafe impl EdgeStream for Graph {
         self.edges.block(range, buf)
     }
 }
+
+/// Partitioners of vertices, which read no adjacency but their own.
+pub trait OfVertices: Partitioner {
+    fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
+        partition(self, &Call::new(edges), run)?.partition.vertices()
+    }
+}
+
+impl<P: Partitioner> OfVertices for P {}
+
+/// Partitioners of records.
+pub trait OfEdges: Partitioner {
+    fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
+        partition(self, &Call { out, ..Call::new(edges) }, run)?.partition.edges()
+    }
+}
+
+impl<P: Partitioner> OfEdges for P {}
 
 /// A run on `threads` threads with plenty of memory.
 pub fn run(threads: usize) -> Run {

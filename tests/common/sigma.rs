@@ -142,7 +142,7 @@ impl<'a> Oracle<'a> {
             let open = (0..self.k).filter(|&part| self.fits(v, part, 1.0)).min_by_key(fewest);
             self.parts[v] = Some(open.unwrap_or_else(|| (0..self.k).min_by_key(fewest).unwrap()));
         }
-        let volume = self.sigma.repair.then(|| self.repair());
+        let volume = self.sigma.strict.then(|| self.repair());
         Outcome { parts: self.parts.iter().map(|part| part.unwrap() as i32).collect(), volume }
     }
 

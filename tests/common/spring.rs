@@ -7,7 +7,7 @@ use fastpart::edges::Record;
 use fastpart::partition::VertexPartition;
 use proptest::prelude::*;
 
-use super::{Graph, graphs, run};
+use super::{Graph, OfVertices, graphs, run};
 
 /// The clustering state of the oracle, and the rules that do not change.
 #[derive(Clone, PartialEq)]
@@ -173,7 +173,7 @@ pub fn share(ratio: f64, items: u64, k: u32) -> f64 {
 pub fn clusters(graph: &Graph, spring: &Spring, weights: &[u64], weight_limit: f64) -> Vec<BTreeSet<usize>> {
     let mut state = Clustering::new(graph, spring.k);
     for _ in 0..spring.passes {
-        state.pass(&graph.records, spring.batch.unwrap() as usize);
+        state.pass(&graph.records, spring.batch.unwrap().get() as usize);
     }
     merge(state, share(spring.balance, graph.n, spring.k), weights, weight_limit)
 }

@@ -53,7 +53,7 @@ impl<'a> Assignment<'a> {
             room,
             part_of,
             edges: zeros(k as usize + 1, "edges to the parts")?,
-            least: if parameters.as_published { 0.0 } else { 1.0 / n as f64 },
+            least: if parameters.rule == super::Rule::Paper { 0.0 } else { 1.0 / n as f64 },
             splits: std::array::from_fn(|split| (parameters.weights[split], mean(split))),
             run,
         })

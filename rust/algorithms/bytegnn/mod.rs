@@ -33,11 +33,14 @@ pub mod assignment;
 pub mod blocks;
 pub mod room;
 
+use std::sync::Arc;
+
 use crate::algorithms::vertex_streams::place_rest;
 use crate::base::{Error, Result, Run, bytes};
-use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::capacity::cap;
 use crate::graph::Csr;
-use crate::partition::{Capacity, Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+use crate::partition::parameters::{Domain, Number, Ratio, Seed, Splits, Whole, parameters, words};
+use crate::partition::{Capacity, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 use assignment::Assignment;
 use blocks::Blocks;
 use room::Room;
@@ -48,101 +51,17 @@ pub const BYTES_PER_VERTEX: u64 = 25;
 /// Training, validation and test vertices.
 pub const SPLITS: usize = 3;
 
-/// Parameters of ByteGNN's partitioner.
-#[derive(Debug, Clone)]
-pub struct ByteGnn {
-    /// Number of parts.
-    pub k: u32,
-    /// The splits that each vertex is in: the sum of 1 for training, 2 for validation and 4 for test.
-    pub splits: Option<Vec<u32>>,
-    /// How far blocks reach.
-    pub hops: u32,
-    /// Weights of training, validation and test vertices in the score.
-    pub weights: Vec<f64>,
-    /// Whether parts are scored as in the paper.
-    pub as_published: bool,
-    /// No part exceeds `ceil(balance * n / k)` vertices.
-    pub balance: f64,
-    /// No part exceeds `ceil(split_balance * s / k)` of the s vertices of a split.
-    pub split_balance: f64,
-}
-
-impl ByteGnn {
-    /// Returns the splits of the vertices, or refuses parameters that cannot be for `n` vertices.
-    fn validate(&self, n: u64) -> Result<&[u32]> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_balance("split_balance", self.split_balance)?;
-        if self.weights.len() != SPLITS || !self.weights.iter().all(|weight| (0.0..=1.0).contains(weight)) {
-            let what = format!(
-                "{:?}. Use three numbers from 0 to 1, for training, validation and test vertices",
-                self.weights
-            );
-            return Err(Error::parameter("weights", what));
-        }
-        let Some(splits) = &self.splits else {
-            let what = "bytegnn partitions around the vertices of the splits. Pass splits= with train";
-            return Err(Error::parameter("splits", what));
-        };
-        if splits.len() as u64 != n {
-            let what = format!("of {} vertices, but the graph has {n}", splits.len());
-            return Err(Error::parameter("splits", what));
-        }
-        Ok(splits)
-    }
-
-    fn needed(&self, n: u64) -> u64 {
-        let per_part = 56;
-        n * BYTES_PER_VERTEX + per_part * u64::from(self.k)
-    }
-
-    /// Partitions the graph of `input`.
-    pub fn partition(&self, input: &dyn Input, run: &Run) -> Result<VertexPartition> {
-        let n = input.shape().n;
-        let splits = self.validate(n)?;
-        let require = || {
-            let each = bytes(BYTES_PER_VERTEX);
-            run.require(self.needed(n), format!("blocks of {n} vertices ({each} each)"))
-        };
-        // Before the adjacency takes long, and again when its bytes are off the budget.
-        require()?;
-        let csr = input.adjacency(run)?;
-        require()?;
-        let blocks = Blocks::new(input.edges(), input.is_directed(), splits, self.hops, run)?;
-        self.assign(&csr, splits, &blocks, run)
-    }
-
-    /// Assigns the blocks, then the vertices that are in none.
-    fn assign(&self, csr: &Csr, splits: &[u32], blocks: &Blocks, run: &Run) -> Result<VertexPartition> {
-        let total = room::total(splits, run)?;
-        let nominal = std::array::from_fn(|bound| {
-            cap(if bound == 0 { self.balance } else { self.split_balance }, total.load[bound], self.k)
-        });
-        let room = Room::new(self.k, nominal, &total)?;
-        let mut assignment = Assignment::new(self, csr, blocks, room, &total, run)?;
-        assignment.place_all(splits)?;
-        let (mut part_of, room) = assignment.finish();
-        let loads = room.loads().iter().map(|load| load[0]).collect();
-        let loads = place_rest(csr, &mut part_of, loads, nominal[0], run)?;
-        let of_split = |bound: usize| {
-            let loads: Vec<u64> = room.loads().iter().map(|load| load[bound]).collect();
-            let most = loads.iter().copied().max().unwrap_or(0);
-            Capacity { loads, nominal: nominal[bound], cap: nominal[bound].max(most) }
-        };
-        Ok(VertexPartition {
-            weights: (1..=SPLITS).map(of_split).collect(),
-            ..VertexPartition::new(
-                part_of.reinterpret(),
-                self.k,
-                loads,
-                Some(nominal[0]),
-                csr.graph().clone(),
-            )
-        })
+words! {
+    /// How parts are scored.
+    pub enum Rule {
+        /// Empty parts are worth something.
+        Balanced = "balanced",
+        /// As in the paper.
+        Paper = "paper",
     }
 }
 
-describe! {
+parameters! {
     /// Partition the vertices around those of the splits, as ByteGNN does: few rows fetched in sampled training.
     ///
     /// A breadth-first search from every training, validation and test vertex makes blocks: a vertex joins the one that
@@ -188,44 +107,103 @@ describe! {
     /// array([[1, 1],
     ///        [0, 0],
     ///        [0, 0]])
-    ByteGnn => "bytegnn", &[Of::Vertices];
+    pub struct ByteGnn => "bytegnn", [Vertices];
     /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n. It needs ``train``.
-    splits: splits();
+    splits: Option<Splits>;
     /// Which row of ``train_masks`` (and so on) of shape (s, n) to use.
-    split: optional_integer(0, 1 << 31);
+    split: Option<Whole<0, { 1 << 31 }>>;
     /// How far blocks reach: the number of layers of the model.
-    hops: integer(2, 0, 255);
+    hops: Whole<0, 255> = 2;
     /// ``a, b, c`` of the score, from 0 to 1: how much training, validation and test vertices count.
-    weights: numbers(&[1.0 / 3.0; 3]);
+    weights: Shares = vec![1.0 / 3.0; SPLITS];
     /// "balanced": the score is ``(CE + 1 / n) * BS``. "paper": it is ``CE * BS``, as published. An empty part then scores
     /// 0, so the first part takes every block with an edge to it until its caps are reached.
-    rule: choice(&["balanced", "paper"]);
+    rule: Rule;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.03);
+    balance: Ratio = 1.03;
     /// A ratio >= 1: no part gets more than ``ceil(split_balance * s / k)`` of the s vertices of a split.
-    split_balance: ratio(1.05);
+    split_balance: Ratio = 1.05;
     /// Has no effect. There is no random choice.
-    seed: seed();
+    seed: Seed;
+}
+
+/// A share for training, validation and test vertices.
+pub enum Shares {}
+
+impl Domain for Shares {
+    type Value = Vec<f64>;
+    const KIND: &'static str = "numbers";
+
+    fn read(value: Value) -> Option<Vec<f64>> {
+        if let Value::List(shares) = value { shares.into_iter().map(Number::read).collect() } else { None }
+    }
+
+    fn shown(value: &Vec<f64>) -> Value {
+        Value::List(value.iter().map(Number::shown).collect())
+    }
+
+    fn check(name: &'static str, value: &Vec<f64>) -> Result<()> {
+        if value.len() == SPLITS && value.iter().all(|share| (0.0..=1.0).contains(share)) {
+            return Ok(());
+        }
+        let what =
+            format!("{value:?}. Use three numbers from 0 to 1, for training, validation and test vertices");
+        Err(Error::parameter(name, what))
+    }
+}
+
+impl ByteGnn {
+    fn splits(&self) -> Result<&[u32]> {
+        let missing = "bytegnn partitions around the vertices of the splits. Pass splits= with train";
+        self.splits.as_deref().ok_or_else(|| Error::parameter("splits", missing))
+    }
+
+    /// Assigns the blocks, then the vertices that are in none.
+    fn assign(&self, csr: &Csr, splits: &[u32], blocks: &Blocks, run: &Run) -> Result<VertexPartition> {
+        let total = room::total(splits, run)?;
+        let nominal = std::array::from_fn(|bound| {
+            cap(if bound == 0 { self.balance } else { self.split_balance }, total.load[bound], self.k)
+        });
+        let room = Room::new(self.k, nominal, &total)?;
+        let mut assignment = Assignment::new(self, csr, blocks, room, &total, run)?;
+        assignment.place_all(splits)?;
+        let (mut part_of, room) = assignment.finish();
+        let loads = room.loads().iter().map(|load| load[0]).collect();
+        let loads = place_rest(csr, &mut part_of, loads, nominal[0], run)?;
+        let of_split = |bound: usize| {
+            let loads: Vec<u64> = room.loads().iter().map(|load| load[bound]).collect();
+            let most = loads.iter().copied().max().unwrap_or(0);
+            Capacity { loads, nominal: nominal[bound], cap: nominal[bound].max(most) }
+        };
+        let (parts, graph) = (part_of.reinterpret(), csr.graph().clone());
+        Ok(VertexPartition {
+            weights: (1..=SPLITS).map(of_split).collect(),
+            ..VertexPartition::new(parts, self.k, loads, Some(nominal[0]), graph)
+        })
+    }
 }
 
 impl Partitioner for ByteGnn {
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(ByteGnn {
-            k: values.k,
-            splits: values.take_per_vertex("splits"),
-            hops: values.small("hops"),
-            weights: values.take_numbers("weights").unwrap_or_default(),
-            as_published: values.is("rule", "paper"),
-            balance: values.number("balance"),
-            split_balance: values.number("split_balance"),
-        })
+    type Parameters = Self;
+    type Reads = Arc<Csr>;
+
+    fn check(&self, &Shape { n, .. }: &Shape) -> Result<()> {
+        let splits = self.splits()?.len();
+        if splits as u64 == n {
+            return Ok(());
+        }
+        Err(Error::parameter("splits", format!("of {splits} vertices, but the graph has {n}")))
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        self.needed(shape.n)
+    fn memory(&self, &Shape { n, .. }: &Shape, _run: &Run) -> Need {
+        let (per_part, each) = (56, bytes(BYTES_PER_VERTEX));
+        let needed = n * BYTES_PER_VERTEX + per_part * u64::from(self.k);
+        Need::new(needed, format!("blocks of {n} vertices ({each} each)"))
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input, run)?.into())
+    fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+        let (splits, run) = (self.splits()?, graph.run);
+        let blocks = Blocks::new(graph.edges(), graph.is_directed(), splits, self.hops, run)?;
+        Ok(self.assign(&graph.csr, splits, &blocks, run)?.into())
     }
 }

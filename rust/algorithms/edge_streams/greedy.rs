@@ -19,34 +19,14 @@
 //! **Source.** Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on Natural
 //! Graphs", OSDI 2012, section 5.2.1.
 
-use std::path::Path;
-
 use super::loads::Balance;
 use super::partition::Rule;
 use super::{Affinity, partition};
 use crate::base::{Result, Run};
-use crate::edges::EdgeStream;
-use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::partition::parameters::{Ratio, Seed, parameters};
+use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape};
 
-/// Parameters of the greedy rule.
-#[derive(Debug, Clone)]
-pub struct Greedy {
-    /// Number of parts.
-    pub k: u32,
-    /// A part gets at most `ceil(balance * m / k)` records.
-    pub balance: f64,
-}
-
-impl Greedy {
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        let Self { k, balance } = *self;
-        let (affinity, terms) = (Affinity::Remaining, Balance::Records(1.0));
-        Rule { name: "greedy", k, balance, affinity, terms }.partition(edges, out, run)
-    }
-}
-
-describe! {
+parameters! {
     /// Partition the edge records with PowerGraph's greedy rule.
     ///
     /// A record goes to the least loaded part of the first of these sets that has a part below the cap: the parts that
@@ -66,23 +46,23 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
     /// >>> fp.greedy(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
-    Greedy => "greedy", &[Of::Edges];
+    pub struct Greedy => "greedy", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound loads.
-    balance: ratio(1.10);
+    balance: Ratio = 1.10;
     /// Has no effect. The rule makes no random choices.
-    seed: seed();
+    seed: Seed;
 }
 
 impl Partitioner for Greedy {
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(Greedy { k: values.k, balance: values.number("balance") })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        partition::memory(Self::NAME, self.k, shape, run)
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        partition::memory(shape.n, shape.m, self.k, None)
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (affinity, terms) = (Affinity::Remaining, Balance::Records(1.0));
+        Rule { k: self.k, balance: self.balance, affinity, terms }.partition(graph)
     }
 }

@@ -15,37 +15,14 @@
 //! **Source.** Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs",
 //! CIKM 2015.
 
-use std::path::Path;
-
 use super::loads::Balance;
 use super::partition::Rule;
-use super::{Affinity, partition, validate_lambda};
+use super::{Affinity, partition};
 use crate::base::{Result, Run};
-use crate::edges::EdgeStream;
-use crate::partition::{EdgePartition, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::partition::parameters::{NonNegative, Ratio, Seed, parameters};
+use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape};
 
-/// Parameters of HDRF.
-#[derive(Debug, Clone)]
-pub struct Hdrf {
-    /// Number of parts.
-    pub k: u32,
-    /// A part gets at most `ceil(balance * m / k)` records.
-    pub balance: f64,
-    /// Weight of the balance of loads in the score.
-    pub lambda: f64,
-}
-
-impl Hdrf {
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        let Self { k, balance, lambda } = *self;
-        validate_lambda(lambda)?;
-        let (affinity, terms) = (Affinity::Degree, Balance::Records(lambda));
-        Rule { name: "HDRF", k, balance, affinity, terms }.partition(edges, out, run)
-    }
-}
-
-describe! {
+parameters! {
     /// Partition the edge records with HDRF, "high degree replicated first".
     ///
     /// A record (u, v) goes to the part with the largest ``C_rep + balance_weight * C_bal``. C_rep adds
@@ -66,26 +43,26 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
     /// >>> fp.hdrf(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
-    Hdrf => "hdrf", &[Of::Edges];
+    pub struct Hdrf => "hdrf", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. On most graphs the score keeps
     /// the loads nearly even without the cap.
-    balance: ratio(1.10);
+    balance: Ratio = 1.10;
     /// ``lambda`` of the paper: weight of the balance in the score, >= 0.
-    balance_weight: number(1.0);
+    balance_weight: NonNegative = 1.0;
     /// Has no effect. HDRF makes no random choices.
-    seed: seed();
+    seed: Seed;
 }
 
 impl Partitioner for Hdrf {
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(Hdrf { k: values.k, balance: values.number("balance"), lambda: values.number("balance_weight") })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        partition::memory(Self::NAME, self.k, shape, run)
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        partition::memory(shape.n, shape.m, self.k, None)
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (affinity, terms) = (Affinity::Degree, Balance::Records(self.balance_weight));
+        Rule { k: self.k, balance: self.balance, affinity, terms }.partition(graph)
     }
 }

@@ -28,7 +28,7 @@ mod search;
 
 use std::ops::Range;
 
-use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends};
+use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -78,14 +78,6 @@ pub struct Limit {
     pub cap: u64,
     /// Share of it in the beginning, up to 1.
     pub start: f64,
-}
-
-/// Refuses a weight that is negative, infinite or NaN.
-pub fn validate_lambda(lambda: f64) -> Result<()> {
-    if lambda.is_finite() && lambda >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::parameter("balance_weight", format!("{lambda}. Use a number of at least 0")))
 }
 
 impl Limit {

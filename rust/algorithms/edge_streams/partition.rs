@@ -1,19 +1,19 @@
 //! Records of a graph streamed into parts: all of them, which is what HDRF and the greedy rule are, or those without one.
 
-use std::path::Path;
-
 use super::loads::Balance;
 use super::{Affinity, EdgeStreamer, Limit, by_degree, choose_open, loops};
 use crate::base::{Buffer, Result, Run};
-use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::capacity::cap;
 use crate::edges::{EdgeStream, Record};
 use crate::graph::{Degrees, Graph, degrees};
-use crate::partition::{EdgePartition, EdgeParts};
+use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Prepared, Shape};
 use crate::sets::Incidence;
 
-/// Bytes that a [`Rule`] takes, for `n` vertices and `m` records.
-pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {
-    EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, out)
+/// The memory that the [`Rule`] of this name takes.
+pub fn memory(name: &str, k: u32, &Shape { n, m, in_file, .. }: &Shape, run: &Run) -> Need {
+    let streaming = EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, in_file);
+    let bytes = streaming.max(degrees::needed(n, run.threads()));
+    Need::new(bytes, format!("{name} on {n} vertices and {m} records, {k} parts"))
 }
 
 /// Streams the records without a part, but not the loops, at most `cap` records to a part.
@@ -37,8 +37,6 @@ pub fn stream_open<V: Sync>(
 
 /// A partition of all records by one rule of scoring.
 pub struct Rule {
-    /// Its name.
-    pub name: &'static str,
     /// Number of parts.
     pub k: u32,
     /// A part gets at most `ceil(balance * m / k)` records.
@@ -51,13 +49,10 @@ pub struct Rule {
 
 impl Rule {
     /// Gives each record the part of the largest score.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        let Rule { name, k, balance, affinity, terms } = *self;
-        validate_parts(k)?;
-        validate_balance("balance", balance)?;
+    pub fn partition(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let Rule { k, balance, affinity, terms } = *self;
+        let (edges, run) = (graph.edges(), graph.run);
         let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let needed = memory(n, m, k, out).max(degrees::memory(edges, run));
-        run.require(needed, format!("{name} on {n} vertices and {m} records, {k} parts"))?;
         let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
         let cap = cap(balance, m, k);
         let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;
@@ -65,7 +60,7 @@ impl Rule {
             let degree = std::mem::replace(&mut degree, Buffer::zeroed(0, "")?);
             streamer = streamer.counting(degree);
         }
-        let mut parts = EdgeParts::new(m, k, out)?;
+        let mut parts = EdgeParts::new(m, k, graph.out())?;
         streamer.begin(m - num_loops, Limit::constant(cap));
         run.begin("streaming", m);
         let worth = |records: &[Record], gains: &mut _| {
@@ -79,12 +74,7 @@ impl Rule {
         if num_loops > 0 {
             loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
         }
-        Ok(EdgePartition {
-            parts,
-            k,
-            loads,
-            cap: Some(cap),
-            graph: Graph { n, m, loops: num_loops, checksum },
-        })
+        let graph = Graph { n, m, loops: num_loops, checksum };
+        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph }.into())
     }
 }

@@ -27,8 +27,6 @@
 //!
 //! **Complexity.** Each pass reads the records twice. O(k / 64) per record, and O(common parts) for one that has a choice.
 
-use std::path::Path;
-
 use super::loads::{Balance, Loads};
 use super::search::best_common;
 use super::{AHEAD, BYTES_PER_RECORD, Slice, choose};
@@ -47,9 +45,9 @@ const FEW: u64 = 1000;
 const STRIDE: usize = 1024;
 
 /// Bytes that it takes for `n` vertices and `m` records, result included.
-pub fn memory(n: u64, m: u64, k: u32, out: Option<&Path>) -> u64 {
+pub fn memory(n: u64, m: u64, k: u32, in_file: bool) -> u64 {
     let sets = 2 * Incidence::memory(n, k) + Loads::memory(k);
-    sets + pipeline::memory(m, BYTES_PER_RECORD) + EdgeParts::memory(m, k, out)
+    sets + pipeline::memory(m, BYTES_PER_RECORD) + EdgeParts::memory(m, k, in_file)
 }
 
 /// How an edge partition is refined.

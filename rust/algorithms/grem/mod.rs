@@ -19,7 +19,7 @@
 //! 0.042 (0.109), fb100-cornell5 0.430 (0.623). R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
 //! with the core hold most of the edges, since only vertices are bounded.
 //!
-//! **Memory.** [`Grem::memory`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per
+//! **Memory.** [`Grem::needed`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per
 //! record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. Of a first chunk of half
 //! a million records or more it sees clusters, at most one for four vertices. A sub-problem that fits one chunk has
 //! at most two vertices per record, each with 4 bytes more for each part beyond two, up to 64.
@@ -47,11 +47,12 @@ use std::sync::Mutex;
 
 use crate::algorithms::multilevel::{Multilevel, refining};
 use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::{cap, validate_balance, validate_parts};
+use crate::capacity::cap;
 use crate::edges::{EdgeStream, TempRecords};
 use crate::exec::{blocks, map, shuffle};
 use crate::graph::{Degrees, Graph, degrees};
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, VertexPartition, describe};
+use crate::partition::parameters::{Domain, Flag, Number, Passes, Ratio, Seed, parameters, words};
+use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 use bisection::Level;
 use problem::Problem;
 use sides::Rule;
@@ -92,51 +93,49 @@ const THIN: f64 = 2.0;
 /// As many bring the cut within a few percent of an offline partitioner's.
 const ENOUGH: f64 = 4.0;
 
-/// Parameters of GREM.
-#[derive(Debug, Clone)]
-pub struct Grem {
-    /// Number of parts.
-    pub k: u32,
-    /// Records per chunk.
-    pub chunk: Chunk,
-    /// Rounds over the records of each bisection.
-    pub passes: u32,
-    /// Whether decisions are made again when a vertex comes again.
-    pub revise: bool,
-    /// Algorithm 2 of the paper to the letter. The cap may be exceeded.
-    pub faithful: bool,
-    /// No part exceeds `balance` times its share of the vertices.
-    pub balance: f64,
-    /// Whether the partition is refined.
-    pub refine: bool,
-    /// Whether the records are put in random order, or are in that order already.
-    pub shuffle: bool,
-    /// Seed of the order and of the seed partitioner.
-    pub seed: u64,
-}
+impl Domain for Chunk {
+    type Value = Self;
+    const KIND: &'static str = "chunk";
 
-impl Grem {
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes decide nothing. Use 1 or more"));
+    fn read(value: Value) -> Option<Self> {
+        match value {
+            Value::Integer(records) => Some(Chunk::Records(records)),
+            number => Number::read(number).map(Chunk::Share),
         }
-        if self.faithful && !self.revise {
-            return Err(Error::parameter("faithful", "the paper's rule revises. Leave out revise=False"));
+    }
+
+    fn shown(value: &Self) -> Value {
+        match *value {
+            Chunk::Share(share) => Value::Number(share),
+            Chunk::Records(records) => Value::Integer(records),
         }
-        let valid = match self.chunk {
+    }
+
+    fn check(name: &'static str, value: &Self) -> Result<()> {
+        let valid = match *value {
             Chunk::Share(share) => share > 0.0 && share <= 1.0,
             Chunk::Records(records) => records > 0,
         };
-        if !valid {
-            let what =
-                "a share of the records above 0 and at most 1, or a number of records from 1 on, is needed";
-            return Err(Error::parameter("chunk", what));
+        if valid {
+            return Ok(());
         }
-        Ok(())
+        let what =
+            "a share of the records above 0 and at most 1, or a number of records from 1 on, is needed";
+        Err(Error::parameter(name, what))
     }
+}
 
+words! {
+    /// In which order the records are taken.
+    pub enum Order {
+        /// Shuffled.
+        Random = "random",
+        /// As they come, which may be random already.
+        File = "file",
+    }
+}
+
+impl Grem {
     /// What the partition is refined for, if it is.
     fn goal(&self) -> Option<Multilevel> {
         self.refine.then(|| refining::goal(self.k, self.balance, Vec::new(), self.seed))
@@ -151,7 +150,7 @@ impl Grem {
     }
 
     /// Bytes per vertex together, and of a worker, for `n` vertices and `m` records.
-    pub fn memory(&self, n: u64, m: u64) -> (u64, u64) {
+    pub fn needed(&self, n: u64, m: u64) -> (u64, u64) {
         (self.of_vertices(n), self.of_worker(n, m, self.chunk.records(m)))
     }
 
@@ -192,28 +191,26 @@ impl Grem {
         })
     }
 
-    /// Refuses what the budget has no room for, and names the chunk that it has room for.
-    fn require(&self, n: u64, m: u64, run: &Run) -> Result<()> {
-        let ((fixed, each), chunk) = (self.memory(n, m), self.chunk.records(m));
+    /// What it needs with one worker. If the budget has no room for that, it is named the chunk that it has room for.
+    fn need(&self, n: u64, m: u64, run: &Run) -> Need {
+        let ((fixed, each), chunk) = (self.needed(n, m), self.chunk.records(m));
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), format!("grem on {n} vertices"));
-        if fixed + each + files <= run.budget() {
-            return Ok(());
+        let needed = fixed + each + files;
+        if needed <= run.budget() {
+            return Need::new(needed, what);
         }
         let remedy = match self.largest_chunk(n, m, run.budget().saturating_sub(fixed + files)) {
             Some(chunk) => format!("chunk={chunk} is the largest that fits"),
             None => "no chunk is small enough".into(),
         };
-        run.require(
-            fixed + each + files,
-            format!("{what} with {} records at a time ({remedy})", chunk.min(m)),
-        )
+        Need::new(needed, format!("{what} with {} records at a time ({remedy})", chunk.min(m)))
     }
 
     /// Bytes of temporary files for `m` records: two files of records, or one and what is being shuffled.
     fn disk(&self, m: u64) -> u64 {
         match () {
             () if self.k == 1 || self.is_whole(m) => 0,
-            () if self.shuffle => 24 * m,
+            () if self.order == Order::Random => 24 * m,
             () => 16 * m,
         }
     }
@@ -250,7 +247,7 @@ impl Grem {
         let (n, m) = (edges.num_vertices(), edges.num_edges());
         let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
         let chunk = self.chunk.records(m);
-        let stays = self.is_whole(m) || !self.shuffle || self.k == 1;
+        let stays = self.is_whole(m) || self.order == Order::File || self.k == 1;
         let ordered = if stays { None } else { Some(self.shuffled(edges, run)?) };
         let mut problems = vec![Problem { first: 0, parts: self.k, n, records: 0..m }];
         problems.retain(|problem| problem.parts > 1);
@@ -279,7 +276,7 @@ impl Grem {
         assignment: &mut [i32],
     ) -> Result<Vec<Problem>> {
         let run = level.run;
-        let (fixed, each) = self.memory(level.edges.num_vertices(), level.edges.num_edges());
+        let (fixed, each) = self.needed(level.edges.num_vertices(), level.edges.num_edges());
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(level.edges.num_edges()), "grem");
         let workers = run.workers(problems.len(), fixed + files, each, &what)?;
         run.begin("bisection", problems.iter().map(|problem| self.reads(level, problem)).sum());
@@ -326,23 +323,9 @@ impl Grem {
         }
         Ok(())
     }
-
-    /// Partitions `edges`.
-    pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
-        self.validate()?;
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        self.require(n, m, run)?;
-        let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
-        let assignment = self.assign(edges, run)?;
-        let mut loads = vec![0; self.k as usize];
-        run.each(assignment.len(), |v| loads[assignment[v as usize] as usize] += 1)?;
-        edges.check_unchanged()?;
-        let cap = (!self.faithful).then(|| cap(self.balance, n, self.k));
-        Ok(VertexPartition::new(assignment, self.k, loads, cap, Graph { n, m, loops, checksum }))
-    }
 }
 
-describe! {
+parameters! {
     /// Partition the vertices with GREM: recursive bisection of a stream that every chunk refines.
     ///
     /// The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours
@@ -380,57 +363,61 @@ describe! {
     /// >>> part = fp.grem(two_triangles, k=2, chunk=1.0)
     /// >>> float(fp.evaluate(two_triangles, part).summary["cut_ratio"][0])
     /// 0.14285714285714285
-    Grem => "grem", &[Of::Vertices];
+    pub struct Grem => "grem", [Vertices];
     /// Size of a chunk. A float, above 0 and at most 1, is its share of the records. An int is its number of records.
     /// The size changes the result, so it never depends on the memory. A chunk that does not fit raises an error that
     /// names the largest one that fits. A graph or sub-problem that fits one chunk is partitioned in memory as a whole.
-    chunk: chunk(0.1);
+    chunk: Chunk = Chunk::Share(0.1);
     /// Rounds over the records of each bisection. The paper makes one.
-    passes: integer(1, 1, 1 << 31);
+    passes: Passes = 1;
     /// Decide again when a vertex comes again. False freezes the first decision. This is streaming greedy partitioning,
     /// for comparison.
-    revise: flag(true);
+    revise: Flag = true;
     /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side. A vertex
     /// still counts on its side when the room there is checked. Equal counts send it to the emptier side. A chunk is a
     /// share of the records of its sub-problem, and no sub-problem is partitioned whole. The cap may be exceeded, so
     /// the result has none.
-    faithful: flag(false);
+    faithful: Flag = false;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.0);
+    balance: Ratio = 1.0;
     /// Refine the partition at the end, as :func:`refine` does. That needs the adjacency (8 bytes per edge, in a temporary
     /// file where memory is short) and 72 bytes per vertex, and keeps ``balance``.
-    refine: flag(false);
+    refine: Flag = false;
     /// "random" puts the records in random order first, as the paper does. "file" takes them in their order.
-    order: choice(&["random", "file"]);
+    order: Order;
     /// Seed of the order and of the partitioner in memory. None is 0.
-    seed: seed();
+    seed: Seed;
 }
 
 impl Partitioner for Grem {
-    fn new(values: &mut Values) -> Result<Self> {
-        let chunk = values.integer("chunk").map(Chunk::Records);
-        Ok(Grem {
-            k: values.k,
-            chunk: chunk.unwrap_or_else(|| Chunk::Share(values.number("chunk"))),
-            passes: values.small("passes"),
-            revise: values.flag("revise"),
-            refine: values.flag("refine"),
-            faithful: values.flag("faithful"),
-            balance: values.number("balance"),
-            shuffle: values.is("order", "random"),
-            seed: values.seed(),
-        })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn check(&self, _shape: &Shape) -> Result<()> {
+        if self.faithful && !self.revise {
+            return Err(Error::parameter("faithful", "the paper's rule revises. Leave out revise=False"));
+        }
+        Ok(())
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        let (of_vertices, of_chunk) = self.memory(shape.n, shape.m);
-        self.goal().map_or(0, |goal| refining::memory(&goal, shape)).max(of_vertices + of_chunk)
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        let need = self.need(shape.n, shape.m, run);
+        self.goal().map_or(need.clone(), |goal| refining::memory(&goal, shape).or(need))
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        let make = || self.partition(input.edges(), run);
-        let partition = refining::refined(self.goal(), input, run, make)?;
-        let warning = self.warning_of_thin_chunks(&partition.graph);
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, run) = (graph.edges(), graph.run);
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
+        let assignment = self.assign(edges, run)?;
+        let mut loads = vec![0; self.k as usize];
+        run.each(assignment.len(), |v| loads[assignment[v as usize] as usize] += 1)?;
+        edges.check_unchanged()?;
+        let cap = (!self.faithful).then(|| cap(self.balance, n, self.k));
+        let identity = Graph { n, m, loops, checksum };
+        let warning = self.warning_of_thin_chunks(&identity);
+        let partition = VertexPartition::new(assignment, self.k, loads, cap, identity);
+        let partition = refining::refined(partition, self.goal(), graph)?;
         Ok(Outcome { warnings: warning.into_iter().collect(), ..partition.into() })
     }
 }

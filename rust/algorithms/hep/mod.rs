@@ -48,19 +48,15 @@ mod placing;
 mod pruning;
 mod queue;
 
-use std::path::Path;
-
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::partition::stream_open;
 use crate::algorithms::edge_streams::refining::{self, Refining};
 use crate::algorithms::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Error, Result, Run};
-use crate::capacity::{cap, validate_balance, validate_parts};
-use crate::edges::EdgeStream;
+use crate::capacity::cap;
 use crate::graph::{Degrees, Graph, csr, degrees};
-use crate::partition::{
-    EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Value, Values, describe,
-};
+use crate::partition::parameters::{Domain, Flag, Number, Ratio, Seed, parameters};
+use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape, Value};
 use expansion::{Rule, expand};
 use pruning::{LowGraph, largest_tau, memory_of_largest_tau, most_and_sum};
 
@@ -73,120 +69,36 @@ pub enum Tau {
     Fit,
 }
 
-/// Parameters of HEP.
-#[derive(Debug, Clone)]
-pub struct Hep {
-    /// Number of parts.
-    pub k: u32,
-    /// A part gets at most `ceil(balance * m / k)` records.
-    pub balance: f64,
-    /// Which vertices are low.
-    pub tau: Tau,
-    /// Move records in the end.
-    pub refine: bool,
-    /// Seed of the order in which vertices begin.
-    pub seed: u64,
-}
+impl Domain for Tau {
+    type Value = Self;
+    const KIND: &'static str = "number_or";
+    const WORDS: &'static [&'static str] = &["fit"];
 
-/// The graph and where its parts go, for estimates.
-struct Plan<'a> {
-    n: u64,
-    m: u64,
-    k: u32,
-    refine: bool,
-    out: Option<&'a Path>,
-    threads: usize,
-}
+    fn read(value: Value) -> Option<Self> {
+        match value {
+            Value::Text(word) => (word == "fit").then_some(Tau::Fit),
+            number => Number::read(number).map(Tau::Value),
+        }
+    }
 
-impl Hep {
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        match self.tau {
-            Tau::Value(tau) if tau.is_nan() || tau < 0.0 => {
-                Err(Error::parameter("tau", format!("{tau}. Use a number of at least 0, as 10")))
+    fn shown(value: &Self) -> Value {
+        match *value {
+            Tau::Value(tau) => Value::Number(tau),
+            Tau::Fit => Value::Text("fit".into()),
+        }
+    }
+
+    fn check(name: &'static str, value: &Self) -> Result<()> {
+        match value {
+            Tau::Value(tau) if tau.is_nan() || *tau < 0.0 => {
+                Err(Error::parameter(name, format!("{tau}. Use a number of at least 0, as 10")))
             }
             _ => Ok(()),
         }
     }
-
-    /// The partition, and the tau that it was made with.
-    pub fn partition_with_tau(
-        &self,
-        edges: &dyn EdgeStream,
-        out: Option<&Path>,
-        run: &Run,
-    ) -> Result<(EdgePartition, f64)> {
-        self.validate()?;
-        let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
-        let plan = Plan { n, m, k, refine: self.refine, out, threads: run.threads() };
-        run.require(
-            plan.memory(0, 0),
-            format!(
-                "hep on {n} vertices and {m} records, even with tau = 0 (write the parts to a file with out=)"
-            ),
-        )?;
-        let Degrees { degree: degrees, loops, checksum } = degrees::scan(edges, run)?;
-        let cap = cap(self.balance, m, k);
-        let mean = 2.0 * (m - loops) as f64 / n.max(1) as f64;
-        let fits = |longest, entries| plan.memory(entries, longest) <= run.budget();
-        let largest = || largest_tau(edges, &degrees, mean, cap, fits, run);
-        let tau = match self.tau {
-            Tau::Value(tau) => tau,
-            Tau::Fit => largest()?,
-        };
-        let threshold = ((tau * mean) as u64).min(cap).min(u32::MAX.into()) as u32;
-        let pruned = LowGraph::new(edges, &degrees, threshold, run)?;
-        let lengths = degrees::scan(&pruned, run)?.degree;
-        let (longest, entries) = most_and_sum(&lengths, run)?;
-        if !fits(longest, entries) {
-            let what = format!("hep with tau = {tau} on {n} vertices and {} of {m} records", entries / 2);
-            run.require(plan.memory(entries, longest), format!("{what} (tau = {} fits)", largest()?))?;
-        }
-        let lists = csr::lists_in_memory(&pruned, lengths, run)?;
-        drop(pruned);
-        let rule = Rule { degrees: &degrees, threshold, mean, k, cap, seed: self.seed };
-        let mut grown = expand(lists, rule, run)?;
-        let mut parts = EdgeParts::new(m, k, out)?;
-        placing::place(edges, &mut grown, &mut parts, run)?;
-        let state = (grown.present, &grown.loads[..]);
-        let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
-        drop(grown.home);
-        let known = (&degrees[..], |&degree: &u32| degree);
-        let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
-        }
-        let graph = Graph { n, m, loops, checksum };
-        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph };
-        if self.refine {
-            drop((present, degrees));
-            Refining::DEFAULT.refine(edges, &mut partition, run)?;
-        }
-        Ok((partition, tau))
-    }
-
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.partition_with_tau(edges, out, run).map(|(partition, _)| partition)
-    }
 }
 
-impl Plan<'_> {
-    /// Most bytes at one time with lists of so many entries, up to `longest` to a list.
-    fn memory(&self, entries: u64, longest: u64) -> u64 {
-        let Plan { n, m, threads, .. } = *self;
-        let scan = degrees::needed(n, threads).max(memory_of_largest_tau(m, threads));
-        let building = csr::lists_memory(n, entries, threads);
-        let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
-        let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
-        let placing = placing + EdgeParts::memory(m, self.k, self.out);
-        let refining = if self.refine { refining::memory(n, m, self.k, self.out) } else { 0 };
-        (4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)).max(refining)
-    }
-}
-
-describe! {
+parameters! {
     /// Partition the edge records with HEP: in memory where degrees are low, in a stream where they are high.
     ///
     /// Parts grow one after the other over the records between vertices of low degree. A part takes the vertex that
@@ -208,39 +120,102 @@ describe! {
     /// >>> part = fp.hep(two_triangles, k=2)
     /// >>> fp.evaluate(two_triangles, part).summary["rf"][0]
     /// 1.0
-    Hep => "hep", &[Of::Edges];
+    pub struct Hep => "hep", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
-    balance: ratio(1.05);
+    balance: Ratio = 1.05;
     /// A vertex is of low degree if its degree is at most ``tau`` times the mean. 0 or more. A larger tau takes more
     /// memory and makes fewer replicas. If it exceeds the memory limit, the error names the largest that fits. "fit"
     /// chooses that one. It needs ``memory_limit`` and stores the number in ``parameters``.
-    tau: number_or(10.0, "fit");
+    tau: Tau = Tau::Value(10.0);
     /// Move records in the end where that makes fewer replicas, as :func:`edges_of` does. That needs 2 k bits per vertex
     /// beside the result.
-    refine: flag(false);
+    refine: Flag = false;
     /// Seed of the order in which vertices begin. None is 0.
-    seed: seed();
+    seed: Seed;
+}
+
+impl Hep {
+    /// Most bytes at one time with lists of so many entries, up to `longest` to a list.
+    fn needed(
+        &self,
+        &Shape { n, m, in_file, .. }: &Shape,
+        entries: u64,
+        longest: u64,
+        threads: usize,
+    ) -> u64 {
+        let scan = degrees::needed(n, threads).max(memory_of_largest_tau(m, threads));
+        let building = csr::lists_memory(n, entries, threads);
+        let expanding = 8 * n + 8 + 4 * entries + expansion::memory(n, longest, self.k);
+        let placing = EdgeStreamer::memory(n, m, self.k) + 8 * u64::from(self.k);
+        let placing = placing + EdgeParts::memory(m, self.k, in_file);
+        let refining = if self.refine { refining::memory(n, m, self.k, in_file) } else { 0 };
+        (4 * n + LowGraph::memory(n) + scan.max(building).max(expanding).max(placing)).max(refining)
+    }
 }
 
 impl Partitioner for Hep {
-    fn new(values: &mut Values) -> Result<Self> {
-        let tau = values.ratio("tau").map_or(Tau::Fit, Tau::Value);
-        let (balance, refine) = (values.number("balance"), values.flag("refine"));
-        Ok(Hep { k: values.k, balance, tau, refine, seed: values.seed() })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        let Shape { n, m, .. } = *shape;
+        let what = format!(
+            "hep on {n} vertices and {m} records, even with tau = 0 (write the parts to a file with out=)"
+        );
+        Need {
+            // As if all records were between vertices of low degree.
+            beside: self.needed(shape, 2 * m, n, run.threads()),
+            least: self.needed(shape, 0, 0, run.threads()),
+            what,
+        }
     }
 
-    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-        // As if all records were between vertices of low degree.
-        Plan { n: shape.n, m: shape.m, k: self.k, refine: self.refine, out: None, threads }
-            .memory(2 * shape.m, shape.n)
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, out, run) = (graph.edges(), graph.out(), graph.run);
         if self.tau == Tau::Fit && !run.is_limited() {
             let what = "\"fit\" needs memory_limit, or the partition would depend on the memory that happens to be free";
             return Err(Error::parameter("tau", what));
         }
-        let (partition, tau) = self.partition_with_tau(input.edges(), input.out(), run)?;
+        let (shape, k) = (graph.shape(), self.k);
+        let Shape { n, m, .. } = shape;
+        let needed = |longest, entries| self.needed(&shape, entries, longest, run.threads());
+        let Degrees { degree: degrees, loops, checksum } = degrees::scan(edges, run)?;
+        let cap = cap(self.balance, m, k);
+        let mean = 2.0 * (m - loops) as f64 / n.max(1) as f64;
+        let fits = |longest, entries| needed(longest, entries) <= run.budget();
+        let largest = || largest_tau(edges, &degrees, mean, cap, fits, run);
+        let tau = match self.tau {
+            Tau::Value(tau) => tau,
+            Tau::Fit => largest()?,
+        };
+        let threshold = ((tau * mean) as u64).min(cap).min(u32::MAX.into()) as u32;
+        let pruned = LowGraph::new(edges, &degrees, threshold, run)?;
+        let lengths = degrees::scan(&pruned, run)?.degree;
+        let (longest, entries) = most_and_sum(&lengths, run)?;
+        if !fits(longest, entries) {
+            let what = format!("hep with tau = {tau} on {n} vertices and {} of {m} records", entries / 2);
+            run.require(needed(longest, entries), format!("{what} (tau = {} fits)", largest()?))?;
+        }
+        let lists = csr::lists_in_memory(&pruned, lengths, run)?;
+        drop(pruned);
+        let rule = Rule { degrees: &degrees, threshold, mean, k, cap, seed: self.seed };
+        let mut grown = expand(lists, rule, run)?;
+        let mut parts = EdgeParts::new(m, k, out)?;
+        placing::place(edges, &mut grown, &mut parts, run)?;
+        let state = (grown.present, &grown.loads[..]);
+        let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
+        drop(grown.home);
+        let known = (&degrees[..], |&degree: &u32| degree);
+        let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
+        }
+        let graph = Graph { n, m, loops, checksum };
+        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph };
+        if self.refine {
+            drop((present, degrees));
+            Refining::DEFAULT.refine(edges, &mut partition, run)?;
+        }
         Ok(Outcome { chosen: vec![("tau", Value::Number(tau))], ..partition.into() })
     }
 }

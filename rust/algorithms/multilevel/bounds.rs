@@ -24,7 +24,7 @@ use super::rebalancing::rebalance;
 use super::semi_external::Place;
 use super::{Multilevel, Scheme};
 use crate::base::{Buffer, Error, Result, Run, reserved};
-use crate::capacity::{BalanceOn, Load, Repaired, cap, plus, repair, share, validate_balance};
+use crate::capacity::{BalanceOn, Load, Repaired, Weights, cap, plus, repair, share, validate_balance};
 use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
 
@@ -68,6 +68,12 @@ impl Bound {
             Bound::Weights(on) => on.cap(k),
         }
     }
+}
+
+/// The bounds that parameters make.
+pub(super) fn of(volume_balance: Option<f64>, balance_on: &[Weights], ratio: f64) -> Vec<Bound> {
+    let weights = balance_on.iter().filter_map(|weights| BalanceOn::of(Some(weights), ratio));
+    volume_balance.map(Bound::Volume).into_iter().chain(weights.map(Bound::Weights)).collect()
 }
 
 /// Refuses bounds that cannot be, for a graph of `n` vertices.

@@ -61,17 +61,20 @@ mod topology;
 pub mod updating;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::{Error, Result, Run};
 use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
+use crate::partition::parameters::{
+    Folder, Integers, Number, Ranges, Ratio, Seed, Weighings, Whole, parameters, words,
+};
+use crate::partition::{Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 pub use bounds::Bound;
 pub use clustering::Rating;
 pub use objective::Objective;
 pub use scheme::{Effort, Scheme};
-use semi_external::path::PATHS;
 pub use semi_external::{Costs, Path, Plan};
 use symmetry::check_symmetry;
 
@@ -109,29 +112,17 @@ pub struct Multilevel {
 }
 
 impl Multilevel {
-    /// That of these values.
-    fn of(values: &mut Values, effort: Effort) -> Result<Self> {
-        let volume = values.ratio("volume_balance").map(Bound::Volume);
-        let weights = values.take_several_balance_on()?.into_iter().map(Bound::Weights);
-        Ok(Multilevel {
-            k: values.k,
-            balance: values.number("balance"),
-            min_balance: values.ratio("min_balance"),
-            bounds: volume.into_iter().chain(weights).collect(),
-            objective: Objective::of(values),
-            machines: values.take_integers("machines"),
-            effort,
-            path: PATHS.iter().find(|(name, _)| values.is("path", name)).map(|&(_, path)| path),
-            sample: values.ratio("sample"),
-            checkpoints: values.text("checkpoints").map(PathBuf::from),
-            seed: values.seed(),
-        })
+    /// The defaults for `k` parts.
+    pub fn new(k: u32) -> Self {
+        let Parameters { balance, min_balance, objective, machines, path, sample, checkpoints, seed, .. } =
+            Parameters::new(k);
+        let (bounds, effort) = (Vec::new(), Effort::Default);
+        Self { k, balance, min_balance, bounds, objective, machines, effort, path, sample, checkpoints, seed }
     }
 
     /// Refuses parameters that cannot be, for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
+        self.ranges()?;
         if let Some(machines) = &self.machines {
             topology::validate(machines, self.k)?;
         }
@@ -160,16 +151,6 @@ impl Multilevel {
         working_memory(n, entries, self.k.into(), self.num_bounds())
             .max(self.objective.memory(n, entries, self.k.into()))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
-    }
-
-    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
-    /// there already, more memory is left, and perhaps another path is taken.
-    fn announce(&self, input: &dyn Input, run: &Run) {
-        let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
-        run.reserve(costs.beside);
-        if costs.files > 0 || costs.seconds >= LONG {
-            run.note(costs.note());
-        }
     }
 
     /// Partitions the graph of `csr`.
@@ -206,7 +187,22 @@ fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
 
-describe! {
+words! {
+    /// How much work to do, by its name.
+    pub enum Work {
+        /// See [`Effort::Default`].
+        Default = "default",
+        /// See [`Effort::Quick`].
+        Quick = "quick",
+        /// See [`Effort::Best`].
+        Best = "best",
+    }
+}
+
+/// Rounds that may be asked for, at most.
+const MOST_ROUNDS: u32 = 1 << 20;
+
+parameters! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs of any size.
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
@@ -231,70 +227,128 @@ describe! {
     /// >>> fp.evaluate(two_triangles, fp.multilevel(two_triangles, k=2)).cut_matrix
     /// array([[3, 1],
     ///        [1, 3]])
-    Multilevel => "multilevel", &[Of::Vertices], reads weights;
+    pub struct Parameters => "multilevel", [Vertices], reads weights;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.03);
+    balance: Ratio = 1.03;
     /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,
     /// which more parts than vertices cannot have (``CapacityError``). By default parts may be empty.
-    min_balance: optional_number();
+    min_balance: Option<Number>;
     /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
     /// where m counts edges without loops. By default volumes are not bounded.
-    volume_balance: optional_ratio();
+    volume_balance: Option<Ratio>;
     /// Weights, or masks, that the parts share evenly, too, as in :func:`spring`. A list of arrays bounds each of them,
     /// such as the training, validation and test masks. Up to 8 bounds in all are met in this order: vertices, volume,
     /// then the arrays. If nothing found meets one of them, only its cap is raised.
-    balance_on: several_weights();
+    balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
-    balance_on_ratio: ratio(1.05);
+    balance_on_ratio: Ratio = 1.05;
     /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
-    objective: choice(&["cut", "halo"]);
+    objective: Objective;
     /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
     /// Few edges between machines then come first, and few between the parts of a machine second. That takes four to five
     /// times as long, but with ``effort="quick"`` hardly longer.
-    machines: integers();
+    machines: Option<Integers>;
     /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
     /// improvement, in each of which another partition is made or the best is coarsened again. They end with the first that
     /// gains less than 1.5 %, or with ``rounds`` or ``time_limit`` when two in a row gain less than 0.5 %.
-    effort: choice(&["default", "quick", "best"]);
+    effort: Work;
     /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
     /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
-    time_limit: optional_number();
+    time_limit: Option<Number>;
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
-    rounds: optional_integer(1, 1 << 20);
+    rounds: Option<Whole<1, MOST_ROUNDS>>;
     /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one or two of them
     /// in temporary files, and the rest in memory. By default the first of these that the memory limit has room for. It
     /// stands in ``parameters`` of the result. With that as ``path``, and with ``sample``, the result is the same anywhere.
-    path: optional_choice(&["memory", "one_level", "two_levels"]);
+    path: Option<Path>;
     /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges of the last
     /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
     /// vertex. By default the largest of a few shares that the memory limit has room for. It stands in ``parameters``.
-    sample: optional_number();
+    sample: Option<Number>;
     /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
     /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
     /// Other parameters are refused (``ParameterError``). When the partition is done its files are removed, but for an
     /// empty ``checkpoint.lock``. Other files in the folder are left alone. Its own take as much as the temporary files.
-    checkpoints: folder();
+    checkpoints: Option<Folder>;
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
-    seed: seed();
+    seed: Seed;
+}
+
+impl TryFrom<Parameters> for Multilevel {
+    type Error = Error;
+
+    fn try_from(given: Parameters) -> Result<Self> {
+        let effort = match given.effort {
+            Work::Best => in_rounds(given.rounds, given.time_limit)?,
+            work => {
+                let limits = [("time_limit", given.time_limit.is_some()), ("rounds", given.rounds.is_some())];
+                if let Some((name, _)) = limits.into_iter().find(|&(_, is_given)| is_given) {
+                    return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
+                }
+                if work == Work::Quick { Effort::Quick } else { Effort::Default }
+            }
+        };
+        Ok(Multilevel {
+            k: given.k,
+            balance: given.balance,
+            min_balance: given.min_balance,
+            bounds: bounds::of(given.volume_balance, &given.balance_on, given.balance_on_ratio),
+            objective: given.objective,
+            machines: given.machines,
+            effort,
+            path: given.path,
+            sample: given.sample,
+            checkpoints: given.checkpoints,
+            seed: given.seed,
+        })
+    }
+}
+
+/// As many rounds as are asked for.
+fn in_rounds(rounds: Option<u32>, time_limit: Option<f64>) -> Result<Effort> {
+    let limit = time_limit.map(|seconds| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            let what = format!("{seconds} seconds. Use a number of seconds of at least 0");
+            Error::parameter("time_limit", what)
+        })
+    });
+    Ok(Effort::Best { rounds: rounds.map(u64::from), time_limit: limit.transpose()? })
+}
+
+impl Ranges for Multilevel {
+    fn ranges(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)
+    }
 }
 
 impl Partitioner for Multilevel {
-    fn new(values: &mut Values) -> Result<Self> {
-        let effort = effort(values)?;
-        Self::of(values, effort)
+    type Parameters = Parameters;
+    type Reads = Arc<Csr>;
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        self.validate(shape.n)
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        self.needed(shape.n, shape.entries())
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        let (n, entries) = (shape.n, shape.entries());
+        Need { beside: self.needed(n, entries), ..self.least(n, entries, run) }
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        self.validate(input.shape().n)?;
-        self.announce(input, run);
-        let csr = input.adjacency(run)?;
-        let (partition, rounds, plan) = self.partition_planned(&csr, run)?;
+    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
+    /// there already, more memory is left, and perhaps another path is taken.
+    fn announce(&self, input: &dyn Input, run: &Run) {
+        let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
+        run.reserve(costs.beside);
+        if costs.files > 0 || costs.seconds >= LONG {
+            run.note(costs.note());
+        }
+    }
+
+    fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+        let (partition, rounds, plan) = self.partition_planned(&graph.csr, graph.run)?;
         let mut chosen = vec![("path", Value::Text(plan.path.name().into()))];
         if plan.path != Path::Memory {
             chosen.push(("sample", Value::Number(plan.sample)));
@@ -305,28 +359,4 @@ impl Partitioner for Multilevel {
         }
         Ok(Outcome { chosen, ..partition.into() })
     }
-}
-
-/// How much work the values ask for.
-fn effort(values: &Values) -> Result<Effort> {
-    let (limit, rounds) = (values.ratio("time_limit"), values.integer("rounds"));
-    if values.is("effort", "best") {
-        return in_rounds(values);
-    }
-    for (name, given) in [("time_limit", limit.is_some()), ("rounds", rounds.is_some())] {
-        if given {
-            return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
-        }
-    }
-    Ok(if values.is("effort", "quick") { Effort::Quick } else { Effort::Default })
-}
-
-/// As many rounds as the values ask for.
-fn in_rounds(values: &Values) -> Result<Effort> {
-    let limit = values.ratio("time_limit");
-    let time_limit = limit.map(Duration::try_from_secs_f64).transpose().map_err(|_| {
-        let given = limit.unwrap_or_default();
-        Error::parameter("time_limit", format!("{given} seconds. Use a number of seconds of at least 0"))
-    })?;
-    Ok(Effort::Best { rounds: values.integer("rounds"), time_limit })
 }

@@ -7,23 +7,19 @@ use super::topology::Topology;
 use super::{Multilevel, Scheme, halo};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
-use crate::partition::Values;
+use crate::partition::parameters::words;
 
-/// What there should be few of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    /// Edges between parts.
-    Cut,
-    /// Copies of vertices in the parts of their neighbours. See [`halo`].
-    Halo,
+words! {
+    /// What there should be few of.
+    pub enum Objective {
+        /// Edges between parts.
+        Cut = "cut",
+        /// Copies of vertices in the parts of their neighbours. See [`halo`].
+        Halo = "halo",
+    }
 }
 
 impl Objective {
-    /// The one that the values name.
-    pub fn of(values: &Values) -> Self {
-        if values.is("objective", "halo") { Objective::Halo } else { Objective::Cut }
-    }
-
     /// Bytes that it takes for `k` parts when the levels of the scheme are gone.
     pub fn memory(self, n: u64, entries: u64, k: u64) -> u64 {
         if self == Objective::Halo { halo::memory(n, entries, k) } else { 0 }

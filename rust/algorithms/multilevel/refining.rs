@@ -50,14 +50,15 @@ use super::scheme::effort::{Patience, Progress};
 use super::semi_external::path;
 use super::spread::Spread;
 use super::symmetry::check_symmetry;
-use super::{Bound, Effort, Multilevel, Objective, halo, in_rounds, topology};
+use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, halo, in_rounds, topology};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::graph::{Csr, Graph as Identity};
-use crate::partition::{
-    Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe, validate_start,
+use crate::partition::parameters::{
+    Integers, Number, Ranges, Ratio, Seed, Start, Weighings, Whole, parameters,
 };
+use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition, validate_start};
 
 /// Iterations of Jet in a round.
 const ITERATIONS: u32 = 8;
@@ -72,16 +73,13 @@ const PRICE: u32 = 8;
 const DESCENTS: u32 = 8;
 const FEW: u64 = 1000;
 
-/// Bytes that it takes beside the adjacency, with the parts to start with and the result.
-pub fn memory(goal: &Multilevel, shape: &Shape) -> u64 {
+/// What it takes beside the adjacency, with the parts to start with and the result.
+pub fn memory(goal: &Multilevel, shape: &Shape) -> Need {
     let (n, k) = (shape.n, u64::from(goal.k));
     let of_cut = n.saturating_mul(64 + 8 * goal.num_bounds());
-    of_cut.max(goal.objective.memory(n, shape.entries(), k).saturating_add(12 * n)).saturating_add(128 * k)
-}
-
-/// Refuses a graph for which there is no memory.
-fn require(goal: &Multilevel, shape: &Shape, run: &Run) -> Result<()> {
-    run.require(memory(goal, shape), format!("refine on {} vertices, {} parts", shape.n, goal.k))
+    let of_goal = goal.objective.memory(n, shape.entries(), k).saturating_add(12 * n);
+    let needed = of_cut.max(of_goal).saturating_add(128 * k);
+    Need::new(needed, format!("refine on {n} vertices, {k} parts"))
 }
 
 /// What the partition of another partitioner is refined for: its own bounds.
@@ -90,20 +88,16 @@ pub fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Multilevel {
     Multilevel { balance, bounds, effort, seed, ..Multilevel::new(k) }
 }
 
-/// The partition that another partitioner makes, refined if there is a goal.
-pub fn refined(
+/// The partition that another partitioner made, refined if there is a goal.
+pub fn refined<R>(
+    made: VertexPartition,
     goal: Option<Multilevel>,
-    input: &dyn Input,
-    run: &Run,
-    make: impl FnOnce() -> Result<VertexPartition>,
+    graph: &Prepared<R>,
 ) -> Result<VertexPartition> {
-    let Some(goal) = goal else { return make() };
-    goal.validate(input.shape().n)?;
-    require(&goal, &input.shape(), run)?;
-    let start = make()?.assignment.iter().map(|&part| part as u32).collect();
-    let csr = input.adjacency(run)?;
-    require(&goal, &input.shape(), run)?;
-    Refinement { start, goal }.partition(&csr, run).map(|(partition, _)| partition)
+    let Some(goal) = goal else { return Ok(made) };
+    let start = made.assignment.iter().map(|&part| part as u32).collect();
+    drop(made);
+    graph.partition(&Refinement { start, goal })?.partition.vertices()
 }
 
 /// A partition to be refined, and under what.
@@ -133,7 +127,8 @@ impl Refinement {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
         let &Identity { n, m, .. } = csr.graph();
-        let used = memory(&self.goal, &Shape { n, m, symmetric: csr.is_symmetric() });
+        let shape = Shape { n, m, symmetric: csr.is_symmetric(), in_file: false };
+        let used = memory(&self.goal, &shape).least;
         let room = path::room(run.budget().saturating_sub(used), run);
         bounds::partition(&self.goal, Way::From(&self.start, room), csr, run)
     }
@@ -319,7 +314,7 @@ impl<const D: usize> Search<'_, D> {
     }
 }
 
-describe! {
+parameters! {
     /// Refine a partition of the vertices, whoever made it: fewer cut edges within the same bounds.
     ///
     /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds never gets worse. One
@@ -350,65 +345,85 @@ describe! {
     /// >>> p = fp.refine(start)
     /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
     /// (True, 'hash')
-    Refinement => "refine", &[Of::Vertices], reads weights;
+    pub struct Parameters => "refine", [Vertices], reads weights;
     /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the part of each
     /// vertex.
-    partition: partition();
+    partition: Start;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the partition, if it has a
     /// cap, else 1.03.
-    balance: optional_ratio();
+    balance: Option<Ratio>;
     /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it is above 0.
     /// Default: that of the partition.
-    min_balance: optional_number();
+    min_balance: Option<Number>;
     /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
     /// where m counts edges without loops. Default: that of the partition, if it bounds its volumes. A ratio of k bounds
     /// nothing.
-    volume_balance: optional_ratio();
+    volume_balance: Option<Ratio>;
     /// Weights, or masks, that the parts share evenly, too, or a list of them, as in :func:`multilevel`. A partition that
     /// was made with some needs them again, because it does not keep them.
-    balance_on: several_weights();
+    balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default: that of the
     /// partition, else 1.05.
-    balance_on_ratio: optional_ratio();
+    balance_on_ratio: Option<Ratio>;
     /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else "cut".
-    objective: optional_choice(&["cut", "halo"]);
+    objective: Option<Objective>;
     /// How many parts each machine has, as in :func:`multilevel`. An edge between machines then counts eight times.
     /// Default: that of the partition.
-    machines: integers();
+    machines: Option<Integers>;
     /// Seconds after which no further round begins. By default time does not matter.
-    time_limit: optional_number();
+    time_limit: Option<Number>;
     /// Most rounds, 16 by default. They end earlier if two in a row gain less than 0.5 %. With 0 the partition is only
     /// brought within its bounds. The number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the
     /// result is the same anywhere.
-    rounds: optional_integer(0, 1 << 20);
+    rounds: Option<Whole<0, MOST_ROUNDS>>;
     /// Seed of the ties: 0 to 2**64 - 1. None is 0.
-    seed: seed();
+    seed: Seed;
+}
+
+impl TryFrom<Parameters> for Refinement {
+    type Error = Error;
+
+    fn try_from(given: Parameters) -> Result<Self> {
+        let known = super::Parameters::new(given.k);
+        let goal = Multilevel {
+            balance: given.balance.unwrap_or(known.balance),
+            min_balance: given.min_balance,
+            bounds: bounds::of(
+                given.volume_balance,
+                &given.balance_on,
+                given.balance_on_ratio.unwrap_or(known.balance_on_ratio),
+            ),
+            objective: given.objective.unwrap_or_default(),
+            machines: given.machines,
+            effort: in_rounds(given.rounds, given.time_limit)?,
+            seed: given.seed,
+            ..Multilevel::new(given.k)
+        };
+        Ok(Refinement { start: given.partition, goal })
+    }
+}
+
+impl Ranges for Refinement {
+    fn ranges(&self) -> Result<()> {
+        self.goal.ranges()
+    }
 }
 
 impl Partitioner for Refinement {
-    fn new(values: &mut Values) -> Result<Self> {
-        for (name, default) in [("balance", 1.03), ("balance_on_ratio", 1.05)] {
-            if values.ratio(name).is_none() {
-                values.set(name, Value::Number(default));
-            }
-        }
-        let effort = in_rounds(values)?;
-        let start = values.take_per_vertex("partition").unwrap_or_default();
-        Ok(Refinement { start, goal: Multilevel::of(values, effort)? })
+    type Parameters = Parameters;
+    type Reads = Arc<Csr>;
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        self.validate(shape.n)
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
+    fn memory(&self, shape: &Shape, _run: &Run) -> Need {
         memory(&self.goal, shape)
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        let shape = input.shape();
-        self.validate(shape.n)?;
-        require(&self.goal, &shape, run)?;
-        let csr = input.adjacency(run)?;
-        require(&self.goal, &shape, run)?;
-        let (partition, rounds) = self.partition(&csr, run)?;
+    fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+        let (partition, rounds) = self.partition(&graph.csr, graph.run)?;
         Ok(Outcome { chosen: vec![("rounds", Value::Integer(rounds))], ..partition.into() })
     }
 }

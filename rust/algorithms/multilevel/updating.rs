@@ -38,7 +38,8 @@ use super::{Effort, Multilevel, Rating};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, MAX_PARTS, fits, plus};
 use crate::graph::Csr;
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, VertexPartition, describe};
+use crate::partition::parameters::{Integers, Number, Ranges, Ratio, Seed, Start, Weighings, parameters};
+use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 
 /// What leaving the old part costs in each step, in edges of mean weight.
 const PRICES: [u32; 4] = [8, 1, 0, 0];
@@ -97,16 +98,6 @@ impl Update {
                 Err(Error::parameter("partition", what))
             }
         }
-    }
-
-    /// Bytes that it takes beside the adjacency, with the parts to start with and the result.
-    fn memory(&self, shape: &Shape) -> u64 {
-        refining::memory(&self.goal, shape).saturating_add(16 * shape.n)
-    }
-
-    fn require(&self, shape: &Shape, run: &Run) -> Result<()> {
-        let what = format!("update on {} vertices, {} parts", shape.n, self.goal.k);
-        run.require(self.memory(shape), what)
     }
 
     /// Updates the partition for the graph of `csr`; also what became of the parts.
@@ -382,7 +373,7 @@ fn singletons(n: usize, run: &Run) -> Result<Clustering> {
     Ok(Clustering { cluster_of, count: n })
 }
 
-describe! {
+parameters! {
     /// Update a partition of the vertices: for a graph that has grown, for more parts or fewer, or for other bounds. Most
     /// vertices keep their parts.
     ///
@@ -418,66 +409,85 @@ describe! {
     /// >>> p = fp.update(start, grown)
     /// >>> p.assignment, p.parameters["moved"]
     /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
-    Update => "update", &[Of::Vertices], reads weights;
+    pub struct Parameters => "update", [Vertices], reads weights;
     /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the part of each
     /// vertex. The graph may have more vertices. Those come behind the others.
-    partition: partition();
+    partition: Start;
     /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices of the partition get another part, unless the
     /// number of parts or a bound needs more.
-    moves: number(0.05);
+    moves: Number = 0.05;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the partition, if it has a
     /// cap, else 1.03.
-    balance: optional_ratio();
+    balance: Option<Ratio>;
     /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it is above 0.
     /// Default: that of the partition.
-    min_balance: optional_number();
+    min_balance: Option<Number>;
     /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
     /// where m counts edges without loops. Default: that of the partition, if it bounds its volumes. A ratio of k bounds
     /// nothing.
-    volume_balance: optional_ratio();
+    volume_balance: Option<Ratio>;
     /// Weights, or masks, that the parts share evenly, too, or a list of them, as in :func:`multilevel`. A partition that
     /// was made with some needs them again, one per vertex of the graph.
-    balance_on: several_weights();
+    balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default: that of the
     /// partition, else 1.05.
-    balance_on_ratio: optional_ratio();
+    balance_on_ratio: Option<Ratio>;
     /// How many parts each machine has, as in :func:`multilevel`. An edge between machines then counts eight times.
     /// Default: that of the partition, if the number of parts is the same.
-    machines: integers();
+    machines: Option<Integers>;
     /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.
-    seed: seed();
+    seed: Seed;
+}
+
+impl TryFrom<Parameters> for Update {
+    type Error = Error;
+
+    fn try_from(given: Parameters) -> Result<Self> {
+        let known = super::Parameters::new(given.k);
+        let goal = Multilevel {
+            balance: given.balance.unwrap_or(known.balance),
+            min_balance: given.min_balance,
+            bounds: bounds::of(
+                given.volume_balance,
+                &given.balance_on,
+                given.balance_on_ratio.unwrap_or(known.balance_on_ratio),
+            ),
+            machines: given.machines,
+            effort: effort(),
+            seed: given.seed,
+            ..Multilevel::new(given.k)
+        };
+        Ok(Update { start: given.partition, moves: given.moves, goal })
+    }
+}
+
+impl Ranges for Update {
+    fn ranges(&self) -> Result<()> {
+        self.goal.ranges()
+    }
 }
 
 impl Partitioner for Update {
-    fn new(values: &mut Values) -> Result<Self> {
-        for (name, default) in [("balance", 1.03), ("balance_on_ratio", 1.05)] {
-            if values.ratio(name).is_none() {
-                values.set(name, Value::Number(default));
-            }
-        }
-        let start = values.take_per_vertex("partition").unwrap_or_default();
-        Ok(Update { start, moves: values.number("moves"), goal: Multilevel::of(values, effort())? })
+    type Parameters = Parameters;
+    type Reads = Arc<Csr>;
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        self.validate(shape.n)
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        self.memory(shape)
+    fn memory(&self, shape: &Shape, _run: &Run) -> Need {
+        let needed = refining::memory(&self.goal, shape).least.saturating_add(16 * shape.n);
+        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, self.goal.k))
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        let shape = input.shape();
-        self.validate(shape.n)?;
-        self.require(&shape, run)?;
-        let csr = input.adjacency(run)?;
-        self.require(&shape, run)?;
-        let (partition, Changes { moved, parts, old }) = self.partition(&csr, run)?;
+    fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+        let (partition, Changes { moved, parts, old }) = self.partition(&graph.csr, graph.run)?;
         let integer = |part: u32| Value::Integer(part.into());
+        let old = old.into_iter().map(|part| part.map_or(Value::None, integer));
         let chosen = vec![
             ("moved", Value::Integer(moved)),
             ("changed_parts", Value::List(parts.into_iter().map(integer).collect())),
-            (
-                "old_parts",
-                Value::List(old.into_iter().map(|part| part.map_or(Value::None, integer)).collect()),
-            ),
+            ("old_parts", Value::List(old.collect())),
         ];
         Ok(Outcome { chosen, ..partition.into() })
     }

@@ -4,23 +4,19 @@ pub mod edge;
 pub mod preference;
 pub mod vertex;
 
-use self::edge::SigmaEdge;
-use self::vertex::SigmaVertex;
+use std::sync::Arc;
+
+use self::edge::{BandCount, SigmaEdge};
+use self::vertex::{Objective, SigmaVertex};
 use crate::algorithms::edge_streams::refining::PASSES;
 use crate::algorithms::multilevel::refining;
-use crate::base::{Result, Run};
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Value, Values, describe};
+use crate::base::{Error, Result, Run};
+use crate::exec::shuffle::check_records;
+use crate::graph::Csr;
+use crate::partition::parameters::{Batch, Flag, NonNegative, Number, Ratio, Seed, parameters};
+use crate::partition::{Need, Of, Outcome, Partitioner, Prepared, Shape, Value};
 
-/// SIGMA of vertices or of edges.
-#[derive(Debug, Clone)]
-pub enum Sigma {
-    /// Vertices get parts.
-    Vertices(SigmaVertex),
-    /// Records get parts.
-    Edges(SigmaEdge),
-}
-
-describe! {
+parameters! {
     /// Partition the vertices, or the edge records, with SIGMA: even in vertices and edges at once.
     ///
     /// Clusters the vertices by modularity, maps the clusters to parts, preassigns what they agree on, and streams the
@@ -65,68 +61,89 @@ describe! {
     /// array([0, 0, 0, 1, 1, 1], dtype=int32)
     /// >>> part.volume_loads, part.volume_cap
     /// (array([9, 9]), 10)
-    Sigma => "sigma", &[Of::Vertices, Of::Edges];
+    pub struct Sigma => "sigma", [Vertices, Edges] of;
     /// What the score counts. "cut": cut edges. "multi": also replicas of vertices.
-    objective: only(Of::Vertices, choice(&["multi", "cut"]));
+    objective: Objective, only Vertices;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03). With
     /// ``of="edges"``, no part gets more than ``ceil(balance * m / k)`` records (default 1.10).
-    balance: optional_ratio();
+    balance: Option<Ratio>;
     /// A ratio >= 1. The volume of a part is the sum of degree + 1 over its vertices. If V is that of all
     /// vertices, no part gets more than ``ceil(volume_balance * V / k)``.
-    volume_balance: only(Of::Vertices, ratio(1.10));
+    volume_balance: Ratio = 1.10, only Vertices;
     /// Weight of the replicas in the score of "multi", 0 or more.
-    tau: only(Of::Vertices, number(0.5));
+    tau: NonNegative = 0.5, only Vertices;
     /// Above 1.1. The penalty of a part is its relative load to the power of ``gamma - 1.1``.
-    gamma: only(Of::Vertices, number(2.5));
+    gamma: Number = 2.5, only Vertices;
     /// ``lambda`` of the paper: weight of the balance of records and replicas in the score, >= 0.
-    balance_weight: only(Of::Edges, number(1.0));
+    balance_weight: NonNegative = 1.0, only Edges;
     /// 1 to 64. Records that are not preassigned are streamed in so many bands, by the lower degree of their ends, from
     /// a temporary file. 1 is the order of the file, as in the paper. 8 makes 2 to 20 % fewer replicas.
-    bands: only(Of::Edges, integer(8, 1, 64));
+    bands: BandCount = 8, only Edges;
     /// Repair parts that the stream leaves above a cap. False is the paper's rule, which can exceed both caps.
-    strict: only(Of::Vertices, flag(true));
+    strict: Flag = true, only Vertices;
     /// Refine the partition at the end. Of vertices, as :func:`refine` does, within both bounds. That needs 80 bytes per
     /// vertex beside the adjacency. Of records, as :func:`edges_of` does. That needs 4 bytes and 2 k bits per vertex.
-    refine: flag(false);
+    refine: Flag = false;
     /// Number of vertices that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
     /// 2**16 vertices or 2**18 records, else n / 1,024, at most 1,024. The number of threads never changes the result.
-    batch: only(Of::Vertices, batch());
+    batch: Option<Batch>, only Vertices;
     /// Has no effect. SIGMA makes no random choices.
-    seed: seed();
+    seed: Seed;
+}
+
+impl Sigma {
+    /// SIGMA of vertices with these parameters.
+    pub fn vertices(&self) -> SigmaVertex {
+        let Sigma { k, objective, volume_balance, tau, gamma, batch, strict, refine, .. } = *self;
+        let balance = self.balance.unwrap_or(1.03);
+        SigmaVertex { k, balance, volume_balance, objective, tau, gamma, batch, strict, refine }
+    }
+
+    /// SIGMA of records with these parameters.
+    pub fn edges(&self) -> SigmaEdge {
+        let Sigma { k, balance_weight: lambda, bands, .. } = *self;
+        let (balance, passes) = (self.balance.unwrap_or(1.10), if self.refine { PASSES } else { 0 });
+        SigmaEdge { k, balance, lambda, bands, passes }
+    }
 }
 
 impl Partitioner for Sigma {
-    fn new(values: &mut Values) -> Result<Self> {
-        if values.of == Some(Of::Edges) {
-            let (k, lambda, bands) = (values.k, values.number("balance_weight"), values.small("bands"));
-            let balance = values.ratio("balance").unwrap_or(SigmaEdge::new(k).balance);
-            let passes = if values.flag("refine") { PASSES } else { 0 };
-            return Ok(Sigma::Edges(SigmaEdge { k, balance, lambda, bands, passes }));
+    type Parameters = Self;
+    type Reads = Arc<Csr>;
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        if self.of == Of::Edges {
+            return check_records(shape.m);
         }
-        Ok(Sigma::Vertices(SigmaVertex::of_values(values)))
+        if self.gamma.is_finite() && self.gamma > 1.1 {
+            return Ok(());
+        }
+        let what = format!("{}. Use more than 1.1, so that fuller parts have a larger penalty", self.gamma);
+        Err(Error::parameter("gamma", what))
     }
 
-    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-        match self {
-            Sigma::Vertices(sigma) => sigma
-                .goal()
-                .map_or(0, |goal| refining::memory(&goal, shape))
-                .max(sigma.needed(shape.n, threads)),
-            Sigma::Edges(sigma) => sigma.needed(shape.n, shape.m, None),
-        }
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        let (outcome, balance): (Outcome, f64) = match self {
-            Sigma::Vertices(sigma) => {
-                sigma.validate()?;
-                let make = || sigma.partition(&*input.adjacency(run)?, run);
-                (refining::refined(sigma.goal(), input, run, make)?.into(), sigma.balance)
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        match self.of {
+            Of::Vertices => {
+                let sigma = self.vertices();
+                let need = sigma.memory(shape.n, run.threads());
+                sigma.goal().map_or(need.clone(), |goal| refining::memory(&goal, shape).or(need))
             }
-            Sigma::Edges(sigma) => {
-                sigma.validate()?;
-                let csr = input.adjacency(run)?;
-                (sigma.partition(input.edges(), &csr, input.out(), run)?.into(), sigma.balance)
+            Of::Edges => self.edges().memory("sigma", shape, preference::BYTES_PER_VERTEX * shape.n, run),
+        }
+    }
+
+    fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+        let (outcome, balance): (Outcome, f64) = match self.of {
+            Of::Vertices => {
+                let sigma = self.vertices();
+                let partition = sigma.partition(&graph.csr, graph.run)?;
+                (refining::refined(partition, sigma.goal(), graph)?.into(), sigma.balance)
+            }
+            Of::Edges => {
+                let sigma = self.edges();
+                let partition = sigma.partition(graph.edges(), &graph.csr, graph.out(), graph.run)?;
+                (partition.into(), sigma.balance)
             }
         };
         Ok(Outcome { chosen: vec![("balance", Value::Number(balance))], ..outcome })

@@ -26,20 +26,16 @@ mod assignment;
 mod balanced;
 mod merging;
 
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result, bytes};
-use crate::base::run::Run;
-use crate::capacity::{BalanceOn, cap, validate_balance, validate_parts};
+use crate::base::{Buffer, Error, Result, Run, bytes};
+use crate::capacity::{BalanceOn, cap};
 use crate::clustering::hollocou::Hollocou;
 use crate::edges::EdgeStream;
 use crate::exec::follow;
-use crate::graph::degrees;
-use crate::graph::degrees::Degrees;
-use crate::graph::identity::Graph;
-use crate::partition::Of;
-use crate::partition::VertexPartition;
-use crate::partition::contract::{Input, Outcome, Partitioner, Shape, describe};
-use crate::partition::parameters::Values;
+use crate::graph::{Degrees, Graph, degrees};
+use crate::partition::parameters::{
+    Batch, Degrees as Known, Flag, Passes, Ratio, Seed, Weighing, parameters,
+};
+use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, VertexPartition};
 
 /// Bytes per vertex at the peak, result included.
 pub const BYTES_PER_VERTEX: u64 = 32;
@@ -51,115 +47,7 @@ pub const BYTES_PER_WEIGHT: u64 = 4;
 /// Buffers that do not depend on the graph.
 pub const FIXED_BYTES: u64 = 8 << 20;
 
-/// Parameters of SPRING.
-#[derive(Debug, Clone)]
-pub struct Spring {
-    /// Number of parts.
-    pub k: u32,
-    /// `beta` of the paper: no merged cluster, and with `strict` no part, exceeds `balance` times its share of vertices.
-    pub balance: f64,
-    /// Rounds of clustering.
-    pub passes: u32,
-    /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential rule.
-    pub batch: Option<u64>,
-    /// Whether clusters that fit nowhere are split so that the cap is kept. `false` is the paper's rule.
-    pub strict: bool,
-    /// Degrees known beforehand, which saves counting them.
-    pub degrees: Option<Vec<u32>>,
-    /// Weights that the parts share evenly, too.
-    pub balance_on: Option<BalanceOn>,
-}
-
-impl Spring {
-    /// The paper's parameters for `k` parts.
-    pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.05, passes: 1, batch: None, strict: true, degrees: None, balance_on: None }
-    }
-
-    fn validate(&self, edges: &dyn EdgeStream) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes cluster nothing. Use 1 or more"));
-        }
-        if self.batch == Some(0) {
-            return Err(Error::parameter(
-                "batch",
-                "a batch of 0 records. Use 1 or more, or None to have it chosen",
-            ));
-        }
-        let n = edges.num_vertices();
-        if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
-            return Err(Error::parameter("degrees", format!("{} degrees for {n} vertices", degrees.len())));
-        }
-        if let Some(balance_on) = &self.balance_on {
-            balance_on.validate(n)?;
-            if !self.strict {
-                let what = "strict=False is the paper's rule, which keeps no cap. Leave one of the two out";
-                return Err(Error::parameter("balance_on", what));
-            }
-        }
-        Ok(())
-    }
-
-    /// The clustering step, for `edges` records that are not loops.
-    pub fn clustering(&self, edges: u64) -> Hollocou {
-        let max_volume = (0.1 * (2 * edges) as f64 / f64::from(self.k)) as u64;
-        Hollocou { max_volume, passes: self.passes, batch: self.batch }
-    }
-
-    fn bytes_per_vertex(&self) -> u64 {
-        BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
-    }
-
-    /// Bytes needed for `n` vertices and `m` records.
-    fn needed(&self, n: u64, m: u64) -> u64 {
-        let batches = follow::memory(self.batch, m);
-        let per_part = if self.balance_on.is_some() { 64 } else { 16 };
-        let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
-        n * self.bytes_per_vertex() + given + FIXED_BYTES + per_part * u64::from(self.k) + batches
-    }
-
-    fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
-        let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
-        let mut identity = degrees::identify(edges, run)?;
-        let (sum, ends) =
-            (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
-        if sum != ends {
-            let what =
-                format!("they sum to {sum}. The records have {ends} ends. Count non-loop records per vertex");
-            return Err(Error::parameter("degrees", what));
-        }
-        identity.degree = Buffer::zeroed(given.len(), "degrees")?;
-        identity.degree.copy_from_slice(given);
-        Ok(identity)
-    }
-}
-
-impl Spring {
-    /// Partitions `edges`.
-    pub fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
-        self.validate(edges)?;
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let needed = self.needed(n, m);
-        run.require(needed, format!("spring on {n} vertices ({} each)", bytes(self.bytes_per_vertex())))?;
-
-        let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
-        let clustering = self.clustering(m - loops).follow(edges, degree, run)?;
-        let clusters = merging::merge(clustering, self, run)?;
-        let graph = Graph { n, m, loops, checksum };
-        let cap = cap(self.balance, n, self.k);
-        if let Some(on) = &self.balance_on {
-            let balanced = balanced::assign(clusters, self.k, cap, on, run)?;
-            return Ok(VertexPartition::balanced(balanced, self.k, cap, on, graph));
-        }
-        let cap = self.strict.then_some(cap);
-        let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
-        Ok(VertexPartition::new(assignment, self.k, loads, cap, graph))
-    }
-}
-
-describe! {
+parameters! {
     /// Partition the vertices with SPRING, from two passes over the edges.
     ///
     /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's richest
@@ -184,49 +72,98 @@ describe! {
     /// array([0, 0, 0, 1, 1, 1], dtype=int32)
     /// >>> fp.spring(two_triangles, k=2, balance_on=[True, True, True, True, False, False]).weight_loads
     /// array([2, 2])
-    Spring => "spring", &[Of::Vertices];
+    pub struct Spring => "spring", [Vertices];
     /// ``beta`` of the paper, a ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: ratio(1.05);
+    balance: Ratio = 1.05;
     /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights evenly.
     /// With the mask of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex,
     /// 8 unless the array is uint32. If both caps leave no room for some vertex, all vertices are dealt by weight
     /// alone, with a warning. This never happens with masks.
-    balance_on: weights();
+    balance_on: Option<Weighing>;
     /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``, or than
     /// ``ceil(W / k) + max(balance_on)``, if that is more and the weights are not all 0 or 1.
-    balance_on_ratio: ratio(1.05);
+    balance_on_ratio: Ratio = 1.05;
     /// Has no effect. SPRING makes no random choices.
-    seed: seed();
+    seed: Seed;
     /// Rounds of clustering over the stream. The paper makes one.
-    passes: integer(1, 1, 1 << 31);
+    passes: Passes = 1;
     /// Number of records that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
     /// 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
-    batch: batch();
+    batch: Option<Batch>;
     /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can exceed it.
     /// ``balance_on`` needs True.
-    strict: flag(true);
+    strict: Flag = true;
     /// Number of non-loop records at each vertex (uint32, length n), if known. Saves the pass that counts them.
-    degrees: degrees();
+    degrees: Option<Known>;
+}
+
+impl Spring {
+    /// The clustering step, for `edges` records that are not loops.
+    pub fn clustering(&self, edges: u64) -> Hollocou {
+        let max_volume = (0.1 * (2 * edges) as f64 / f64::from(self.k)) as u64;
+        Hollocou { max_volume, passes: self.passes, batch: self.batch }
+    }
+
+    fn balance_on(&self) -> Option<BalanceOn> {
+        BalanceOn::of(self.balance_on.as_ref(), self.balance_on_ratio)
+    }
+
+    fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+        let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
+        let mut identity = degrees::identify(edges, run)?;
+        let (sum, ends) =
+            (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
+        if sum != ends {
+            let what =
+                format!("they sum to {sum}. The records have {ends} ends. Count non-loop records per vertex");
+            return Err(Error::parameter("degrees", what));
+        }
+        identity.degree = Buffer::zeroed(given.len(), "degrees")?;
+        identity.degree.copy_from_slice(given);
+        Ok(identity)
+    }
 }
 
 impl Partitioner for Spring {
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(Spring {
-            k: values.k,
-            balance: values.number("balance"),
-            passes: values.small("passes"),
-            batch: values.integer("batch"),
-            strict: values.flag("strict"),
-            degrees: values.take_per_vertex("degrees"),
-            balance_on: values.take_balance_on()?,
-        })
+    type Parameters = Self;
+    type Reads = ();
+
+    fn check(&self, &Shape { n, .. }: &Shape) -> Result<()> {
+        if let Some(degrees) = self.degrees.as_ref().filter(|degrees| degrees.len() as u64 != n) {
+            return Err(Error::parameter("degrees", format!("{} degrees for {n} vertices", degrees.len())));
+        }
+        let Some(balance_on) = self.balance_on() else { return Ok(()) };
+        balance_on.validate(n)?;
+        if self.strict {
+            return Ok(());
+        }
+        let what = "strict=False is the paper's rule, which keeps no cap. Leave one of the two out";
+        Err(Error::parameter("balance_on", what))
     }
 
-    fn memory(&self, shape: &Shape, _threads: usize) -> u64 {
-        self.needed(shape.n, shape.m)
+    fn memory(&self, &Shape { n, m, .. }: &Shape, _run: &Run) -> Need {
+        let (per_weight, per_part) = if self.balance_on.is_some() { (BYTES_PER_WEIGHT, 64) } else { (0, 16) };
+        let each = BYTES_PER_VERTEX + per_weight;
+        let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
+        let buffers = FIXED_BYTES + per_part * u64::from(self.k) + follow::memory(self.batch, m);
+        Need::new(n * each + given + buffers, format!("spring on {n} vertices ({} each)", bytes(each)))
     }
 
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, run) = (graph.edges(), graph.run);
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let on = self.balance_on();
+        let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
+        let clustering = self.clustering(m - loops).follow(edges, degree, run)?;
+        let clusters = merging::merge(clustering, self, on.as_ref(), run)?;
+        let graph = Graph { n, m, loops, checksum };
+        let cap = cap(self.balance, n, self.k);
+        if let Some(on) = &on {
+            let balanced = balanced::assign(clusters, self.k, cap, on, run)?;
+            return Ok(VertexPartition::balanced(balanced, self.k, cap, on, graph).into());
+        }
+        let cap = self.strict.then_some(cap);
+        let (assignment, loads) = assignment::assign(clusters, self.k, cap, run)?;
+        Ok(VertexPartition::new(assignment, self.k, loads, cap, graph).into())
     }
 }

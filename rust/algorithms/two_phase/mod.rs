@@ -36,44 +36,27 @@ mod prepartition;
 mod scoring;
 mod streaming;
 
-use std::path::Path;
-
 use super::edge_streams::loads::Balance;
 use super::edge_streams::partition::stream_open;
 use super::edge_streams::{EdgeStreamer, loops};
-use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::{cap, schedule, validate_balance, validate_parts};
+use crate::base::{Buffer, Result, Run};
+use crate::capacity::{cap, schedule};
 use crate::clustering::bounded::BoundedClustering;
-use crate::edges::EdgeStream;
 use crate::exec::for_each;
 use crate::graph::{Degrees, Graph, degrees};
-use crate::partition::{EdgePartition, EdgeParts, Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::partition::parameters::{Batch, Ratio, Seed, parameters, words};
+use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 use crate::sets::Incidence;
 use scoring::State;
 
-/// How the parts of records are scored that no cluster decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scoring {
-    /// Two parts, by degrees, replicas and volumes: 2PS-L.
-    Linear,
-    /// All parts, by degrees, replicas and loads: 2PS-HDRF.
-    Hdrf,
-}
-
-/// Two-phase streaming.
-#[derive(Debug, Clone)]
-pub struct TwoPhase {
-    /// Number of parts.
-    pub k: u32,
-    /// No part gets more than `ceil(balance * m / k)` records.
-    pub balance: f64,
-    /// How the second phase scores.
-    pub scoring: Scoring,
-    /// Seed of the hash that `Linear` falls back to.
-    pub seed: u64,
-    /// Records clustered against one frozen state. 1 is the rule as published. `None`: 1 below 2^18 records, else 1,024
-    /// growing to 65,536.
-    pub batch: Option<u64>,
+words! {
+    /// How the parts of records are scored that no cluster decides.
+    pub enum Scoring {
+        /// Two parts, by degrees, replicas and volumes: 2PS-L.
+        Linear = "linear",
+        /// All parts, by degrees, replicas and loads: 2PS-HDRF.
+        Hdrf = "hdrf",
+    }
 }
 
 /// The state of a vertex in the second phase, in a quarter of a cache line.
@@ -85,58 +68,6 @@ struct Vertex {
     part: u32,
     /// Volume of its cluster.
     volume: u64,
-}
-
-impl TwoPhase {
-    /// Bytes it takes for `n` vertices and `m` records.
-    fn needed(&self, n: u64, m: u64, out: Option<&Path>, threads: usize) -> u64 {
-        let k = u64::from(self.k);
-        let (clusters, counters) =
-            ((40 * n).max(16 * n + Incidence::memory(n, self.k)), 8 * k * threads as u64);
-        clusters + 40 * k + streaming::memory(m) + counters + EdgeParts::memory(m, self.k, out)
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        if self.batch == Some(0) {
-            return Err(Error::parameter("batch", "0 records. Use 1 or more, or None to have it chosen"));
-        }
-        Ok(())
-    }
-
-    /// Partitions `edges`. The parts go to the `.npy` file `out` or stay in memory.
-    pub fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        self.validate()?;
-        let (n, m, k) = (edges.num_vertices(), edges.num_edges(), self.k);
-        run.require(
-            self.needed(n, m, out, run.threads()).max(degrees::memory(edges, run)),
-            format!("two_phase on {n} vertices and {m} records (write the parts to a file with out=)"),
-        )?;
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        let bound = 2 * (m - loops) / u64::from(k);
-        let clusters = BoundedClustering::of(edges, degree, bound, self.batch, run)?;
-        let vertices = place(clusters, k, run)?;
-        let mut parts = EdgeParts::new(m, k, out)?;
-        let cap = cap(self.balance, m, k);
-        let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
-        let (mut holds, mut loads) = match self.scoring {
-            Scoring::Linear => {
-                let mut state = State::new(holds, loads, cap, self.seed);
-                streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
-                (state.holds, state.parts.into_loads())
-            }
-            Scoring::Hdrf => {
-                let streamer = EdgeStreamer::resume((holds, &loads), cap, Balance::RecordsOfMost)?;
-                let known = (&vertices[..], |vertex: &Vertex| vertex.degree);
-                stream_open(edges, known, streamer, cap, &mut parts, run)?
-            }
-        };
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
-        }
-        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph: Graph { n, m, loops, checksum } })
-    }
 }
 
 /// Gives each cluster a part, and each vertex the part and volume of its cluster.
@@ -156,7 +87,7 @@ fn place(clusters: BoundedClustering, k: u32, run: &Run) -> Result<Buffer<Vertex
     Ok(vertices)
 }
 
-describe! {
+parameters! {
     /// Partition the edge records by the clusters of their ends (2PS-L, 2PS-HDRF).
     ///
     /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a
@@ -185,37 +116,60 @@ describe! {
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
     /// >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
     /// array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
-    TwoPhase => "two_phase", &[Of::Edges];
+    pub struct TwoPhase => "two_phase", [Edges];
     /// How a record between two parts is placed. "linear" (2PS-L) scores the parts of its ends' clusters, in a time
     /// that does not grow with k. "hdrf" (2PS-HDRF) scores all parts and makes fewer replicas.
-    scoring: choice(&["linear", "hdrf"]);
+    scoring: Scoring;
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
-    balance: ratio(1.05);
+    balance: Ratio = 1.05;
     /// Seed of the hash that places records whose two parts are full. None is 0.
-    seed: seed();
+    seed: Seed;
     /// Number of records that are clustered against the same state. 1 is the rule as published. Default: 1 below 2**18
     /// records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
-    batch: batch();
+    batch: Option<Batch>;
 }
 
 impl Partitioner for TwoPhase {
+    type Parameters = Self;
+    type Reads = ();
     const VARIANTS: &'static [(&'static str, &'static str)] = &[("scoring", "hdrf")];
 
-    fn new(values: &mut Values) -> Result<Self> {
-        Ok(TwoPhase {
-            k: values.k,
-            balance: values.number("balance"),
-            scoring: if values.is("scoring", "hdrf") { Scoring::Hdrf } else { Scoring::Linear },
-            seed: values.seed(),
-            batch: values.integer("batch"),
-        })
+    fn memory(&self, &Shape { n, m, in_file, .. }: &Shape, run: &Run) -> Need {
+        let (k, threads) = (u64::from(self.k), run.threads());
+        let clusters = (40 * n).max(16 * n + Incidence::memory(n, self.k)) + 40 * k;
+        let buffers = streaming::memory(m) + 8 * k * threads as u64;
+        Need::new(
+            (clusters + buffers + EdgeParts::memory(m, self.k, in_file)).max(degrees::needed(n, threads)),
+            format!("two_phase on {n} vertices and {m} records (write the parts to a file with out=)"),
+        )
     }
 
-    fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-        self.needed(shape.n, shape.m, None, threads)
-    }
-
-    fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-        Ok(self.partition(input.edges(), input.out(), run)?.into())
+    fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
+        let (edges, run, k) = (graph.edges(), graph.run, self.k);
+        let (n, m) = (edges.num_vertices(), edges.num_edges());
+        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
+        let bound = 2 * (m - loops) / u64::from(k);
+        let clusters = BoundedClustering::of(edges, degree, bound, self.batch, run)?;
+        let vertices = place(clusters, k, run)?;
+        let mut parts = EdgeParts::new(m, k, graph.out())?;
+        let cap = cap(self.balance, m, k);
+        let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
+        let (mut holds, mut loads) = match self.scoring {
+            Scoring::Linear => {
+                let mut state = State::new(holds, loads, cap, self.seed);
+                streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
+                (state.holds, state.parts.into_loads())
+            }
+            Scoring::Hdrf => {
+                let streamer = EdgeStreamer::resume((holds, &loads), cap, Balance::RecordsOfMost)?;
+                let known = (&vertices[..], |vertex: &Vertex| vertex.degree);
+                stream_open(edges, known, streamer, cap, &mut parts, run)?
+            }
+        };
+        if loops > 0 {
+            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
+        }
+        let graph = Graph { n, m, loops, checksum };
+        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph }.into())
     }
 }

@@ -36,10 +36,12 @@ mod pass;
 mod room;
 mod score;
 
-use crate::base::{Buffer, Error, NONE, Result, Run, bytes, reserved};
-use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap, validate_balance, validate_parts};
+use std::num::NonZeroU64;
+
+use crate::base::{Buffer, NONE, Result, Run, bytes, reserved};
+use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap};
 use crate::graph::Csr;
-use crate::partition::{Values, VertexPartition};
+use crate::partition::{Need, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
 use pass::Pass;
 use room::{OneCap, Room, TwoCaps};
@@ -73,63 +75,26 @@ pub struct VertexStream {
     /// Number of passes over the vertices.
     pub passes: u32,
     /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
-    pub batch: Option<u64>,
+    pub batch: Option<NonZeroU64>,
     /// Weights that the parts share evenly, too.
     pub balance_on: Option<BalanceOn>,
 }
 
 impl VertexStream {
-    /// Linear deterministic greedy for `k` parts.
-    pub fn ldg(k: u32) -> Self {
-        Self { rule: Rule::Ldg, k, balance: 1.03, passes: 1, batch: None, balance_on: None }
-    }
-
-    /// Fennel for `k` parts.
-    pub fn fennel(k: u32) -> Self {
-        Self { rule: Rule::Fennel, balance: 1.1, ..Self::ldg(k) }
-    }
-
-    /// The stream of `rule` with these values, in one pass unless they say how many.
-    fn of_values(rule: Rule, values: &mut Values) -> Result<Self> {
-        Ok(Self {
-            rule,
-            k: values.k,
-            balance: values.number("balance"),
-            passes: values.integer("passes").map_or(1, |_| values.small("passes")),
-            batch: values.integer("batch"),
-            balance_on: values.take_balance_on()?,
-        })
-    }
-
-    /// Checks the parameters for a graph of `n` vertices.
-    pub fn validate(&self, n: u64) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        if self.passes == 0 {
-            return Err(Error::parameter("passes", "0 passes place nothing. Use 1 or more"));
-        }
-        if self.batch == Some(0) {
-            let what = "a batch of 0 vertices. Use 1 or more, or None to have it chosen";
-            return Err(Error::parameter("batch", what));
-        }
-        self.balance_on.as_ref().map_or(Ok(()), |on| on.validate(n))
-    }
-
     /// Vertices decided about in one frozen state.
     fn batch(&self, n: u64) -> usize {
-        self.batch.unwrap_or_else(|| default_batch(n)).min(n) as usize
+        self.batch.map_or_else(|| default_batch(n), NonZeroU64::get).min(n) as usize
     }
 
-    fn bytes_per_vertex(&self) -> u64 {
-        BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT)
-    }
-
-    /// Bytes needed beside the adjacency.
-    fn needed(&self, n: u64, threads: usize) -> u64 {
+    /// What `n` vertices need beside the adjacency.
+    fn memory(&self, n: u64, threads: usize) -> Need {
+        let each = BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT);
         let (per_part, per_thread) = (64, 8);
-        n * self.bytes_per_vertex()
-            + u64::from(self.k) * (per_part + per_thread * (threads as u64 + 1))
-            + 20 * self.batch(n) as u64
+        let parts = u64::from(self.k) * (per_part + per_thread * (threads as u64 + 1));
+        Need::new(
+            n * each + parts + 20 * self.batch(n) as u64,
+            format!("a stream of {n} vertices ({} each)", bytes(each)),
+        )
     }
 
     /// Streams the vertices `passes` times.
@@ -177,9 +142,6 @@ impl VertexStream {
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let n = csr.graph().n;
-        self.validate(n)?;
-        let each = bytes(self.bytes_per_vertex());
-        run.require(self.needed(n, run.threads()), format!("a stream of {n} vertices ({each} each)"))?;
         match self.rule {
             Rule::Ldg => self.stream(&score::Ldg { cap: cap(self.balance, n, self.k) }, csr, run),
             Rule::Fennel => {

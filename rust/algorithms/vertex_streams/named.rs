@@ -1,47 +1,68 @@
 //! The four vertex streams by their names.
 
+use std::sync::Arc;
+
 use super::{Rule, VertexStream};
 use crate::base::{Result, Run};
-use crate::partition::{Input, Of, Outcome, Partitioner, Shape, Values, describe};
+use crate::capacity::BalanceOn;
+use crate::graph::Csr;
+use crate::partition::parameters::{Batch, Passes, Ratio, Seed, Weighing, parameters};
+use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape};
 
-/// A partitioner that is a [`VertexStream`] of this rule and balance, and has these parameters beside those of all.
+/// A partitioner that is a [`VertexStream`] of this rule and balance, in one pass unless it has a parameter for that.
 macro_rules! named {
-    ($(#[doc = $doc:literal])* $name:ident => $named:literal, $rule:expr, $balance:literal; $($fields:tt)*) => {
-        #[doc = concat!(stringify!($name), ": see [`VertexStream`].")]
-        #[derive(Debug, Clone)]
-        pub struct $name(VertexStream);
-
-        impl Partitioner for $name {
-            fn new(values: &mut Values) -> Result<Self> {
-                Ok(Self(VertexStream::of_values($rule, values)?))
-            }
-
-            fn memory(&self, shape: &Shape, threads: usize) -> u64 {
-                self.0.needed(shape.n, threads)
-            }
-
-            fn solve(&self, input: &dyn Input, run: &Run) -> Result<Outcome> {
-                self.0.validate(input.shape().n)?;
-                Ok(self.0.partition(&*input.adjacency(run)?, run)?.into())
-            }
-        }
-
-        describe! {
+    (
+        $(#[doc = $doc:literal])* $name:ident => $named:literal, $rule:expr, $balance:literal;
+        $($(#[doc = $about:literal])* $passes:ident: $domain:ty = $default:literal;)?
+    ) => {
+        parameters! {
             $(#[doc = $doc])*
-            $name => $named, &[Of::Vertices];
+            pub struct $name => $named, [Vertices];
             /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-            balance: ratio($balance);
+            balance: Ratio = $balance;
             /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-            balance_on: weights();
+            balance_on: Option<Weighing>;
             /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
-            balance_on_ratio: ratio(1.05);
-            $($fields)*
+            balance_on_ratio: Ratio = 1.05;
+            $($(#[doc = $about])* $passes: $domain = $default;)?
             /// Number of vertices that are decided against the same state. 1 is the sequential rule of the paper.
             /// Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number of threads never
             /// does.
-            batch: batch();
+            batch: Option<Batch>;
             /// Has no effect. There is no random choice.
-            seed: seed();
+            seed: Seed;
+        }
+
+        impl $name {
+            /// The stream.
+            pub fn stream(&self) -> VertexStream {
+                let one = VertexStream {
+                    rule: $rule,
+                    k: self.k,
+                    balance: self.balance,
+                    passes: 1,
+                    batch: self.batch,
+                    balance_on: BalanceOn::of(self.balance_on.as_ref(), self.balance_on_ratio),
+                };
+                VertexStream { $($passes: self.$passes,)? ..one }
+            }
+        }
+
+        impl Partitioner for $name {
+            type Parameters = Self;
+            type Reads = Arc<Csr>;
+
+            fn check(&self, shape: &Shape) -> Result<()> {
+                self.stream().balance_on.map_or(Ok(()), |on| on.validate(shape.n))
+            }
+
+            fn memory(&self, shape: &Shape, run: &Run) -> Need {
+                self.stream().memory(shape.n, run.threads())
+            }
+
+            fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
+                Ok(self.stream().partition(&graph.csr, graph.run)?.into())
+            }
         }
     };
 }
@@ -110,7 +131,7 @@ named! {
     /// array([3, 3])
     Reldg => "reldg", Rule::Ldg, 1.03;
     /// Number of passes over the vertices.
-    passes: integer(10, 1, 1 << 31);
+    passes: Passes = 10;
 }
 
 named! {
@@ -133,5 +154,5 @@ named! {
     /// array([3, 3])
     Refennel => "refennel", Rule::Fennel, 1.1;
     /// Number of passes over the vertices.
-    passes: integer(10, 1, 1 << 31);
+    passes: Passes = 10;
 }

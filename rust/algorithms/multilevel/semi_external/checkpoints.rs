@@ -31,7 +31,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytemuck::{Pod, bytes_of_mut, cast_slice, cast_slice_mut};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use super::path::{PATHS, Plan};
+use super::path::{self, Plan};
 use crate::algorithms::multilevel::Multilevel;
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
@@ -209,7 +209,7 @@ fn stored_plan(stored: &str, identity: &str) -> Result<Plan, String> {
     let last = lines.next().unwrap_or_default();
     let plan = last.strip_prefix("path=").and_then(|rest| rest.split_once(", sample=")).and_then(
         |(name, sample)| {
-            let path = PATHS.iter().find(|(known, _)| *known == name).map(|&(_, path)| path)?;
+            let path = path::Path::named(name)?;
             Some(Plan { path, sample: sample.parse().ok()? })
         },
     );

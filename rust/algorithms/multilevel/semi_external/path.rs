@@ -7,28 +7,22 @@ use super::contraction;
 use super::sampling::LEAST_DEGREE;
 use crate::algorithms::multilevel::{Multilevel, working_memory};
 use crate::base::{Error, Result, Run};
+use crate::partition::Need;
+use crate::partition::parameters::words;
 
-/// Where the levels of a partition lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
-    /// All of them in memory.
-    Memory,
-    /// One of them in files, beside the given graph.
-    OneLevel,
-    /// Two of them.
-    TwoLevels,
+words! {
+    /// Where the levels of a partition lie.
+    pub enum Path {
+        /// All of them in memory.
+        Memory = "memory",
+        /// One of them in files, beside the given graph.
+        OneLevel = "one_level",
+        /// Two of them.
+        TwoLevels = "two_levels",
+    }
 }
 
-/// The names of the paths.
-pub const PATHS: [(&str, Path); 3] =
-    [("memory", Path::Memory), ("one_level", Path::OneLevel), ("two_levels", Path::TwoLevels)];
-
 impl Path {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        PATHS[self as usize].0
-    }
-
     /// Levels whose lists lie in files.
     pub fn levels(self) -> usize {
         self as usize
@@ -128,10 +122,9 @@ impl Multilevel {
         plans
     }
 
-    /// The first plan that fits into the budget. An error if none does.
-    pub fn plan(&self, n: u64, entries: u64, run: &Run) -> Result<Plan> {
-        let plans = self.plans(n, entries);
-        let needed = |plan: Plan, memory: u64| {
+    /// What each of these needs, files in memory included.
+    fn needs(&self, n: u64, entries: u64, run: &Run) -> impl Iterator<Item = (Plan, Need)> {
+        self.plans(n, entries).into_iter().map(move |(plan, memory)| {
             let (path, sample) = (plan.path.name(), plan.sample);
             let how = match plan.path {
                 Path::Memory => String::new(),
@@ -139,15 +132,22 @@ impl Multilevel {
             };
             let what = format!("multilevel on {n} vertices, {entries} entries{how}");
             let (files, what) = run.temporary(run.tmp_dir(), plan.files(n, entries), what);
-            (memory.saturating_add(files), what)
-        };
-        if let Some(&(plan, _)) = plans.iter().find(|&&(plan, memory)| needed(plan, memory).0 <= run.budget())
-        {
+            (plan, Need::new(memory.saturating_add(files), what))
+        })
+    }
+
+    /// What the plan needs that needs least.
+    pub(in crate::algorithms::multilevel) fn least(&self, n: u64, entries: u64, run: &Run) -> Need {
+        let needs = self.needs(n, entries, run).map(|(_, need)| need);
+        needs.min_by_key(|need| need.least).unwrap_or_else(|| Need::new(0, "multilevel"))
+    }
+
+    /// The first plan that fits into the budget. An error if none does.
+    pub fn plan(&self, n: u64, entries: u64, run: &Run) -> Result<Plan> {
+        if let Some((plan, _)) = self.needs(n, entries, run).find(|(_, need)| need.least <= run.budget()) {
             return Ok(plan);
         }
-        let least = plans.iter().map(|&(plan, memory)| needed(plan, memory)).min_by_key(|least| least.0);
-        let (memory, what) = least.ok_or_else(|| Error::Internal("multilevel: no plan".into()))?;
-        run.require(memory, what)?;
+        self.least(n, entries, run).require(run)?;
         Err(Error::Internal("multilevel: a plan fits, and none was found".into()))
     }
 

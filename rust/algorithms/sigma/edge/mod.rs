@@ -33,27 +33,20 @@ mod bands;
 use std::ops::Range;
 use std::path::Path;
 
-use super::preference;
+use super::Sigma;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::edge_streams::loads::Balance;
 use crate::algorithms::edge_streams::refining::{self, Refining};
-use crate::algorithms::edge_streams::{
-    EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops, validate_lambda,
-};
-use crate::base::NONE;
-use crate::base::buffer::Buffer;
-use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch_ends;
-use crate::base::run::Run;
+use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops};
+use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
 use crate::capacity;
-use crate::capacity::{validate_balance, validate_parts};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
-use crate::exec::shuffle::check_records;
 use crate::graph::csr::Csr;
 use crate::graph::identity::Graph;
-use crate::partition::{EdgePartition, EdgeParts};
+use crate::partition::parameters::Whole;
+use crate::partition::{EdgePartition, EdgeParts, Need, Shape};
 use crate::sets::spill;
 use crate::sets::spill::{Entry, Pieces, Spill, Writer};
 use bands::Bands;
@@ -67,6 +60,9 @@ const AHEAD: usize = 16;
 
 /// Each band has a buffer while records are sent to it.
 const MAX_BANDS: u32 = 64;
+
+/// The number of bands.
+pub type BandCount = Whole<1, MAX_BANDS>;
 
 /// Parameters of SIGMA of edges.
 #[derive(Debug, Clone)]
@@ -86,33 +82,21 @@ pub struct SigmaEdge {
 impl SigmaEdge {
     /// The defaults.
     pub fn new(k: u32) -> Self {
-        Self { k, balance: 1.10, lambda: 1.0, bands: 8, passes: 0 }
+        Sigma::new(k).edges()
     }
 
-    /// Checks the parameters.
-    pub fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_lambda(self.lambda)?;
-        if !(1..=MAX_BANDS).contains(&self.bands) {
-            return Err(Error::parameter("bands", format!("{}. Use 1 to {MAX_BANDS}", self.bands)));
-        }
-        Ok(())
-    }
-
-    /// Bytes that a graph of `n` vertices and `m` records takes, adjacency and the clustering's scratch space not counted.
-    pub fn needed(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
-        (preference::BYTES_PER_VERTEX * n).max(self.memory_of_stream(n, m, out))
-    }
-
-    /// The same from the parts that vertices prefer on.
-    pub fn memory_of_stream(&self, n: u64, m: u64, out: Option<&Path>) -> u64 {
+    /// What a graph takes, adjacency and the clustering's scratch space not counted. `least` is what comes before or after
+    /// the stream, and `name` who asks.
+    pub fn memory(&self, name: &str, shape: &Shape, least: u64, run: &Run) -> Need {
+        let &Shape { n, m, in_file, .. } = shape;
         let (directory, buffers) =
             if self.reorders() { spill::memory::<Entry>(m, self.bands.into(), 1) } else { (0, 0) };
-        let parts = EdgeParts::memory(m, self.k, out);
+        let parts = EdgeParts::memory(m, self.k, in_file);
         let streaming = EdgeStreamer::memory(n, m, self.k) + 4 * n + parts + directory + buffers;
-        let refining = if self.passes > 0 { 4 * n + refining::memory(n, m, self.k, out) } else { 0 };
-        streaming.max(refining)
+        let refining = if self.passes > 0 { 4 * n + refining::memory(n, m, self.k, in_file) } else { 0 };
+        let what = format!("{name} on {n} vertices and {m} records, {} parts", self.k);
+        let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), what);
+        Need::new(least.max(files + streaming.max(refining)), what)
     }
 
     /// Bytes of temporary files for `m` records, at most.
@@ -125,22 +109,6 @@ impl SigmaEdge {
         self.bands > 1
     }
 
-    /// Refuses a graph of n vertices and m records whose stream, or what comes before or after, takes more memory than
-    /// there is. `least` is what that takes, and `name` who asks.
-    pub fn require(
-        &self,
-        name: &str,
-        [n, m]: [u64; 2],
-        least: u64,
-        out: Option<&Path>,
-        run: &Run,
-    ) -> Result<()> {
-        check_records(m)?;
-        let what = format!("{name} on {n} vertices and {m} records, {} parts", self.k);
-        let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), what);
-        run.require(least.max(files + self.memory_of_stream(n, m, out)), what)
-    }
-
     /// Partitions `edges`, whose adjacency is `csr`. The parts go to the `.npy` file `out` or stay in memory.
     pub fn partition(
         &self,
@@ -149,9 +117,7 @@ impl SigmaEdge {
         out: Option<&Path>,
         run: &Run,
     ) -> Result<EdgePartition> {
-        self.validate()?;
         let graph = csr.graph();
-        self.require("sigma", [graph.n, graph.m], preference::BYTES_PER_VERTEX * graph.n, out, run)?;
         let volume = csr.num_entries() + graph.n;
         let caps = [
             capacity::cap(VERTICES_OF_CLUSTER, graph.n, self.k),
@@ -174,8 +140,6 @@ impl SigmaEdge {
         out: Option<&Path>,
         run: &Run,
     ) -> Result<EdgePartition> {
-        self.validate()?;
-        self.require("sigma", [graph.n, graph.m], 0, out, run)?;
         let cap = capacity::cap(self.balance, graph.m, self.k);
         let bands = Bands::new(&degrees, self.bands, run)?;
         let balance = Balance::RecordsAndReplicas(self.lambda);

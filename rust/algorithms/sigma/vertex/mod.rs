@@ -38,17 +38,18 @@ mod columns;
 mod preassignment;
 mod streaming;
 
+use std::num::NonZeroU64;
+
 use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
 use crate::algorithms::multilevel::refining;
 use crate::algorithms::multilevel::{Bound, Multilevel};
-use crate::base::{Buffer, Error, Result, Run};
-use crate::capacity::{
-    LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair, validate_balance, validate_parts,
-};
+use crate::base::{Buffer, Result, Run};
+use crate::capacity::{LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair};
 use crate::graph::Csr;
-use crate::partition::{Description, Of, Values, VertexPartition};
+use crate::partition::parameters::words;
+use crate::partition::{Need, VertexPartition};
 use crate::sets::Incidence;
 use columns::Columns;
 use preassignment::preassign;
@@ -64,13 +65,14 @@ const LARGEST_BATCH: usize = 1024;
 /// Bytes per vertex while caps are repaired, at most.
 const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
-/// What the score of a part counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    /// Few cut edges.
-    Cut,
-    /// Few cut edges and few replicas of vertices.
-    Multi,
+words! {
+    /// What the score of a part counts.
+    pub enum Objective {
+        /// Few cut edges and few replicas of vertices.
+        Multi = "multi",
+        /// Few cut edges.
+        Cut = "cut",
+    }
 }
 
 /// Parameters of SIGMA of vertices.
@@ -89,9 +91,9 @@ pub struct SigmaVertex {
     /// A part's penalty is its relative load to the power of `gamma - 1.1`.
     pub gamma: f64,
     /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
-    pub batch: Option<u64>,
+    pub batch: Option<NonZeroU64>,
     /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
-    pub repair: bool,
+    pub strict: bool,
     /// Whether the partition is refined.
     pub refine: bool,
 }
@@ -99,42 +101,7 @@ pub struct SigmaVertex {
 impl SigmaVertex {
     /// The paper's parameters for `k` parts.
     pub fn new(k: u32) -> Self {
-        Self::of_values(&Values::new(k, Of::Vertices, &Sigma::fields()))
-    }
-
-    /// Those with these values.
-    pub(super) fn of_values(values: &Values) -> Self {
-        Self {
-            k: values.k,
-            balance: values.ratio("balance").unwrap_or(1.03),
-            volume_balance: values.number("volume_balance"),
-            objective: if values.is("objective", "cut") { Objective::Cut } else { Objective::Multi },
-            tau: values.number("tau"),
-            gamma: values.number("gamma"),
-            batch: values.integer("batch"),
-            repair: values.flag("strict"),
-            refine: values.flag("refine"),
-        }
-    }
-
-    /// Checks the parameters.
-    pub fn validate(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)?;
-        validate_balance("volume_balance", self.volume_balance)?;
-        if !(self.tau.is_finite() && self.tau >= 0.0) {
-            return Err(Error::parameter("tau", format!("{}. Use a number of at least 0", self.tau)));
-        }
-        if !(self.gamma.is_finite() && self.gamma > 1.1) {
-            let what =
-                format!("{}. Use more than 1.1, so that fuller parts have a larger penalty", self.gamma);
-            return Err(Error::parameter("gamma", what));
-        }
-        if self.batch == Some(0) {
-            let what = "a batch of 0 vertices. Use 1 or more, or None to have it chosen";
-            return Err(Error::parameter("batch", what));
-        }
-        Ok(())
+        Sigma::new(k).vertices()
     }
 
     /// The nominal caps: on vertices, and on volume.
@@ -151,32 +118,31 @@ impl SigmaVertex {
 
     fn batch(&self, csr: &Csr) -> usize {
         match self.batch {
-            Some(batch) => usize::try_from(batch).unwrap_or(usize::MAX),
+            Some(batch) => usize::try_from(batch.get()).unwrap_or(usize::MAX),
             None if csr.num_vertices() < SEQUENTIAL_BELOW || csr.graph().m < 1 << 18 => 1,
             None => (csr.num_vertices() / 1024).min(LARGEST_BATCH),
         }
     }
 
-    /// Bytes needed for `n` vertices, adjacency and the clustering's scratch space not counted.
-    pub(super) fn needed(&self, n: u64, threads: usize) -> u64 {
+    /// What `n` vertices need, adjacency and the clustering's scratch space not counted.
+    pub(super) fn memory(&self, n: u64, threads: usize) -> Need {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
             Objective::Multi => (Incidence::memory(n, self.k), Columns::memory(words)),
         };
-        let repairing = if self.repair { REPAIR_BYTES_PER_VERTEX } else { 0 };
+        let repairing = if self.strict { REPAIR_BYTES_PER_VERTEX } else { 0 };
         let per_vertex = preference::BYTES_PER_VERTEX.max(repairing);
         let threads = threads as u64 + 1;
-        (n * per_vertex).max(8 * n + presence)
-            + 2 * Loads::<2>::memory(self.k)
-            + (8 * u64::from(self.k) + columns) * threads
+        let per_thread = 8 * u64::from(self.k) + columns;
+        Need::new(
+            (n * per_vertex).max(8 * n + presence) + 2 * Loads::<2>::memory(self.k) + per_thread * threads,
+            format!("sigma on {n} vertices, {} parts", self.k),
+        )
     }
 
     /// Partitions the graph, given the part that each vertex's cluster is mapped to.
     pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
-        self.validate()?;
-        let n = csr.num_vertices() as u64;
-        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
         let preassigned = preassign(csr, parts, self.k, caps, run)?;
@@ -190,7 +156,7 @@ impl SigmaVertex {
         let mut loads: Vec<Load> = loads.all().collect();
         place_isolated(parts, &mut loads, caps, run)?;
         let graph = csr.graph().clone();
-        if !self.repair {
+        if !self.strict {
             let vertices = loads.iter().map(|load| load[0]).collect();
             return Ok(VertexPartition::new(preferred.reinterpret(), self.k, vertices, None, graph));
         }
@@ -200,9 +166,6 @@ impl SigmaVertex {
 
     /// Partitions the graph of `csr`.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
-        self.validate()?;
-        let n = csr.num_vertices() as u64;
-        run.require(self.needed(n, run.threads()), format!("sigma on {n} vertices, {} parts", self.k))?;
         let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
         self.place(csr, preferred, run)
     }

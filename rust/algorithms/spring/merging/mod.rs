@@ -112,12 +112,17 @@ impl Clusters {
 /// Merges clusters in ascending size (then id) while the result has at most its share of vertices, and of the weight.
 /// A merged cluster is queued again under its new size, even if it had failed before. One that failed and did not grow
 /// is not.
-pub(super) fn merge(clustering: Clustering, spring: &Spring, run: &Run) -> Result<Clusters> {
+pub(super) fn merge(
+    clustering: Clustering,
+    spring: &Spring,
+    balance_on: Option<&BalanceOn>,
+    run: &Run,
+) -> Result<Clusters> {
     let limit = share(spring.balance, clustering.vertices.len() as u64, spring.k) as u64;
-    let weight_limit = spring.balance_on.as_ref().map_or(0, |balance_on| balance_on.limit(spring.k));
+    let weight_limit = balance_on.map_or(0, |balance_on| balance_on.limit(spring.k));
     run.begin("merging", clustering.vertices.len() as u64 + 3 * u64::from(clustering.count));
     let mut clusters = Clusters::of(clustering, run)?;
-    if let Some(balance_on) = &spring.balance_on {
+    if let Some(balance_on) = balance_on {
         clusters.weigh(balance_on, run)?;
     }
     let in_order = BySize::of(&clusters.size, run)?;
