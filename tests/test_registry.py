@@ -84,11 +84,11 @@ def test_warnings_point_at_the_call():
 RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
-    "partitioners/candidates.py",  # what `partition` chooses from
+    "partitions/partitioners/candidates.py",  # what `partition` chooses from
     "train/pairing.py",  # what trainings are compared over
     "train/model_averaging/regroup.py",
-    "partitioners/documents.py",  # the graph of `update` is another one
-    "partitioners/refining.py",
+    "partitions/partitioners/documents.py",  # the graph of `update` is another one
+    "partitions/partitioners/refining.py",
     "store/directory.py",
     "cli/partitioning.py",  # verbs of their own
     "cli/verbs.py",
