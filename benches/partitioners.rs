@@ -40,7 +40,7 @@ fn passes(criterion: &mut Criterion) {
                 let mut spent = Duration::ZERO;
                 for _ in 0..rounds {
                     let known = degrees::scan(&edges, &run).expect("degrees");
-                    let clustering = spring.clustering(edges.num_edges() - known.loops);
+                    let clustering = spring.clustering(edges.num_edges() - known.graph.loops);
                     let start = Instant::now();
                     clustering.follow(&edges, known.degree, &run).expect("clustering");
                     spent += start.elapsed();

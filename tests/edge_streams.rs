@@ -112,13 +112,7 @@ fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
 fn place(sigma: &SigmaEdge, graph: &Graph, preferred: &[u32], threads: usize) -> EdgePartition {
     let run = run(threads);
     let known = degrees::scan(graph, &run).unwrap();
-    let identity = fastpart::graph::identity::Graph {
-        n: graph.n,
-        m: graph.m(),
-        loops: known.loops,
-        checksum: known.checksum,
-    };
-    sigma.place(graph, preferred, known.degree, identity, None, &run).unwrap()
+    sigma.place(graph, preferred, known.degree, known.graph, None, &run).unwrap()
 }
 
 proptest! {
@@ -293,9 +287,7 @@ fn budgets_and_cancellation_stop_them() {
     stopped.cancel();
     assert!(matches!(Hdrf::new(8).partition(&graph, None, &stopped), Err(Error::Cancelled)));
     let known = degrees::scan(&graph, &run(1)).unwrap();
-    let identity =
-        fastpart::graph::identity::Graph { n: graph.n, m: graph.m(), loops: 0, checksum: String::new() };
     let preferred: Buffer<u32> = Buffer::zeroed(3000, "").unwrap();
-    let sigma = SigmaEdge::new(8).place(&graph, &preferred, known.degree, identity, None, &stopped);
+    let sigma = SigmaEdge::new(8).place(&graph, &preferred, known.degree, known.graph, None, &stopped);
     assert!(matches!(sigma, Err(Error::Cancelled)));
 }

@@ -444,8 +444,8 @@ fn degrees_depend_on_no_threads_and_no_counters() {
     let [both, sources] = [degrees::scan, degrees::scan_sources].map(|scan| {
         let [alone, two, shared] =
             [1, 2, degrees::PRIVATE + 2].map(|threads| scan(&graph, &run(threads)).unwrap());
-        assert_eq!((&*alone.degree, alone.loops), (&*two.degree, two.loops));
-        assert_eq!((&*alone.degree, alone.loops), (&*shared.degree, shared.loops));
+        assert_eq!((&*alone.degree, alone.graph.loops), (&*two.degree, two.graph.loops));
+        assert_eq!((&*alone.degree, alone.graph.loops), (&*shared.degree, shared.graph.loops));
         alone.degree.iter().map(|&degree| u64::from(degree)).sum::<u64>()
     });
     assert_eq!(both, 2 * sources);

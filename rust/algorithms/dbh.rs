@@ -21,7 +21,8 @@
 use super::edge_streams::loops;
 use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
 use crate::edges::Record;
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
+use crate::measure::total;
 use crate::partition::parameters::{Seed, parameters};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 
@@ -87,10 +88,9 @@ impl Partitioner for Dbh {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run) = (graph.edges(), graph.run);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        let mut parts = EdgeParts::new(m, self.k, graph.out())?;
-        run.begin("hashing", m);
+        let Degrees { degree, graph: identity } = degrees::scan(edges, run)?;
+        let mut parts = EdgeParts::new(identity.m, self.k, graph.out())?;
+        run.begin("hashing", identity.m);
         let counts = parts.update(
             edges,
             run,
@@ -100,14 +100,9 @@ impl Partitioner for Dbh {
                 Ok(())
             },
         )?;
-        let mut loads = vec![0; self.k as usize];
-        for counts in counts {
-            loads.iter_mut().zip(counts).for_each(|(load, count): (&mut u64, u64)| *load += count);
-        }
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, None, None, run)?;
-        }
-        let graph = Graph { n, m, loops, checksum };
-        Ok(EdgePartition { parts, k: self.k, loads, cap: None, graph }.into())
+        let loads = total(counts, self.k as usize);
+        let mut partition = EdgePartition { parts, k: self.k, loads, cap: None, graph: identity };
+        loops::place(edges, &mut partition, None, run)?;
+        Ok(partition.into())
     }
 }

@@ -29,7 +29,7 @@ use super::edge_streams::refining::PASSES;
 use super::sigma::edge::{BandCount, SigmaEdge};
 use crate::base::{Result, Run};
 use crate::exec::shuffle::check_records;
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
 use crate::partition::parameters::{NonNegative, Ratio, Seed, Start, Whole, parameters};
 use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape, validate_start};
 
@@ -111,9 +111,7 @@ impl Partitioner for EdgesOf {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run) = (graph.edges(), graph.run);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        let identity = Graph { n, m, loops, checksum };
+        let Degrees { degree, graph: identity } = degrees::scan(edges, run)?;
         Ok(self.stream().place(edges, &self.partition, degree, identity, graph.out(), run)?.into())
     }
 }

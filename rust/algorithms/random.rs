@@ -20,7 +20,8 @@ use crate::base::{Buffer, NONE, Permutation, Result, Run, splitmix64};
 use crate::capacity::{BalanceOn, Placing, cap};
 use crate::edges::EdgeStream;
 use crate::exec::for_each;
-use crate::graph::{Graph, degrees};
+use crate::graph::degrees;
+use crate::measure::total;
 use crate::partition::parameters::{Ratio, Seed, Weighing, parameters};
 use crate::partition::{
     EdgePartition, EdgeParts, Need, Of, Outcome, Partitioner, Prepared, Shape, VertexPartition,
@@ -28,12 +29,6 @@ use crate::partition::{
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 14;
-
-fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
-    let identity = degrees::identify(edges, run)?;
-    let (n, m) = (edges.num_vertices(), edges.num_edges());
-    Ok(Graph { n, m, loops: identity.loops, checksum: identity.checksum })
-}
 
 fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {
     let mut assignment: Buffer<i32> = Buffer::zeroed(n as usize, "parts")?;
@@ -74,7 +69,7 @@ impl Random {
 
     fn of_vertices(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
         let (n, k) = (edges.num_vertices(), u64::from(self.k));
-        let graph = identify(edges, run)?;
+        let graph = degrees::identify(edges, run)?;
         let (order, cap) = (Permutation::new(self.seed, n), cap(1.0, n, self.k));
         if let Some(on) = &self.balance_on() {
             let mut placing = Placing::new(Buffer::zeroed(n as usize, "parts")?, self.k, cap, on, run)?;
@@ -93,7 +88,7 @@ impl Random {
 
     fn of_edges(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         let m = edges.num_edges();
-        let graph = identify(edges, run)?;
+        let graph = degrees::identify(edges, run)?;
         let (order, k) = (Permutation::new(self.seed, m), self.k as usize);
         let mut parts = EdgeParts::new(m, self.k, out)?;
         run.begin("random", m);
@@ -112,15 +107,10 @@ impl Random {
                 Ok(())
             },
         )?;
-        let mut loads = vec![0; k];
-        counts
-            .iter()
-            .for_each(|counts| loads.iter_mut().zip(counts).for_each(|(load, count)| *load += count));
-        let cap = cap(1.0, m, self.k);
-        if graph.loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), None, run)?;
-        }
-        Ok(EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph })
+        let (loads, cap) = (total(counts, k), Some(cap(1.0, m, self.k)));
+        let mut partition = EdgePartition { parts, k: self.k, loads, cap, graph };
+        loops::place(edges, &mut partition, None, run)?;
+        Ok(partition)
     }
 }
 
@@ -185,7 +175,7 @@ impl Partitioner for HashVertices {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run) = (graph.edges(), graph.run);
-        let identity = identify(edges, run)?;
+        let identity = degrees::identify(edges, run)?;
         let part = |v| (splitmix64(v ^ self.seed) % u64::from(self.k)) as i32;
         let assignment = assign(identity.n, run, part)?;
         let loads = crate::measure::part_sizes(&assignment, self.k, run)?;

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use super::checksum;
 use super::checksum::Hasher;
+use super::identity::Graph;
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch;
@@ -35,15 +36,13 @@ const AHEAD: usize = 16;
 /// What a byte that overflows leaves to the total.
 const CARRY: u32 = 1 << u8::BITS;
 
-/// Degrees, loops and checksum of a graph.
+/// Degrees of a graph, and what identifies it.
 #[derive(Debug)]
 pub struct Degrees {
     /// Number of non-loop records that touch each vertex.
     pub degree: Buffer<u32>,
-    /// Number of loops.
-    pub loops: u64,
-    /// See [`checksum`].
-    pub checksum: String,
+    /// What else the pass found.
+    pub graph: Graph,
 }
 
 /// Bytes that [`scan`] takes.
@@ -77,7 +76,8 @@ fn scan_ends<const ENDS: usize>(
     let see = |hasher: &mut Hasher, first, records: &[Record]| hasher.update(first, records, m);
     let private = run.threads() <= PRIVATE;
     let Counts { degree, passed_over, states } = count(edges, private, run, counts, see)?;
-    Ok(Degrees { degree, loops: passed_over, checksum: checksum::combine(states) })
+    let (n, checksum) = (edges.num_vertices(), checksum::combine(states));
+    Ok(Degrees { degree, graph: Graph { n, m, loops: passed_over, checksum } })
 }
 
 /// The result of [`count`].
@@ -182,8 +182,8 @@ fn raise(count: &AtomicU32, by: u32) {
     }
 }
 
-/// Loops and checksum alone. The degrees stay empty.
-pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
+/// What identifies a graph, without degrees.
+pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
     let m = edges.num_edges();
     run.begin("checksum", m);
     let init = || Ok((0, Hasher::default()));
@@ -194,9 +194,6 @@ pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
         Ok(())
     })?;
     let (loops, hashers): (Vec<u64>, Vec<Hasher>) = workers.into_iter().unzip();
-    Ok(Degrees {
-        degree: Buffer::zeroed(0, "degrees")?,
-        loops: loops.iter().sum(),
-        checksum: checksum::combine(hashers),
-    })
+    let (n, loops, checksum) = (edges.num_vertices(), loops.iter().sum(), checksum::combine(hashers));
+    Ok(Graph { n, m, loops, checksum })
 }

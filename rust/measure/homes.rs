@@ -33,7 +33,7 @@ use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends, shared};
 use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass;
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
 use crate::partition::VertexPartition;
 
 /// Slots per vertex.
@@ -63,8 +63,8 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     let (n, m) = (edges.num_vertices(), edges.num_edges());
     validate_records(edges, assignment, k)?;
     run.require(memory(n).max(degrees::memory(edges, run)), format!("home parts of {n} vertices"))?;
-    let Degrees { mut degree, loops, checksum } = degrees::scan(edges, run)?;
-    if loops > 0 {
+    let Degrees { mut degree, graph } = degrees::scan(edges, run)?;
+    if graph.loops > 0 {
         add_loops(edges, &mut degree, run)?;
     }
     let mut homes: Buffer<u32> = Buffer::zeroed(n as usize, "home parts")?;
@@ -86,7 +86,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     }
     place_last(&mut homes, run, || parts.place(1))?;
     let loads = parts.into_loads();
-    Ok(VertexPartition::new(homes.reinterpret(), k, loads, None, Graph { n, m, loops, checksum }))
+    Ok(VertexPartition::new(homes.reinterpret(), k, loads, None, graph))
 }
 
 /// Adds 1 for each loop.

@@ -120,11 +120,15 @@ fn count_vertices(
         }
         Ok(())
     })?;
-    let mut total = init()?;
-    for counts in states {
+    Ok(total(states, k as usize))
+}
+
+/// The sums of what the workers counted for each of `k` parts.
+pub fn total(counts: Vec<Vec<u64>>, k: usize) -> Vec<u64> {
+    counts.into_iter().fold(vec![0; k], |mut total, counts| {
         total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
-    }
-    Ok(total)
+        total
+    })
 }
 
 /// Hands chunks of the vertices `0..n` to at most `workers` workers and returns their states, in any order.

@@ -58,13 +58,13 @@ pub fn cluster_hollocou(
 ) -> PyResult<ClusterResult> {
     let (clusters, modularity, max_volume, graph) = detached(py, &options, |run| {
         let stream = edges.stream();
-        let (n, m) = (stream.num_vertices(), stream.num_edges());
+        let n = stream.num_vertices();
         run.require(Hollocou::memory(n), format!("hollocou clustering of {n} vertices"))?;
-        let Degrees { degree, loops, checksum } = degrees::scan(stream, run)?;
-        let max_volume = max_volume.unwrap_or_else(|| Hollocou::usual_volume(n, m - loops));
+        let Degrees { degree, graph } = degrees::scan(stream, run)?;
+        let max_volume = max_volume.unwrap_or_else(|| Hollocou::usual_volume(n, graph.m - graph.loops));
         let clusters = Hollocou { batch, ..Hollocou::new(max_volume) }.cluster(stream, degree, run)?;
         let modularity = clustering::modularity_of_stream(stream, &clusters, run)?;
-        Ok((clusters, modularity, max_volume, Graph { n, m, loops, checksum }))
+        Ok((clusters, modularity, max_volume, graph))
     })?;
     result(py, clusters, modularity, Some(max_volume), graph)
 }

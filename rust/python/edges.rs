@@ -238,7 +238,8 @@ impl EdgeSource {
             run.require(degrees::memory(self.stream(), run), "degrees")?;
             degrees::scan(self.stream(), run)
         })?;
-        Ok((super::results::array(py, degrees.degree)?, degrees.loops, degrees.checksum))
+        let degrees::Degrees { degree, graph } = degrees;
+        Ok((super::results::array(py, degree)?, graph.loops, graph.checksum))
     }
 }
 

@@ -14,19 +14,21 @@ use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::LeastLoaded;
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::{in_order, pass};
-use crate::partition::EdgeParts;
+use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::{Bits, Incidence, ones};
 
-/// Gives every loop a part, and counts it in `loads`. The parts of the other records are known. `holds` is where the
-/// vertices are present, if the caller knows.
+/// Gives every loop a part, and counts it. The parts of the other records are known. `holds` is where the vertices are
+/// present, if the caller knows.
 pub fn place(
     edges: &dyn EdgeStream,
-    assignment: &mut EdgeParts,
-    loads: &mut [u64],
-    cap: Option<u64>,
+    partition: &mut EdgePartition,
     holds: Option<&mut Incidence>,
     run: &Run,
 ) -> Result<()> {
+    let &mut EdgePartition { parts: ref mut assignment, ref mut loads, cap, ref graph, .. } = partition;
+    if graph.loops == 0 {
+        return Ok(());
+    }
     let mut by_load = LeastLoaded::new(loads.iter().copied());
     match holds {
         Some(holds) => each_loop(edges, assignment, run, |v| {
@@ -44,7 +46,7 @@ pub fn place(
             })?;
         }
     }
-    loads.copy_from_slice(&by_load.into_loads());
+    *loads = by_load.into_loads();
     Ok(())
 }
 

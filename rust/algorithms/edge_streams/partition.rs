@@ -5,7 +5,7 @@ use super::{Affinity, EdgeStreamer, Limit, by_degree, choose_open, loops};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, Record};
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Prepared, Shape};
 use crate::sets::Incidence;
 
@@ -52,16 +52,16 @@ impl Rule {
     pub fn partition(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let Rule { k, balance, affinity, terms } = *self;
         let (edges, run) = (graph.edges(), graph.run);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let Degrees { mut degree, loops: num_loops, checksum } = degrees::scan(edges, run)?;
+        let Degrees { mut degree, graph: identity } = degrees::scan(edges, run)?;
+        let m = identity.m;
         let cap = cap(balance, m, k);
-        let mut streamer = EdgeStreamer::new(n as usize, k, cap, terms)?;
+        let mut streamer = EdgeStreamer::new(degree.len(), k, cap, terms)?;
         if affinity == Affinity::Remaining {
             let degree = std::mem::replace(&mut degree, Buffer::zeroed(0, "")?);
             streamer = streamer.counting(degree);
         }
         let mut parts = EdgeParts::new(m, k, graph.out())?;
-        streamer.begin(m - num_loops, Limit::constant(cap));
+        streamer.begin(m - identity.loops, Limit::constant(cap));
         run.begin("streaming", m);
         let worth = |records: &[Record], gains: &mut _| {
             if affinity == Affinity::Degree {
@@ -70,11 +70,9 @@ impl Rule {
         };
         streamer.stream_all(edges, &mut parts, run, None, worth)?;
         let EdgeStreamer { mut present, loads, .. } = streamer;
-        let mut loads = loads.records();
-        if num_loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
-        }
-        let graph = Graph { n, m, loops: num_loops, checksum };
-        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph }.into())
+        let (loads, cap) = (loads.records(), Some(cap));
+        let mut partition = EdgePartition { parts, k, loads, cap, graph: identity };
+        loops::place(edges, &mut partition, Some(&mut present), run)?;
+        Ok(partition.into())
     }
 }

@@ -50,7 +50,7 @@ use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, TempRecords};
 use crate::exec::{blocks, map, shuffle};
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Graph, degrees};
 use crate::partition::parameters::{Domain, Flag, Number, Passes, Ratio, Seed, parameters, words};
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 use bisection::Level;
@@ -407,14 +407,12 @@ impl Partitioner for Grem {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run) = (graph.edges(), graph.run);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let Degrees { loops, checksum, .. } = degrees::identify(edges, run)?;
+        let identity = degrees::identify(edges, run)?;
         let assignment = self.assign(edges, run)?;
         let mut loads = vec![0; self.k as usize];
         run.each(assignment.len(), |v| loads[assignment[v as usize] as usize] += 1)?;
         edges.check_unchanged()?;
-        let cap = (!self.faithful).then(|| cap(self.balance, n, self.k));
-        let identity = Graph { n, m, loops, checksum };
+        let cap = (!self.faithful).then(|| cap(self.balance, identity.n, self.k));
         let warning = self.warning_of_thin_chunks(&identity);
         let partition = VertexPartition::new(assignment, self.k, loads, cap, identity);
         let partition = refining::refined(partition, self.goal(), graph)?;

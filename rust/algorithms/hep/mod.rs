@@ -54,7 +54,7 @@ use crate::algorithms::edge_streams::refining::{self, Refining};
 use crate::algorithms::edge_streams::{EdgeStreamer, loops};
 use crate::base::{Error, Result, Run};
 use crate::capacity::cap;
-use crate::graph::{Degrees, Graph, csr, degrees};
+use crate::graph::{Degrees, csr, degrees};
 use crate::partition::parameters::{Domain, Flag, Number, Ratio, Seed, parameters};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape, Value};
 use expansion::{Rule, expand};
@@ -179,9 +179,9 @@ impl Partitioner for Hep {
         let (shape, k) = (graph.shape(), self.k);
         let Shape { n, m, .. } = shape;
         let needed = |longest, entries| self.needed(&shape, entries, longest, run.threads());
-        let Degrees { degree: degrees, loops, checksum } = degrees::scan(edges, run)?;
+        let Degrees { degree: degrees, graph: identity } = degrees::scan(edges, run)?;
         let cap = cap(self.balance, m, k);
-        let mean = 2.0 * (m - loops) as f64 / n.max(1) as f64;
+        let mean = 2.0 * (m - identity.loops) as f64 / n.max(1) as f64;
         let fits = |longest, entries| needed(longest, entries) <= run.budget();
         let largest = || largest_tau(edges, &degrees, mean, cap, fits, run);
         let tau = match self.tau {
@@ -206,12 +206,9 @@ impl Partitioner for Hep {
         let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
         drop(grown.home);
         let known = (&degrees[..], |&degree: &u32| degree);
-        let (mut present, mut loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
-        }
-        let graph = Graph { n, m, loops, checksum };
-        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph };
+        let (mut present, loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
+        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
+        loops::place(edges, &mut partition, Some(&mut present), run)?;
         if self.refine {
             drop((present, degrees));
             Refining::DEFAULT.refine(edges, &mut partition, run)?;

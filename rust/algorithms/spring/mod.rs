@@ -31,7 +31,7 @@ use crate::capacity::{BalanceOn, cap};
 use crate::clustering::hollocou::Hollocou;
 use crate::edges::EdgeStream;
 use crate::exec::follow;
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
 use crate::partition::parameters::{
     Batch, Degrees as Known, Flag, Passes, Ratio, Seed, Weighing, parameters,
 };
@@ -110,17 +110,16 @@ impl Spring {
 
     fn degrees(&self, edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
         let Some(given) = &self.degrees else { return degrees::scan(edges, run) };
-        let mut identity = degrees::identify(edges, run)?;
-        let (sum, ends) =
-            (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (edges.num_edges() - identity.loops));
+        let graph = degrees::identify(edges, run)?;
+        let (sum, ends) = (given.iter().map(|&d| u64::from(d)).sum::<u64>(), 2 * (graph.m - graph.loops));
         if sum != ends {
             let what =
                 format!("they sum to {sum}. The records have {ends} ends. Count non-loop records per vertex");
             return Err(Error::parameter("degrees", what));
         }
-        identity.degree = Buffer::zeroed(given.len(), "degrees")?;
-        identity.degree.copy_from_slice(given);
-        Ok(identity)
+        let mut degree: Buffer<u32> = Buffer::zeroed(given.len(), "degrees")?;
+        degree.copy_from_slice(given);
+        Ok(Degrees { degree, graph })
     }
 }
 
@@ -151,13 +150,11 @@ impl Partitioner for Spring {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run) = (graph.edges(), graph.run);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
         let on = self.balance_on();
-        let Degrees { degree, loops, checksum } = self.degrees(edges, run)?;
-        let clustering = self.clustering(m - loops).follow(edges, degree, run)?;
+        let Degrees { degree, graph } = self.degrees(edges, run)?;
+        let clustering = self.clustering(graph.m - graph.loops).follow(edges, degree, run)?;
         let clusters = merging::merge(clustering, self, on.as_ref(), run)?;
-        let graph = Graph { n, m, loops, checksum };
-        let cap = cap(self.balance, n, self.k);
+        let cap = cap(self.balance, graph.n, self.k);
         if let Some(on) = &on {
             let balanced = balanced::assign(clusters, self.k, cap, on, run)?;
             return Ok(VertexPartition::balanced(balanced, self.k, cap, on, graph).into());

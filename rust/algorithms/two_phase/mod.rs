@@ -43,7 +43,7 @@ use crate::base::{Buffer, Result, Run};
 use crate::capacity::{cap, schedule};
 use crate::clustering::bounded::BoundedClustering;
 use crate::exec::for_each;
-use crate::graph::{Degrees, Graph, degrees};
+use crate::graph::{Degrees, degrees};
 use crate::partition::parameters::{Batch, Ratio, Seed, parameters, words};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 use crate::sets::Incidence;
@@ -146,15 +146,15 @@ impl Partitioner for TwoPhase {
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let (edges, run, k) = (graph.edges(), graph.run, self.k);
-        let (n, m) = (edges.num_vertices(), edges.num_edges());
-        let Degrees { degree, loops, checksum } = degrees::scan(edges, run)?;
-        let bound = 2 * (m - loops) / u64::from(k);
+        let Degrees { degree, graph: identity } = degrees::scan(edges, run)?;
+        let m = identity.m;
+        let bound = 2 * (m - identity.loops) / u64::from(k);
         let clusters = BoundedClustering::of(edges, degree, bound, self.batch, run)?;
         let vertices = place(clusters, k, run)?;
         let mut parts = EdgeParts::new(m, k, graph.out())?;
         let cap = cap(self.balance, m, k);
         let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
-        let (mut holds, mut loads) = match self.scoring {
+        let (mut holds, loads) = match self.scoring {
             Scoring::Linear => {
                 let mut state = State::new(holds, loads, cap, self.seed);
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
@@ -166,10 +166,8 @@ impl Partitioner for TwoPhase {
                 stream_open(edges, known, streamer, cap, &mut parts, run)?
             }
         };
-        if loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut holds), run)?;
-        }
-        let graph = Graph { n, m, loops, checksum };
-        Ok(EdgePartition { parts, k, loads, cap: Some(cap), graph }.into())
+        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
+        loops::place(edges, &mut partition, Some(&mut holds), run)?;
+        Ok(partition.into())
     }
 }

@@ -6,6 +6,7 @@ use super::Vertex;
 use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::blocks;
+use crate::measure::total;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
 
@@ -35,10 +36,7 @@ pub(super) fn agreeing(
             Ok(())
         },
     )?;
-    let mut loads = vec![0; k as usize];
-    for counts in counts {
-        loads.iter_mut().zip(counts).for_each(|(load, count)| *load += count);
-    }
+    let mut loads = total(counts, k as usize);
     if loads.iter().any(|&load| load > cap) {
         mark_beyond(cap, parts, run)?;
         loads.iter_mut().for_each(|load| *load = cap.min(*load));

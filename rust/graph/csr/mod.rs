@@ -104,8 +104,7 @@ impl Csr {
         let scan = if symmetric { degrees::scan_sources } else { degrees::scan };
         let extent = weights.map(|weights| extent(weights, run)).transpose()?;
         let scaled = weights.zip(extent.as_ref()).map(|(weights, extent)| Scaled::new(weights, extent));
-        let Degrees { degree, loops, checksum } = scan(edges, run)?;
-        let graph = Graph { n, m, loops, checksum };
+        let Degrees { degree, graph } = scan(edges, run)?;
         let home = Home((!in_memory).then(|| run.tmp_dir()));
         let Lists { offsets, neighbours, weights, weight } =
             lists(edges, scaled.as_ref(), symmetric, degree, home, run)?;

@@ -163,12 +163,10 @@ impl SigmaEdge {
             streamer.stream_all(edges, &mut parts, run, Some(&choose_open), worth)?;
         }
         let EdgeStreamer { mut present, loads, .. } = streamer;
-        let mut loads = loads.records();
-        if graph.loops > 0 {
-            loops::place(edges, &mut parts, &mut loads, Some(cap), Some(&mut present), run)?;
-        }
+        let (loads, cap) = (loads.records(), Some(cap));
+        let mut partition = EdgePartition { parts, k: self.k, loads, cap, graph };
+        loops::place(edges, &mut partition, Some(&mut present), run)?;
         drop((present, degrees));
-        let mut partition = EdgePartition { parts, k: self.k, loads, cap: Some(cap), graph };
         Refining { passes: self.passes, lambda: self.lambda }.refine(edges, &mut partition, run)?;
         Ok(partition)
     }
