@@ -17,6 +17,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
+from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
 from fastpart.train import history, libraries  # noqa: E402
 from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_of  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
@@ -231,10 +232,11 @@ def test_typed_dictionaries_hold_what_is_checked():
 
 
 def test_what_torchrun_leaves_to_say(tmp_path):
-    assert group.shared_output(tmp_path / "out") == tmp_path / "out"
+    ranks = Ranks(TORCHRUN, 0, 2)
+    assert group.shared_output(ranks, tmp_path / "out") == tmp_path / "out"
     for output, workers in ((None, None), (tmp_path / "out", 2)):
         with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and pass out="):
-            group.shared_output(output, workers)
+            group.shared_output(ranks, output, workers)
 
 
 def test_the_worker_of_model_averaging_opens_a_directory(tmp_path):
