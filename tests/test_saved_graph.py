@@ -1,5 +1,6 @@
 """``save`` of a partition that knows its graph: a directory gets parts, without naming the graph again."""
 
+import inspect
 import os
 
 import numpy as np
@@ -82,3 +83,17 @@ def test_the_star_leaves_builtins_and_modules_alone():
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(fp) == sorted({*fp.__all__, "__version__", "hash", "pyg", "random", "report"})
+
+
+def test_bodies_have_the_parameters_of_their_methods():
+    from fastpart import methods
+    from fastpart.core import declared
+
+    assert methods
+    classes = {cls.__name__: cls for cls in (fp.Comparison, fp.Evaluation, *fp.VertexPartition.__mro__)}
+    assert len(declared._BODIES) == 12
+    for name, body in declared._BODIES.items():
+        cls, _, method = name.rpartition(".")
+        if cls:
+            known = inspect.signature(getattr(classes[cls], method)).parameters
+            assert [*known][1:] == [*declared.expanded(body, {}).parameters][1:]
