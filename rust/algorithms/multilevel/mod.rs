@@ -334,7 +334,10 @@ impl Partitioner for Multilevel {
 
     fn memory(&self, shape: &Shape, run: &Run) -> Need {
         let (n, entries) = (shape.n, shape.entries());
-        Need { beside: self.needed(n, entries), ..self.least(n, entries, run) }
+        let need = self.least(n, entries, run);
+        // Checkpoints have a plan of their own, whose memory is required where they are read.
+        let least = if self.checkpoints.is_some() { 0 } else { need.least };
+        Need { beside: self.needed(n, entries), least, ..need }
     }
 
     /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
