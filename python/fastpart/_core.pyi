@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer  # Python 3.12 has it in collections.abc
 
 from .core.options import RunOptions
 
@@ -71,11 +72,10 @@ class AtomicDir:
     def discard(self) -> None: ...
 
 @final
-class MappedFile:
+class MappedFile(Buffer):
     """The bytes of a regular file, mapped read-only, without an open descriptor."""
 
     def __new__(cls, path: _Path) -> MappedFile: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class RowGatherer:
