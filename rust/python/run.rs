@@ -121,7 +121,7 @@ fn report(py: Python<'_>, callback: &Py<PyAny>, run: &Run) -> PyResult<()> {
 /// Passes on what the run tells.
 fn tell(py: Python<'_>, run: &Run) -> PyResult<()> {
     for note in run.take_notes() {
-        py.import("fastpart.notes")?.getattr("log")?.call_method1("info", ("%s", note))?;
+        py.import("fastpart.core.notes")?.getattr("log")?.call_method1("info", ("%s", note))?;
     }
     Ok(())
 }
