@@ -8,6 +8,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
+from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import inference, memory  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
@@ -15,7 +16,7 @@ from fastpart.train.models import build  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
 
-FLOOR = sum(need.total for need in memory.processes(1, copies=True))
+FLOOR = sum(need.total for need in memory.processes(1, copies=False))
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
@@ -46,6 +47,17 @@ def test_a_training_that_the_limit_does_not_hold_is_refused_before_it_starts(par
     ):
         getattr(fp.train, method)(parts, out=tmp_path / "run", memory_limit=limit, **QUICK)
     assert not (tmp_path / "run" / "checkpoint.pt").exists()
+
+
+@pytest.mark.parametrize(("workers", "limit", "copies"), [(1, 400, False), (1, 500, True), (2, 400, True)])
+def test_one_worker_is_a_new_interpreter_where_a_server_beside_it_does_not_fit(workers, limit, copies):
+    assert memory.may_copy(workers, [], RunOptions(memory_limit=limit << 20)) == copies
+
+
+def test_one_worker_trains_where_a_server_beside_it_does_not_fit(parts):
+    given = {**QUICK, "workers": 1}
+    small = fp.train.sampled(parts, memory_limit="440M", **given)
+    assert small.history["loss"].to_list() == fp.train.sampled(parts, **given).history["loss"].to_list()
 
 
 def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):

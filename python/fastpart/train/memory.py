@@ -93,7 +93,7 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
     MemoryBudgetError
         It leaves none. The text says what needs how much, the largest first, and the remedies.
     """
-    limit = _core.memory_budget() if run.memory_limit is None else run.memory_limit
+    limit = _limit(run)
     needed = sum(need.total for need in needs)
     if needed <= limit:
         return limit - needed
@@ -104,6 +104,10 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
         f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
         f"{', '.join(map(str, largest))}. {said}"
     )
+
+
+def _limit(run: RunOptions) -> int:
+    return _core.memory_budget() if run.memory_limit is None else run.memory_limit
 
 
 def room_for_batches(left: int, workers: int) -> int:
@@ -117,6 +121,12 @@ def processes(count: int, copies: bool) -> list[Need]:
     if not copies:
         return [Need("torch and its modules", PROCESS_BYTES, fewer, count)]
     return [Need("torch and its modules", SERVER_BYTES), Need("a worker", COPY_BYTES, fewer, count)]
+
+
+def may_copy(count: int, needs: Sequence[Need], run: RunOptions) -> bool:
+    """Return whether workers are copies of a server: unless only new interpreters fit, which one worker may be."""
+    server, new = (sum(need.total for need in processes(count, copies)) for copies in (True, False))
+    return server <= new or server + sum(need.total for need in needs) <= _limit(run)
 
 
 # Networks.

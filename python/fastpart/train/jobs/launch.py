@@ -21,7 +21,7 @@ from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..memory import Need, left_by, of_processes, processes, room_for_batches, workers_here
+from ..memory import Need, left_by, may_copy, of_processes, processes, room_for_batches, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
@@ -124,8 +124,10 @@ class Launch:
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
         here = workers_here(workers)
-        started = processes(here, self._copies) if self.group is not None else []
-        left = left_by([*started, *of_processes(needs, here), *others], self.run)
+        stated = [*of_processes(needs, here), *others]
+        copies = self._copies and may_copy(here, stated, self.run)
+        started = processes(here, copies) if self.group is not None else []
+        left = left_by([*started, *stated], self.run)
         running["room"] = room_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
@@ -144,7 +146,7 @@ class Launch:
         )
         with self.folder.kept():
             if self.group is not None:
-                return self._supervised(self.group, job, workers, summary)
+                return self._supervised(self.group, job, workers, copies, summary)
             with torch_settings(self.run.threads, options.seed):
                 task, scores = job.work(self.report)
             history = job.history(resume=True)
@@ -153,9 +155,9 @@ class Launch:
             return trained
 
     def _supervised(
-        self, group: Supervisor, job: Job, workers: int, summary: Mapping[str, Any]
+        self, group: Supervisor, job: Job, workers: int, copies: bool, summary: Mapping[str, Any]
     ) -> TrainedModel:
-        """Start the workers, and follow them."""
+        """Start the workers, as copies of a server or as new interpreters, and follow them."""
         refuse_few_gpus(self.device, workers)
         each = max(1, (self.run.threads or _core.default_threads()) // workers)
         options = self._importable(job.options)
@@ -172,9 +174,7 @@ class Launch:
         }
         for rank in range(workers):
             ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            group.start(
-                f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=self._copies
-            )
+            group.start(f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=copies)
         return follow(group, history, self.report, summary)
 
     def _importable(self, options: Options) -> Options:
