@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
@@ -26,10 +24,7 @@ import torch.distributed as dist  # noqa: E402
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
-from fastpart.train.link_prediction import ranking  # noqa: E402
-from fastpart.train.link_prediction.decoders import MLP, Dot  # noqa: E402
 from fastpart.train.link_prediction.embeddings import Embeddings, initial  # noqa: E402
-from fastpart.train.link_prediction.scoring import ranks_among  # noqa: E402
 from fastpart.train.link_prediction.sparse_adam import SparseAdam  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
 from fastpart.train.run_folder import RunFolder  # noqa: E402
@@ -156,56 +151,7 @@ def test_a_model_of_features_scores_another_graph(parts, alone, splits, tmp_path
         trained.predict(saved(splits, tmp_path / "bare", 2, features=False))
 
 
-# Scores, against a ranking by hand.
-
-
-@settings(max_examples=100)
-@given(st.integers(1, 12), st.integers(0, 9), st.integers(1, 4), st.integers(0, 99))
-def test_ranks_against_brute_force(count, candidates, levels, seed):
-    random = np.random.default_rng(seed)
-    positives, others = random.integers(0, levels, count), random.integers(0, levels, (count, candidates))
-    counted = random.random((count, candidates)) < 0.8
-    logits = torch.tensor(positives), torch.tensor(others)
-    found = (1 + ranking.ahead(*logits, torch.tensor(counted))).tolist()
-    expected = []
-    for own, row, mask in zip(positives, others, counted, strict=True):
-        ordered = sorted([*row[mask].tolist(), own], reverse=True)
-        places = [place for place, each in enumerate(ordered, 1) if each == own]
-        expected.append(sum(places) / len(places))  # the mean place of equal ones
-    assert found == expected
-    scores = ranking.scores(ranking.tally(torch.tensor(expected, dtype=torch.float64)))
-    assert scores["mrr"] == pytest.approx(np.mean([1 / rank for rank in expected]))
-    for k in (1, 3, 10):
-        assert scores[f"hits@{k}"] == pytest.approx(np.mean([rank <= k for rank in expected]))
-    negatives = others.reshape(-1)
-    if len(negatives):
-        share = [[(one > other) + 0.5 * (one == other) for other in negatives] for one in positives]
-        auc = ranking.below(torch.tensor(positives).float(), torch.tensor(negatives).float()).mean().item()
-        assert auc == pytest.approx(np.mean(share))
-
-
-@pytest.mark.parametrize("decoder", [Dot(), MLP(5)])
-def test_equal_rows_are_ties(decoder, monkeypatch):
-    monkeypatch.setattr("fastpart.train.link_prediction.scoring._LOGITS", 70)  # several products
-    row, decoder = torch.randn(5, generator=torch.Generator().manual_seed(0)).double(), decoder.double()
-    pairs = torch.tensor([[0, 1], [2, 1], [30, 31], [3, 0], [7, 8]])
-    with torch.no_grad():
-        positives = decoder(row.expand(5, -1), row.expand(5, -1)).float()
-        found = ranks_among(
-            decoder, pairs, row.expand(5, -1), positives, torch.arange(29), row.expand(29, -1)
-        )
-    assert found.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
-
-
-def test_logits_that_are_nan_have_no_rank():
-    positives, counted = torch.tensor([1.0, np.nan, 1.0, 1.0]), torch.ones(4, 2, dtype=torch.bool)
-    others = torch.tensor([[0.0, 2.0], [0.0, 0.0], [np.nan, 0.0], [np.nan, 0.0]])
-    counted[3, 0] = False
-    found = 1 + ranking.ahead(positives, others, counted)
-    assert np.array_equal(found, [2, np.nan, np.nan, 1], equal_nan=True)
-    assert all(map(np.isnan, ranking.scores(ranking.tally(found)).values()))
-    assert ranking.below(positives, torch.zeros(2)).isnan().tolist() == [False, True, False, False]
-    assert ranking.below(positives, torch.tensor([0.0, np.nan])).isnan().all()
+# Scores of trained networks.
 
 
 def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_path):
@@ -218,10 +164,6 @@ def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_p
         trained = alone(folder, **QUICK)
     assert trained.history["val_mrr"].is_nan().all()
     assert all(np.isnan(trained.summary[name]) for name in ("val_mrr", "test_hits@1", "test_auc"))
-
-
-def test_no_positives_have_no_scores():
-    assert np.isnan(ranking.scores(torch.zeros(ranking.COUNTS))["mrr"])
 
 
 @pytest.mark.parametrize(("decoder", "candidates"), [("dot", 1000), ("mlp", 37)])
@@ -250,14 +192,6 @@ def test_scores_against_brute_force(parts, alone, splits, decoder, candidates):
         one, other = positive[:, None], negative[None]
         share = ((one > other).double() + (one == other).double() / 2).mean().item()
         assert trained.summary[f"{split}_auc"] == pytest.approx(share, abs=1e-4)
-
-
-@pytest.mark.parametrize("decoder", [Dot(), MLP(4)])
-def test_decoders_score_pairs_as_all_pairs(decoder):
-    random = torch.Generator().manual_seed(0)
-    one, other = (torch.randn(5, 4, generator=random) for _ in range(2))
-    with torch.no_grad():
-        torch.testing.assert_close(decoder.against(one, other).diagonal(), decoder(one, other))
 
 
 def test_patience_looks_at_the_mrr(parts, alone):

@@ -4,8 +4,9 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
+from ..errors import InternalError
 from .options import Function, expanded
 
 Given = ParamSpec("Given")
@@ -38,6 +39,11 @@ def declared(method: Function, defaults: Mapping[str, Any] | None = None) -> Fun
 
     call.__signature__ = known  # type: ignore[attr-defined]
     return cast(Function, call)
+
+
+def elsewhere() -> NoReturn:
+    """Stand where the body of a declared method would stand. It is never reached: the decorator calls that one."""
+    raise InternalError("a method without the decorator `declared` has its body in fastpart.methods")
 
 
 def bind(

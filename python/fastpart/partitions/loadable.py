@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from .. import _core
 from ..core import parameters
-from ..core.declared import declared
+from ..core.declared import declared, elsewhere
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
 from .parts import Parts
@@ -202,7 +202,7 @@ class Loadable:
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
         """
-        raise NotImplementedError
+        elsewhere()
 
     @partial(declared, defaults=LOADER_DEFAULTS)
     def link_loader(
@@ -279,7 +279,7 @@ class Loadable:
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
         <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
         """
-        raise NotImplementedError
+        elsewhere()
 
     @declared
     def save_cache(

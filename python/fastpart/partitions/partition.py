@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.declared import declared
+from ..core.declared import declared, elsewhere
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
@@ -202,7 +202,7 @@ class Partition(Assignment):
         >>> p.evaluate().parts["halo"].to_list(), round(p.cut_ratio, 4)
         ([1, 1], 0.1429)
         """
-        raise NotImplementedError
+        elsewhere()
 
     @declared
     def plot(self, out: parameters.StrPath | None = None) -> Figure:
@@ -231,7 +231,7 @@ class Partition(Assignment):
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
         >>> figure = fp.spring(graph, k=2).plot()
         """
-        raise NotImplementedError
+        elsewhere()
 
     @cached_property
     def _measures(self) -> Evaluation:
@@ -401,7 +401,7 @@ def read_partition(
     source: parameters.StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None
 ) -> Partition:
     """Read a partition, as :func:`fastpart.open_partition` does."""
-    raise NotImplementedError
+    elsewhere()
 
 
 class EdgePartition(Partition):

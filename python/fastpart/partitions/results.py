@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.declared import declared
+from ..core.declared import declared, elsewhere
 from ..core.frames import pl
 from ..core.parameters import StrPath
 from ..core.protocols import Assignment, facts, tables
@@ -112,11 +112,11 @@ class Evaluation:
     @declared
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
-        raise NotImplementedError
+        elsewhere()
 
     @declared
     def __str__(self) -> str:
-        raise NotImplementedError
+        elsewhere()
 
     __repr__ = __str__
 

@@ -99,6 +99,8 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
         return limit - needed
     largest = sorted((need for need in needs if need.total), key=lambda need: -need.total)[:_SHOWN]
     remedies = list(dict.fromkeys(need.remedy for need in largest if need.remedy))
+    # One that only says less than another one is left out.
+    remedies = [each for each in remedies if not any(other.startswith(f"{each} ") for other in remedies)]
     said = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
     raise MemoryBudgetError(
         f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ...core.declared import declared
+from ...core.declared import declared, elsewhere
 from ...core.forks import before_polars_threads
 from ...core.frames import pl
 from ...core.parameters import PICTURES, StrPath, output, shown
@@ -44,7 +44,7 @@ class Comparison:
 
     @declared
     def __str__(self) -> str:
-        raise NotImplementedError
+        elsewhere()
 
     __repr__ = __str__
 
@@ -131,7 +131,7 @@ class Comparison:
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
         >>> figure = fp.compare(graph, k=2, algorithms=["spring", "random"]).plot()
         """
-        raise NotImplementedError
+        elsewhere()
 
     @declared
     def report(self, out: StrPath) -> None:
