@@ -2,13 +2,15 @@
 
 pub mod contract;
 pub mod edge_parts;
+pub mod input;
 pub mod parameters;
 
 use crate::base::{Buffer, Error, Result};
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
 use crate::graph::Graph;
-pub use contract::{Call, Entry, Input, Need, Outcome, Partition, Partitioner, Prepared, Shape, partition};
+pub use contract::{Entry, Need, Outcome, Partition, Partitioner, partition};
 pub use edge_parts::EdgeParts;
+pub use input::{Call, Input, Prepared, Shape};
 use parameters::words;
 pub use parameters::{Given, Parameters, Value};
 

@@ -27,7 +27,7 @@ pub struct MappedRows {
     /// Shape of a row.
     pub row_shape: Vec<usize>,
     /// None: the memory is a caller's.
-    _map: Option<Mmap>,
+    map: Option<Mmap>,
 }
 
 // SAFETY: the address is that of the map, which the value owns, or of memory that a caller keeps. It is only read.
@@ -68,7 +68,7 @@ impl MappedRows {
             row_bytes: row_bytes.unwrap_or(0) as usize,
             descr,
             row_shape: row_shape.iter().map(|&size| size as usize).collect(),
-            _map: Some(map),
+            map: Some(map),
         })
     }
 
@@ -85,6 +85,12 @@ impl MappedRows {
     /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
+    pub fn read_few(&self) {
+        // It is a hint: without it the reads are slower.
+        let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::Random));
     }
 
     /// Address of row `index`, or of no row if there is none.
@@ -136,9 +142,14 @@ impl<T: Pod> Column<T> {
             row_bytes: size_of::<T>(),
             descr: String::new(),
             row_shape: Vec::new(),
-            _map: None,
+            map: None,
         };
         Self { rows, item: PhantomData }
+    }
+
+    /// See [`MappedRows::read_few`].
+    pub fn read_few(&self) {
+        self.rows.read_few();
     }
 
     /// Number of items.

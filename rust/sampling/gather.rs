@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::array::MappedRows;
+use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
 use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
@@ -71,6 +72,10 @@ impl Features {
         }
         let bytes: u64 = parts.iter().flatten().map(|rows| (rows.len() * row_bytes) as u64).sum();
         let in_order = bytes > budget::available();
+        if in_order {
+            // Each batch of rows pushes the lists out of memory, and they are asked for one by one.
+            topology.parts().iter().for_each(Part::read_few);
+        }
         Ok(Self { topology, parts, row_bytes, descr, row_shape, in_order })
     }
 
@@ -177,7 +182,6 @@ impl Memory for FeatureRows {
 mod tests {
     use std::fs;
 
-    use super::super::part::Part;
     use super::*;
     use crate::edges::npy;
 

@@ -114,6 +114,16 @@ impl Part {
         Ok(Self { num_inner: num_inner as u32, ..self })
     }
 
+    /// Lets the system read single pages of its files, for a memory that does not keep them.
+    pub fn read_few(&self) {
+        self.vertices.read_few();
+        self.indptr.read_few();
+        self.indices.read_few();
+        if let EdgeIds::Mapped(ids) = &self.edge_ids {
+            ids.read_few();
+        }
+    }
+
     /// Brings into the cache where the in-edges of an inner vertex begin, and its id.
     #[inline(always)]
     pub fn prefetch(&self, vertex: u32) {

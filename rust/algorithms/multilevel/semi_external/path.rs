@@ -37,9 +37,10 @@ impl Path {
 /// Clusters per part that there are room for, on any path.
 const CLUSTERS: u64 = 64;
 /// Paths and samples that a memory limit picks from, those with the lowest cuts first.
-const PLANS: [Plan; 6] = [
+const PLANS: [Plan; 7] = [
     Plan { path: Path::Memory, sample: 1.0 },
     Plan { path: Path::OneLevel, sample: 0.5 },
+    Plan { path: Path::OneLevel, sample: 0.35 },
     Plan { path: Path::TwoLevels, sample: 0.25 },
     Plan { path: Path::TwoLevels, sample: 0.1 },
     Plan { path: Path::TwoLevels, sample: 0.04 },
