@@ -21,7 +21,7 @@ SHELL := bash
 VENV := .venv/bin
 TRAIN := .venv-train/bin
 CORE := python/fastpart/_core.abi3.so
-RUST := Cargo.toml Cargo.lock pyproject.toml README.md $(shell find rust -name '*.rs')
+RUST := Cargo.toml Cargo.lock rust/python/Cargo.toml pyproject.toml README.md $(shell find rust -name '*.rs')
 PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name py.typed)
 PYTEST := -m pytest -n 2
 INSTALL := -m pip install --quiet
@@ -72,8 +72,7 @@ lint: build
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo 'make: rustfmt or clippy is missing; run: rustup component add rustfmt clippy' >&2; exit 1; }
 	cargo fmt --check
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
 	$(VENV)/mypy

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use fastpart::algorithms::edge_streams::hdrf::Hdrf;
-use fastpart::algorithms::edge_streams::loads::Balance;
-use fastpart::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
-use fastpart::algorithms::hep::Hep;
-use fastpart::base::buffer::Buffer;
-use fastpart::base::run::Run;
-use fastpart::edges::Record;
-use fastpart::edges::file::EdgeFile;
-use fastpart::graph::degrees;
-use fastpart::graph::identity::largest_id;
-use fastpart::partition::{Call, EdgeParts, partition};
+use fastpart::internals::algorithms::edge_streams::hdrf::Hdrf;
+use fastpart::internals::algorithms::edge_streams::loads::Balance;
+use fastpart::internals::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
+use fastpart::internals::algorithms::hep::Hep;
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::EdgeFile;
+use fastpart::internals::edges::Record;
+use fastpart::internals::graph::degrees;
+use fastpart::internals::graph::identity::largest_id;
+use fastpart::internals::partition::{EdgeParts, Input, partition};
 
 const M: u64 = 16_000_000;
 
@@ -29,7 +29,7 @@ const M: u64 = 16_000_000;
 type Rule = (Affinity, Balance, f64);
 
 fn stream(edges: &EdgeFile, known: &[u32], k: u32, (affinity, balance, start): Rule, run: &Run) -> Duration {
-    let cap = fastpart::capacity::cap(1.1, M, k);
+    let cap = fastpart::internals::capacity::cap(1.1, M, k);
     let mut streamer = EdgeStreamer::new(known.len(), k, cap, balance).expect("memory");
     if affinity == Affinity::Remaining {
         let mut degrees = Buffer::zeroed(known.len(), "degrees").expect("memory");
@@ -88,12 +88,12 @@ fn streams(criterion: &mut Criterion) {
         let whole = |name: &str| format!("{name}, k = 32, {threads} threads, from degrees to loops");
         bench(&mut group, whole("hdrf"), || {
             let began = Instant::now();
-            partition(&Hdrf::new(32), &Call::new(&edges), &run).expect("parts");
+            partition(&Hdrf::new(32), &Input::new(&edges), &run).expect("parts");
             began.elapsed()
         });
         bench(&mut group, whole("hep"), || {
             let began = Instant::now();
-            partition(&Hep::new(32), &Call::new(&edges), &run).expect("parts");
+            partition(&Hep::new(32), &Input::new(&edges), &run).expect("parts");
             began.elapsed()
         });
     }

@@ -6,11 +6,11 @@
 mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::grem::Grem;
-use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
-use fastpart::exec::shuffle::shuffle;
-use fastpart::partition::{Call, partition};
+use fastpart::internals::algorithms::grem::Grem;
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::EdgeStream;
+use fastpart::internals::exec::shuffle::shuffle;
+use fastpart::internals::partition::{Input, partition};
 
 fn steps(criterion: &mut Criterion) {
     let edges = common::rmat(20, common::records(16_000_000));
@@ -27,7 +27,7 @@ fn steps(criterion: &mut Criterion) {
             ("8 parts, first decisions", Grem { revise: false, ..Grem::new(8) }),
         ] {
             group.bench_function(format!("{name}, {threads} threads"), |bencher| {
-                bencher.iter(|| partition(&grem, &Call::new(&edges), &run).expect("parts"));
+                bencher.iter(|| partition(&grem, &Input::new(&edges), &run).expect("parts"));
             });
         }
     }

@@ -9,13 +9,13 @@ mod common;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::multilevel::{Bound, Multilevel};
-use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate;
-use fastpart::generate::Generator;
-use fastpart::graph::csr::Csr;
+use fastpart::internals::algorithms::multilevel::{Bound, Multilevel};
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::EdgeStream;
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::generate;
+use fastpart::internals::generate::Generator;
+use fastpart::internals::graph::Csr;
 
 const N: u64 = 1 << 18;
 

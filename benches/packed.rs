@@ -11,14 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::multilevel::ordering::{order, places};
-use fastpart::base::run::Run;
-use fastpart::convert::renumber::renumber;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate;
-use fastpart::generate::Generator;
-use fastpart::graph::Csr;
-use fastpart::graph::csr::Packed;
+use fastpart::internals::algorithms::multilevel::ordering::{order, places};
+use fastpart::internals::base::Run;
+use fastpart::internals::convert::renumber::renumber;
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::generate;
+use fastpart::internals::generate::Generator;
+use fastpart::internals::graph::Csr;
+use fastpart::internals::graph::csr::Packed;
 
 const N: u64 = 1 << 18;
 const K: u64 = 8;

@@ -8,16 +8,16 @@ mod common;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::dbh::Dbh;
-use fastpart::algorithms::spring::Spring;
-use fastpart::algorithms::two_phase::{Scoring, TwoPhase};
-use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
-use fastpart::graph::csr::Csr;
-use fastpart::graph::degrees;
-use fastpart::graph::identity::largest_id;
-use fastpart::measure;
-use fastpart::partition::{Call, partition};
+use fastpart::internals::algorithms::dbh::Dbh;
+use fastpart::internals::algorithms::spring::Spring;
+use fastpart::internals::algorithms::two_phase::{Scoring, TwoPhase};
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::EdgeStream;
+use fastpart::internals::graph::Csr;
+use fastpart::internals::graph::degrees;
+use fastpart::internals::graph::identity::largest_id;
+use fastpart::internals::measure;
+use fastpart::internals::partition::{Input, partition};
 
 fn passes(criterion: &mut Criterion) {
     let edges = common::rmat(22, common::records(64_000_000));
@@ -49,19 +49,19 @@ fn passes(criterion: &mut Criterion) {
             });
         });
         group.bench_function(format!("spring, {threads} threads"), |bencher| {
-            bencher.iter(|| partition(&spring, &Call::new(&edges), &run).expect("spring"));
+            bencher.iter(|| partition(&spring, &Input::new(&edges), &run).expect("spring"));
         });
         let dbh = Dbh { k: 32, seed: 0 };
         group.bench_function(format!("dbh, {threads} threads"), |bencher| {
-            bencher.iter(|| partition(&dbh, &Call::new(&edges), &run).expect("dbh"));
+            bencher.iter(|| partition(&dbh, &Input::new(&edges), &run).expect("dbh"));
         });
         for scoring in [Scoring::Linear, Scoring::Hdrf] {
             let two_phase = TwoPhase { scoring, ..TwoPhase::new(32) };
             group.bench_function(format!("two_phase, {scoring:?}, {threads} threads"), |bencher| {
-                bencher.iter(|| partition(&two_phase, &Call::new(&edges), &run).expect("two_phase"));
+                bencher.iter(|| partition(&two_phase, &Input::new(&edges), &run).expect("two_phase"));
             });
         }
-        let made = partition(&spring, &Call::new(&edges), &run).expect("spring");
+        let made = partition(&spring, &Input::new(&edges), &run).expect("spring");
         let part = made.partition.vertices().expect("vertices");
         group.bench_function(format!("evaluate, {threads} threads"), |bencher| {
             bencher.iter(|| {

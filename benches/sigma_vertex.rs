@@ -6,12 +6,12 @@
 mod common;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::sigma::preference::{Weight, preferred_parts};
-use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
-use fastpart::base::buffer::Buffer;
-use fastpart::base::run::Run;
-use fastpart::edges::EdgeStream;
-use fastpart::graph::csr::Csr;
+use fastpart::internals::algorithms::sigma::preference::{Weight, preferred_parts};
+use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::EdgeStream;
+use fastpart::internals::graph::Csr;
 
 const K: u32 = 32;
 

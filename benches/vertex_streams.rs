@@ -9,9 +9,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::algorithms::vertex_streams::{Fennel, Ldg, VertexStream};
-use fastpart::base::run::Run;
-use fastpart::graph::csr::Csr;
+use fastpart::internals::algorithms::vertex_streams::{Fennel, Ldg, VertexStream};
+use fastpart::internals::base::Run;
+use fastpart::internals::graph::Csr;
 
 fn streams(criterion: &mut Criterion) {
     let csr = Csr::build(

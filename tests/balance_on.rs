@@ -10,12 +10,12 @@ use std::num::NonZeroU64;
 
 use common::spring::{any_graph, clusters, partition, share};
 use common::{Graph, OfVertices, run};
-use fastpart::algorithms::spring::Spring;
-use fastpart::base::buffer::Buffer;
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::capacity::{BalanceOn, Placing};
-use fastpart::partition::VertexPartition;
+use fastpart::internals::algorithms::spring::Spring;
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::{BalanceOn, Placing};
+use fastpart::internals::partition::VertexPartition;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

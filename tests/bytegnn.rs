@@ -5,37 +5,41 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::ops::Range;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::bytegnn::blocks::Blocks;
-use fastpart::algorithms::bytegnn::room::{Piece, Room, total};
-use fastpart::algorithms::bytegnn::{ByteGnn, Rule};
-use fastpart::base::error::{Error, Result};
-use fastpart::base::run::Run;
-use fastpart::capacity::cap;
-use fastpart::edges::EdgeStream;
-use fastpart::generate::{Generator, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{Call, Input, VertexPartition, partition};
+use fastpart::internals::algorithms::bytegnn::blocks::Blocks;
+use fastpart::internals::algorithms::bytegnn::room::{Piece, Room, total};
+use fastpart::internals::algorithms::bytegnn::{ByteGnn, Rule};
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::capacity::cap;
+use fastpart::internals::edges::{Directedness, EdgeStream, Record};
+use fastpart::internals::generate::{Generator, Rmat, records};
+use fastpart::internals::partition::{Input, VertexPartition, partition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A graph whose adjacency nobody may ask for.
-struct NoAdjacency<'a>(&'a Graph);
+/// A graph that nobody may read.
+struct Unread<'a>(&'a Graph);
 
-impl Input for NoAdjacency<'_> {
-    fn edges(&self) -> &dyn EdgeStream {
-        self.0
+// SAFETY: it gives no records.
+unsafe impl EdgeStream for Unread<'_> {
+    fn num_vertices(&self) -> u64 {
+        self.0.n
     }
 
-    fn adjacency(&self, _: &Run) -> Result<Arc<Csr>> {
-        panic!("built before the memory was asked for")
+    fn num_edges(&self) -> u64 {
+        self.0.m()
+    }
+
+    fn block<'a>(&'a self, _: Range<u64>, _: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        panic!("read before the memory was asked for")
     }
 }
 
-fn solve(parameters: &ByteGnn, input: &dyn Input, run: &Run) -> Result<VertexPartition> {
+fn solve(parameters: &ByteGnn, input: &Input, run: &Run) -> Result<VertexPartition> {
     partition(parameters, input, run)?.partition.vertices()
 }
 
@@ -164,8 +168,8 @@ proptest! {
         let parameters = ByteGnn {
             splits: Some(splits.clone()), hops, balance, split_balance, rule, ..ByteGnn::new(k)
         };
-        let call = Call { directed, ..Call::new(&graph) };
-        let [one, rest @ ..] = [1, 2, 3].map(|threads| solve(&parameters, &call, &run(threads)).unwrap());
+        let input = Input { directedness: if directed { Directedness::Directed } else { Directedness::Undirected }, ..Input::new(&graph) };
+        let [one, rest @ ..] = [1, 2, 3].map(|threads| solve(&parameters, &input, &run(threads)).unwrap());
         for other in rest {
             prop_assert_eq!(&one.assignment[..], &other.assignment[..]);
         }
@@ -193,8 +197,8 @@ fn threads_change_nothing_on_a_large_graph() {
     let graph = Graph::new(model.num_vertices(), records(&model, 0..1 << 19, &run(2)).unwrap());
     let splits = (0..graph.n as u32).map(|v| [0, 0, 0, 1, 2, 4][v as usize * 7 % 61 % 6]).collect();
     let parameters = ByteGnn { splits: Some(splits), hops: 1, ..ByteGnn::new(6) };
-    let call = Call { directed: true, ..Call::new(&graph) };
-    let [one, two, three] = [1, 2, 3].map(|threads| solve(&parameters, &call, &run(threads)).unwrap());
+    let input = Input { directedness: Directedness::Directed, ..Input::new(&graph) };
+    let [one, two, three] = [1, 2, 3].map(|threads| solve(&parameters, &input, &run(threads)).unwrap());
     assert!(one.assignment[..] == two.assignment[..] && one.assignment[..] == three.assignment[..]);
 }
 
@@ -202,16 +206,17 @@ fn threads_change_nothing_on_a_large_graph() {
 fn memory_is_asked_for_before_the_adjacency_is_built() {
     let graph = Graph::new(1000, vec![[0, 1]]);
     let parameters = ByteGnn { splits: Some(vec![1; 1000]), ..ByteGnn::new(2) };
-    let call = NoAdjacency(&graph);
+    let unread = Unread(&graph);
+    let input = Input::new(&unread);
     let small = Run::new(Some(1), Some(4000)).unwrap();
-    let error = solve(&parameters, &call, &small).unwrap_err();
+    let error = solve(&parameters, &input, &small).unwrap_err();
     assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
 }
 
 #[test]
 fn refusals() {
     let graph = Graph::new(3, vec![[0, 1]]);
-    let call = Call::new(&graph);
+    let input = Input::new(&graph);
     let good = ByteGnn { splits: Some(vec![1, 0, 0]), ..ByteGnn::new(2) };
     for (wrong, parameter) in [
         (ByteGnn { k: 0, ..good.clone() }, "k"),
@@ -222,14 +227,14 @@ fn refusals() {
         (ByteGnn { splits: None, ..good.clone() }, "splits"),
         (ByteGnn { splits: Some(vec![1]), ..good.clone() }, "splits"),
     ] {
-        let error = solve(&wrong, &call, &run(1)).unwrap_err();
+        let error = solve(&wrong, &input, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name, .. } if name == parameter), "{error}");
     }
     let small = Run::new(Some(1), Some(100)).unwrap();
-    assert!(matches!(solve(&good, &call, &small), Err(Error::MemoryBudget { .. })));
+    assert!(matches!(solve(&good, &input, &small), Err(Error::MemoryBudget { .. })));
     let run = run(1);
     run.cancel();
-    assert!(matches!(solve(&good, &call, &run), Err(Error::Cancelled)));
+    assert!(matches!(solve(&good, &input, &run), Err(Error::Cancelled)));
 }
 
 #[test]
@@ -237,7 +242,7 @@ fn an_empty_graph_and_more_parts_than_vertices() {
     for n in [0, 1, 3] {
         let graph = Graph::new(n, Vec::new());
         let parameters = ByteGnn { splits: Some(vec![1; n as usize]), ..ByteGnn::new(5) };
-        let made = solve(&parameters, &Call::new(&graph), &run(2)).unwrap();
+        let made = solve(&parameters, &Input::new(&graph), &run(2)).unwrap();
         assert_eq!(made.loads.iter().sum::<u64>(), n);
         assert!(made.loads.iter().all(|&load| load <= 1));
     }

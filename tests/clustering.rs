@@ -7,13 +7,13 @@ mod common;
 use std::num::NonZeroUsize;
 
 use common::{graphs, run};
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::clustering::{Clusters, Hollocou, Modularity};
-use fastpart::generate::{Generator, Rmat};
-use fastpart::graph::csr::Csr;
-use fastpart::graph::degrees;
-use fastpart::{clustering, generate};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::clustering::{Clusters, Hollocou, Modularity};
+use fastpart::internals::generate::{Generator, Rmat};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::graph::degrees;
+use fastpart::internals::{clustering, generate};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::text::*;
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::convert::{Convert, convert};
-use fastpart::edges::decode::IdType;
-use fastpart::edges::file::{EdgeFile, Io, Layout};
-use fastpart::edges::{EdgeStream, MAX_VERTICES, Record, npy};
-use fastpart::exec::pass::{blocks, pass};
-use fastpart::graph::checksum;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::convert::{Convert, convert};
+use fastpart::internals::edges::IdType;
+use fastpart::internals::edges::{EdgeFile, Io, Layout};
+use fastpart::internals::edges::{EdgeStream, MAX_VERTICES, Record, npy};
+use fastpart::internals::exec::pass::{blocks, pass};
+use fastpart::internals::graph::checksum;
 use tempfile::TempDir;
 
 /// Forty records, too few and too plain to look like anything else.

@@ -11,15 +11,15 @@ use std::{fs, ops::Range, sync::Arc};
 
 use common::children::{dir_of_child, most_taken};
 use common::{Graph, graphs, run};
-use fastpart::base::error::{Error, Result};
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::generate;
-use fastpart::generate::Rmat;
-use fastpart::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
-use fastpart::graph::degrees;
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::generate;
+use fastpart::internals::generate::Rmat;
+use fastpart::internals::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
+use fastpart::internals::graph::degrees;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -213,12 +213,37 @@ fn records_that_change_between_the_passes_are_refused() {
     }
 }
 
+/// Records that may change without notice.
+struct Array<'a>(&'a Graph);
+
+// SAFETY: the graph checks its ids.
+unsafe impl EdgeStream for Array<'_> {
+    fn num_vertices(&self) -> u64 {
+        self.0.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.0.m()
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        self.0.block(range, buf)
+    }
+
+    fn may_change(&self) -> bool {
+        true
+    }
+}
+
 #[test]
 fn it_is_kept_until_the_records_change() {
     let [before, after] = [[[0, 1], [1, 2]], [[0, 1], [2, 0]]].map(|records| Graph::new(3, records.to_vec()));
     let (cache, run) = (AdjacencyCache::default(), run(2));
-    let get =
-        |graph: &Graph, may_change, symmetric| cache.get(graph, None, may_change, symmetric, &run).unwrap();
+    let get = |graph: &Graph, may_change, symmetric| {
+        let array = Array(graph);
+        let edges: &dyn EdgeStream = if may_change { &array } else { graph };
+        cache.get(edges, None, symmetric, &run).unwrap()
+    };
     let first = get(&before, true, false);
     assert_eq!(run.budget(), (1 << 34) - first.bytes(), "it stays in use");
     assert!(Arc::ptr_eq(&first, &get(&before, true, false)));
@@ -266,14 +291,14 @@ fn a_call_that_waits_for_another_can_be_cancelled() {
     let edges = Waiting { graph, reading: AtomicU64::new(0), go: AtomicU64::new(0) };
     let cache = AdjacencyCache::default();
     std::thread::scope(|scope| {
-        let builder = scope.spawn(|| cache.get(&edges, None, false, false, &run(1)).unwrap());
+        let builder = scope.spawn(|| cache.get(&edges, None, false, &run(1)).unwrap());
         while edges.reading.load(Relaxed) == 0 {
             std::thread::yield_now();
         }
         let impatient = run(1);
         impatient.cancel();
-        assert!(matches!(cache.get(&edges, None, false, false, &impatient), Err(Error::Cancelled)));
-        let patient = scope.spawn(|| cache.get(&edges, None, false, false, &run(1)).unwrap());
+        assert!(matches!(cache.get(&edges, None, false, &impatient), Err(Error::Cancelled)));
+        let patient = scope.spawn(|| cache.get(&edges, None, false, &run(1)).unwrap());
         edges.go.store(1, Relaxed);
         assert!(Arc::ptr_eq(&builder.join().unwrap(), &patient.join().unwrap()));
     });

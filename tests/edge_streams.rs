@@ -7,20 +7,20 @@ use std::collections::HashSet;
 
 use common::edge_streams::{Oracle, Rule};
 use common::{Graph, OfEdges, graphs, run};
-use fastpart::algorithms::edge_streams::greedy::Greedy;
-use fastpart::algorithms::edge_streams::hdrf::Hdrf;
-use fastpart::algorithms::edges_of::EdgesOf;
-use fastpart::algorithms::sigma::Sigma;
-use fastpart::algorithms::sigma::edge::SigmaEdge;
-use fastpart::base::buffer::Buffer;
-use fastpart::base::error::Error;
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::generate;
-use fastpart::generate::Rmat;
-use fastpart::graph::csr::Csr;
-use fastpart::graph::degrees;
-use fastpart::partition::{Call, EdgePartition, Input, Of, Partitioner};
+use fastpart::internals::algorithms::edge_streams::greedy::Greedy;
+use fastpart::internals::algorithms::edge_streams::hdrf::Hdrf;
+use fastpart::internals::algorithms::edges_of::EdgesOf;
+use fastpart::internals::algorithms::sigma::Sigma;
+use fastpart::internals::algorithms::sigma::edge::SigmaEdge;
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::generate;
+use fastpart::internals::generate::Rmat;
+use fastpart::internals::graph::Csr;
+use fastpart::internals::graph::degrees;
+use fastpart::internals::partition::{EdgePartition, Input, Of, Partitioner};
 use proptest::prelude::*;
 
 /// Numbers of parts that are searched in every way: all at once, in any number of registers, or by a tree.
@@ -84,7 +84,7 @@ fn band(degrees: &[u32], ends: [u32; 2], count: u32) -> usize {
 
 /// SIGMA of edges over preferred parts, with sets and lists.
 fn sigma(graph: &Graph, preferred: &[u32], sigma: &SigmaEdge) -> Vec<u32> {
-    let cap = fastpart::capacity::cap(sigma.balance, graph.m(), sigma.k);
+    let cap = fastpart::internals::capacity::cap(sigma.balance, graph.m(), sigma.k);
     let mut oracle = Oracle::new(graph.n, &graph.records, sigma.k, Rule::Sigma(sigma.lambda));
     let mut deferred = Vec::new();
     for (index, &[u, v]) in graph.records.iter().enumerate().filter(|(_, [u, v])| u != v) {
@@ -121,7 +121,7 @@ proptest! {
         graph in graphs(30, 60), k in parts(), balance in balances(), lambda in prop_oneof![Just(0.0), Just(1.0), Just(3.5)],
         threads in 1..3_usize,
     ) {
-        let cap = fastpart::capacity::cap(balance, graph.m(), k);
+        let cap = fastpart::internals::capacity::cap(balance, graph.m(), k);
         let hdrf = Hdrf { balance, balance_weight: lambda, ..Hdrf::new(k) }.partition(&graph, None, &run(threads)).unwrap();
         prop_assert_eq!(assignment(&hdrf), streamed(&graph, k, cap, Rule::Hdrf(lambda)));
         check(&graph, &hdrf)?;
@@ -199,7 +199,7 @@ fn threads_and_files_change_nothing() {
 fn many_parts_are_searched_as_few_are() {
     let graph = rmat(500, 8000);
     for k in [64, 65, 200] {
-        let cap = fastpart::capacity::cap(1.1, graph.m(), k);
+        let cap = fastpart::internals::capacity::cap(1.1, graph.m(), k);
         let hdrf = Hdrf::new(k).partition(&graph, None, &run(1)).unwrap();
         assert_eq!(assignment(&hdrf), streamed(&graph, k, cap, Rule::Hdrf(1.0)), "k = {k}");
         let preferred: Vec<u32> = (0..500).map(|v| v % 7 * (k / 8)).collect();
@@ -241,7 +241,7 @@ fn stars_and_cliques_meet_the_caps() {
 fn what_cannot_be_is_refused() {
     let graph = Graph::new(3, vec![[0, 1]]);
     let run = run(1);
-    let name = |result: fastpart::base::error::Result<EdgePartition>| match result {
+    let name = |result: fastpart::internals::base::Result<EdgePartition>| match result {
         Err(Error::Parameter { name, .. }) => name,
         other => panic!("{other:?}"),
     };
@@ -265,8 +265,8 @@ fn files_in_memory_count_as_memory() {
     let (start, k) = ((0..3000).map(|v| v % 8).collect(), 8);
     let edges_of = EdgesOf { partition: start, ..EdgesOf::new(k) };
     let with = |budget| Run::new(Some(1), Some(budget)).unwrap().with_tmp_dir(Some(memory.into()));
-    let on_disk = edges_of.memory(&Call::new(&graph).shape(), &run(1));
-    let needed = edges_of.memory(&Call::new(&graph).shape(), &with(1 << 30));
+    let on_disk = edges_of.memory(&Input::new(&graph).shape(), &run(1));
+    let needed = edges_of.memory(&Input::new(&graph).shape(), &with(1 << 30));
     assert!(needed.least > on_disk.least);
     let error = edges_of.partition(&graph, None, &with(needed.least - 1)).unwrap_err().to_string();
     assert!(error.contains("1.1 MB of temporary files in /dev/shm, which is memory (tmp_dir="), "{error}");

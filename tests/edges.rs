@@ -14,13 +14,13 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use common::{Graph, graphs, run};
-use fastpart::base::error::{Error, Result};
-use fastpart::edges::decode::IdType;
-use fastpart::edges::file::{EdgeFile, Io, Layout};
-use fastpart::edges::{BLOCK, EdgeStream, Record};
-use fastpart::exec::pass::pass;
-use fastpart::graph::identity::{find_num_vertices, largest_id};
-use fastpart::graph::{checksum, degrees};
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::edges::IdType;
+use fastpart::internals::edges::{BLOCK, EdgeStream, Record};
+use fastpart::internals::edges::{EdgeFile, Io, Layout};
+use fastpart::internals::exec::pass::pass;
+use fastpart::internals::graph::identity::{find_num_vertices, largest_id};
+use fastpart::internals::graph::{checksum, degrees};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

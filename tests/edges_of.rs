@@ -7,17 +7,17 @@ mod common;
 use std::collections::{BTreeSet, HashSet};
 
 use common::{Graph, OfEdges, graphs, run};
-use fastpart::algorithms::edge_streams::refining::Refining;
-use fastpart::algorithms::edges_of::EdgesOf;
-use fastpart::algorithms::hep::Hep;
-use fastpart::algorithms::sigma::edge::SigmaEdge;
-use fastpart::base::error::Error;
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::capacity::cap;
-use fastpart::generate::{Planted, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{EdgePartition, Partitioner, Shape};
+use fastpart::internals::algorithms::edge_streams::refining::Refining;
+use fastpart::internals::algorithms::edges_of::EdgesOf;
+use fastpart::internals::algorithms::hep::Hep;
+use fastpart::internals::algorithms::sigma::edge::SigmaEdge;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::cap;
+use fastpart::internals::generate::{Planted, Rmat, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{EdgePartition, Partitioner, Shape};
 use proptest::prelude::*;
 
 fn assignment(partition: &EdgePartition) -> Vec<u32> {

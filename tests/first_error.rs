@@ -7,9 +7,9 @@ mod common;
 use std::fmt::Write;
 
 use common::{Graph, run};
-use fastpart::convert::{Convert, convert};
-use fastpart::graph::degrees;
-use fastpart::measure;
+use fastpart::internals::convert::{Convert, convert};
+use fastpart::internals::graph::degrees;
+use fastpart::internals::measure;
 
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 

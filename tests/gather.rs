@@ -9,8 +9,8 @@ use std::fs;
 
 use common::parts::{i64s, named, written};
 use common::run;
-use fastpart::edges::npy;
-use fastpart::parts::{Gather, RowGatherer, Rows};
+use fastpart::internals::edges::npy;
+use fastpart::internals::parts::{Gather, RowGatherer, Rows};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

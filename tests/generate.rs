@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use fastpart::base::error::{Error, Result};
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::edges::Record;
-use fastpart::generate;
-use fastpart::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat};
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::edges::Record;
+use fastpart::internals::generate;
+use fastpart::internals::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat};
 use tempfile::TempDir;
 
 /// More than one checksum unit, and no multiple of anything.
@@ -40,11 +40,11 @@ fn written(generator: &dyn Generator) -> Vec<Record> {
         assert_eq!(run.progress().done, generator.num_edges());
         assert!(read(&path) == expected, "{threads} threads");
     }
-    let mut hasher = fastpart::graph::checksum::Hasher::default();
+    let mut hasher = fastpart::internals::graph::checksum::Hasher::default();
     for (unit, records) in expected.chunks(1 << 20).enumerate() {
         hasher.update((unit as u64) << 20, records, generator.num_edges());
     }
-    let checksum = fastpart::graph::checksum::combine([hasher]);
+    let checksum = fastpart::internals::graph::checksum::combine([hasher]);
     assert_eq!(checksums, [checksum.as_str(); 3]);
     assert!(expected.iter().flatten().all(|&id| u64::from(id) < generator.num_vertices()));
     expected

@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Graph, OfVertices, graphs, run};
-use fastpart::algorithms::grem::{Chunk, Grem, Order};
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::capacity::cap;
+use fastpart::internals::algorithms::grem::{Chunk, Grem, Order};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::cap;
 use proptest::prelude::*;
 
 proptest! {

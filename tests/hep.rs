@@ -9,16 +9,16 @@ use std::path::Path;
 
 use common::edge_streams::{Oracle, Rule};
 use common::{Graph, OfEdges, graphs, run};
-use fastpart::algorithms::hep::{Hep, Tau};
-use fastpart::base::error::Error;
-use fastpart::base::random::Permutation;
-use fastpart::base::run::Run;
-use fastpart::capacity::cap;
-use fastpart::convert::{Convert, convert};
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::measure::replicas;
-use fastpart::partition::{Call, EdgePartition, Value, partition};
+use fastpart::internals::algorithms::hep::{Hep, Tau};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Permutation;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::cap;
+use fastpart::internals::convert::{Convert, convert};
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::measure::replicas;
+use fastpart::internals::partition::{EdgePartition, Input, Value, partition};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -242,7 +242,7 @@ proptest! {
             let over = matches!(error, Error::MemoryBudget { .. });
             prop_assert!(over);
             let text = error.to_string();
-            let fit = partition(&Hep { tau: Tau::Fit, ..all }, &Call::new(&graph), &with(budget));
+            let fit = partition(&Hep { tau: Tau::Fit, ..all }, &Input::new(&graph), &with(budget));
             if text.contains("even with tau = 0") {
                 prop_assert!(fit.is_err());
                 continue;

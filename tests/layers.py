@@ -180,9 +180,12 @@ _STEP = re.compile(r"[\w*]+")
 
 
 def rust_tree(root):
-    """Read a crate; comments, strings and what is compiled for tests only are left out."""
+    """Read a crate; comments, strings, what is compiled for tests only, and crates below it are left out."""
     tree, texts, tests = Tree(root, parents=True), {}, set()
+    below = [manifest.parent for manifest in root.rglob("Cargo.toml")]
     for file in sorted(root.rglob("*.rs")):
+        if any(file.is_relative_to(crate) for crate in below):
+            continue
         inside = file.relative_to(root).with_suffix("").parts
         module = ".".join(inside[:-1] if inside[-1] in ("mod", "lib") else inside)
         text, gone = _without_tests(_QUIET.sub(" ", file.read_text()))

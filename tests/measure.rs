@@ -7,12 +7,12 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Graph, graphs, run};
-use fastpart::base::error::Error;
-use fastpart::base::random::splitmix64;
-use fastpart::generate::{Generator, Rmat};
-use fastpart::graph::degrees;
-use fastpart::measure::SparseMatrix;
-use fastpart::{generate, measure};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::splitmix64;
+use fastpart::internals::generate::{Generator, Rmat};
+use fastpart::internals::graph::degrees;
+use fastpart::internals::measure::SparseMatrix;
+use fastpart::internals::{generate, measure};
 use proptest::prelude::*;
 
 /// A number of parts that takes each way of counting: private and shared matrices, none; one halo pass and several.
@@ -193,7 +193,7 @@ fn what_does_not_fit_is_refused() {
     let records: Vec<[u32; 2]> = (0..100_000).map(|r| [r, (r * 7 + 1) % 100_000]).collect();
     let graph = Graph::new(100_000, records);
     let assignment: Vec<i32> = (0..100_000).collect();
-    let tight = |budget| fastpart::base::run::Run::new(Some(2), Some(budget)).unwrap();
+    let tight = |budget| fastpart::internals::base::Run::new(Some(2), Some(budget)).unwrap();
     for (error, needs) in [
         (
             measure::cut(&graph, &vec![0; 100_000], 4096, &tight(1 << 26)).unwrap_err(),

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use common::text::{Case, ONE, gzip, place};
 use common::{Graph, graphs, run};
-use fastpart::base::error::{Error, Result};
-use fastpart::base::run::Run;
-use fastpart::convert::{Convert, Format, metis, write};
-use fastpart::edges::Record;
-use fastpart::edges::decode::WideRecord;
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::convert::{Convert, Format, metis, write};
+use fastpart::internals::edges::Record;
+use fastpart::internals::edges::WideRecord;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

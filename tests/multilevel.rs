@@ -9,20 +9,20 @@ mod common;
 use common::spring::share;
 use common::{Graph, graphs, run};
 
-use fastpart::algorithms::multilevel::assignment::Assignment;
-use fastpart::algorithms::multilevel::clustering::{Clusterer, Clustering};
-use fastpart::algorithms::multilevel::contraction::contract;
-use fastpart::algorithms::multilevel::gain_table::GainTable;
-use fastpart::algorithms::multilevel::jet::{self, Jet};
-use fastpart::algorithms::multilevel::rebalancing::rebalance;
-use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
-use fastpart::base::buffer::Buffer;
-use fastpart::base::error::Error;
-use fastpart::base::random::Random;
-use fastpart::capacity::BalanceOn;
-use fastpart::generate::{Generator, Grid, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::VertexPartition;
+use fastpart::internals::algorithms::multilevel::assignment::Assignment;
+use fastpart::internals::algorithms::multilevel::clustering::{Clusterer, Clustering};
+use fastpart::internals::algorithms::multilevel::contraction::contract;
+use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
+use fastpart::internals::algorithms::multilevel::jet::{self, Jet};
+use fastpart::internals::algorithms::multilevel::rebalancing::rebalance;
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Random;
+use fastpart::internals::capacity::BalanceOn;
+use fastpart::internals::generate::{Generator, Grid, Rmat, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::VertexPartition;
 use proptest::prelude::*;
 
 fn cut(graph: &Graph, part_of: &[i32]) -> usize {
@@ -311,7 +311,7 @@ fn refusals() {
     let one_way = Csr::build(&graph, true, &run(1)).unwrap();
     let error = Multilevel::new(2).partition(&one_way, &run(1)).unwrap_err();
     assert!(matches!(error, Error::Parameter { name: "directedness", .. }));
-    let small = fastpart::base::run::Run::new(Some(1), Some(100)).unwrap();
+    let small = fastpart::internals::base::Run::new(Some(1), Some(100)).unwrap();
     assert!(matches!(Multilevel::new(2).partition(&csr, &small), Err(Error::MemoryBudget { .. })));
     let run = run(1);
     run.cancel();

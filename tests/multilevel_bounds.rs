@@ -5,13 +5,13 @@
 mod common;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::{Bound, Multilevel};
-use fastpart::base::error::Error;
-use fastpart::base::random::Random;
-use fastpart::capacity::{BalanceOn, cap};
-use fastpart::generate::{Generator, Grid, Planted, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{Capacity, VertexPartition};
+use fastpart::internals::algorithms::multilevel::{Bound, Multilevel};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Random;
+use fastpart::internals::capacity::{BalanceOn, cap};
+use fastpart::internals::generate::{Generator, Grid, Planted, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{Capacity, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

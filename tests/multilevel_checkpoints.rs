@@ -16,10 +16,10 @@ mod common;
 use common::children::{dir_of_child, in_child};
 use common::{Graph, run};
 
-use fastpart::algorithms::multilevel::{Bound, Multilevel, Path};
-use fastpart::base::error::Error;
-use fastpart::generate::{Generator, Rmat, records};
-use fastpart::graph::csr::Csr;
+use fastpart::internals::algorithms::multilevel::{Bound, Multilevel, Path};
+use fastpart::internals::base::Error;
+use fastpart::internals::generate::{Generator, Rmat, records};
+use fastpart::internals::graph::Csr;
 
 /// The steps of a partition with levels in files, in their order, but for those after which so little is left to do that
 /// all may be removed before the signal comes.

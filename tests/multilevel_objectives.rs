@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::assignment::{Assignment, Connections};
-use fastpart::algorithms::multilevel::gain_table::GainTable;
-use fastpart::algorithms::multilevel::jet::{self, Jet};
-use fastpart::algorithms::multilevel::prices::Prices;
-use fastpart::algorithms::multilevel::spread::{Gains, Spread};
-use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
-use fastpart::base::{Buffer, Error, Random, Run};
-use fastpart::generate::{Generator, Planted, Rmat, records};
-use fastpart::graph::Csr;
+use fastpart::internals::algorithms::multilevel::assignment::{Assignment, Connections};
+use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
+use fastpart::internals::algorithms::multilevel::jet::{self, Jet};
+use fastpart::internals::algorithms::multilevel::prices::Prices;
+use fastpart::internals::algorithms::multilevel::spread::{Gains, Spread};
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
+use fastpart::internals::base::{Buffer, Error, Random, Run};
+use fastpart::internals::generate::{Generator, Planted, Rmat, records};
+use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
 
 /// The sum over all vertices of the number of parts that hold them or a neighbour.

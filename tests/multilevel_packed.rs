@@ -8,13 +8,13 @@ mod common;
 
 use common::{Graph, run};
 
-use fastpart::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::algorithms::multilevel::refining::Refinement;
-use fastpart::algorithms::multilevel::{Bound, Multilevel, Objective, Path};
-use fastpart::base::buffer::Buffer;
-use fastpart::base::run::Run;
-use fastpart::generate::{Rmat, records};
-use fastpart::graph::csr::Csr;
+use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
+use fastpart::internals::algorithms::multilevel::refining::Refinement;
+use fastpart::internals::algorithms::multilevel::{Bound, Multilevel, Objective, Path};
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Run;
+use fastpart::internals::generate::{Rmat, records};
+use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
 
 /// A graph of these lists in files, in any order of the neighbours, as a level has them.

@@ -11,22 +11,22 @@ use common::children::{dir_of_child, in_child, most_taken};
 use common::spring::share;
 use common::{Graph, graphs, run};
 
-use fastpart::algorithms::multilevel::clustering::Clustering;
-use fastpart::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
-use fastpart::algorithms::multilevel::{
+use fastpart::internals::algorithms::multilevel::clustering::Clustering;
+use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
+use fastpart::internals::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
+use fastpart::internals::algorithms::multilevel::{
     Bound, Costs, Effort, Multilevel, Path, Plan, contraction, semi_external,
 };
-use fastpart::base::buffer::Buffer;
-use fastpart::base::error::{Error, Result};
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::base::usage::Meter;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::generate::{self, Generator, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{Call, Value, VertexPartition, partition as partition_by};
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Meter;
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::generate::{self, Generator, Rmat, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{Input, Value, VertexPartition, partition as partition_by};
 use proptest::prelude::*;
 
 const ALL: Sample = Sample { entries: u64::MAX, seed: 0 };
@@ -192,8 +192,8 @@ fn a_limit_picks_the_first_plan_that_fits() {
 }
 
 /// The path of the result, and what was told on the way.
-fn solve(multilevel: &Multilevel, call: &Call, run: &Run) -> (String, Vec<String>) {
-    let outcome = partition_by(multilevel, call, run).unwrap();
+fn solve(multilevel: &Multilevel, input: &Input, run: &Run) -> (String, Vec<String>) {
+    let outcome = partition_by(multilevel, input, run).unwrap();
     let (_, path) = outcome.chosen.iter().find(|(name, _)| *name == "path").unwrap().clone();
     let Value::Text(path) = path else { panic!("{path:?}") };
     (path.into(), run.take_notes())
@@ -202,9 +202,9 @@ fn solve(multilevel: &Multilevel, call: &Call, run: &Run) -> (String, Vec<String
 #[test]
 fn costs_say_which_limit_leads_where() {
     let graph = rmat(13, 100_000);
-    let call = Call::new(&graph);
+    let input = Input::new(&graph);
     for multilevel in [Multilevel::new(8), Multilevel::new(100), by(Path::TwoLevels, 0.25, 8)] {
-        let costs = multilevel.costs(&call, &run(2));
+        let costs = multilevel.costs(&input, &run(2));
         assert!(costs.is_sorted_by(|a, b| a.memory < b.memory) && !costs.is_empty());
         for (index, costs) in costs.iter().enumerate() {
             let has_files = costs.outside || costs.plan.path != Path::Memory;
@@ -214,15 +214,15 @@ fn costs_say_which_limit_leads_where() {
             let io = costs.seconds_at(1e6) - costs.seconds;
             assert!((io - (costs.read + costs.written) as f64 / 1e6).abs() < 1e-6);
             let limited = Run::new(Some(2), Some(costs.memory)).unwrap();
-            let (path, notes) = solve(&multilevel, &call, &limited);
+            let (path, notes) = solve(&multilevel, &input, &limited);
             assert_eq!(path, costs.plan.path.name(), "{index}");
             assert!(notes.len() == usize::from(has_files) && notes.iter().all(|note| note.contains(&path)));
         }
         let least = Run::new(Some(2), Some(costs[0].memory / 2)).unwrap();
-        assert!(partition_by(&multilevel, &call, &least).is_err());
+        assert!(partition_by(&multilevel, &input, &least).is_err());
     }
     // More threads take less time, and no more bytes.
-    let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&call, &run(threads)).pop().unwrap());
+    let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&input, &run(threads)).pop().unwrap());
     assert!(four.seconds < one.seconds && four.read == one.read);
 }
 
@@ -240,15 +240,15 @@ proptest! {
     ) {
         let graph = Sizes(n, m);
         let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
-        let (multilevel, call) = (Multilevel { bounds, ..Multilevel::new(k) }, Call::new(&graph));
-        let costs = multilevel.costs(&call, &run(threads));
+        let (multilevel, input) = (Multilevel { bounds, ..Multilevel::new(k) }, Input::new(&graph));
+        let costs = multilevel.costs(&input, &run(threads));
         let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
         prop_assert!(ranks.is_sorted_by(|a, b| a >= b), "{costs:?}");
         let last = costs.last().unwrap();
         prop_assert!(ranks.last() == Some(&0) && !last.outside);
         // Between two limits of the list nothing changes, and whatever a limit chooses fits into it.
         for limit in (0..400).map(|step| (20.0 + f64::from(step) / 30.0).exp2() as u64) {
-            let within = multilevel.costs_within(limit, &call, &run(threads));
+            let within = multilevel.costs_within(limit, &input, &run(threads));
             let listed = costs.iter().rfind(|costs| costs.memory <= limit);
             prop_assert_eq!(
                 within.map(|costs| (costs.plan, costs.outside)), listed.map(|costs| (costs.plan, costs.outside))
@@ -282,14 +282,14 @@ fn a_run_takes_the_plan_that_was_said() {
     // Loops, which need no entries, change nothing.
     let loops = (0..4000).map(|v| [v, v]);
     let graph = Graph::new(1 << 12, rmat(12, 40_000).records.iter().copied().chain(loops).collect());
-    let call = Call::new(&graph);
+    let input = Input::new(&graph);
     let multilevel = Multilevel { effort: Effort::Quick, ..Multilevel::new(8) };
-    let steps = multilevel.costs(&call, &run(2));
+    let steps = multilevel.costs(&input, &run(2));
     assert!(steps.len() > 1);
     for limit in steps.iter().flat_map(|costs| [costs.memory, costs.memory * 21 / 20]) {
         let limited = Run::new(Some(2), Some(limit)).unwrap();
-        let said = multilevel.costs_within(limit, &call, &limited).unwrap();
-        let outcome = partition_by(&multilevel, &call, &limited).unwrap();
+        let said = multilevel.costs_within(limit, &input, &limited).unwrap();
+        let outcome = partition_by(&multilevel, &input, &limited).unwrap();
         let chosen =
             |name| outcome.chosen.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
         assert_eq!(chosen("path"), Some(Value::Text(said.plan.path.name().into())));
@@ -387,10 +387,10 @@ fn memory_of_a_child() {
             let written = meter.usage().files - files;
             assert!(written > 0 && written <= plan.files(n, entries), "{plan:?}: {written}");
         }
-        for costs in multilevel.costs(&Call::new(&edges), &with(0)) {
+        for costs in multilevel.costs(&Input::new(&edges), &with(0)) {
             let run = with(costs.memory);
             let meter = Meter::start();
-            let taken = most_taken(|| drop(solve(&multilevel, &Call::new(&edges), &run)));
+            let taken = most_taken(|| drop(solve(&multilevel, &Input::new(&edges), &run)));
             assert!(taken < costs.memory + BESIDE, "{costs:?}: {taken}");
             let written = meter.usage().files - 4 * csr.num_entries();
             assert!(written <= costs.files, "{costs:?}: {written}");

@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::ordering::{order, places};
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::graph::Csr;
+use fastpart::internals::algorithms::multilevel::ordering::{order, places};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
 
 fn ids(graph: &Graph, parts: Option<(&[u32], u32)>, run: &Run) -> Vec<u32> {

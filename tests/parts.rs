@@ -10,23 +10,24 @@ use std::path::Path;
 
 use common::parts::{Files, i32s, i64s, named, written};
 use common::{Graph, graphs, run};
-use fastpart::base::error::Error;
-use fastpart::base::random::splitmix64;
-use fastpart::base::run::Run;
-use fastpart::generate::{Generator, Rmat};
-use fastpart::parts::{Kind, PartSizes};
-use fastpart::{generate, parts};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::base::splitmix64;
+use fastpart::internals::edges::Directedness;
+use fastpart::internals::generate::{Generator, Rmat};
+use fastpart::internals::parts::PartSizes;
+use fastpart::internals::{generate, parts};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 /// An edge (source, target, id), in record order.
 type Edge = (u32, u32, u64);
 
-fn directed_edges(graph: &Graph, kind: Kind) -> Vec<Edge> {
+fn directed_edges(graph: &Graph, directedness: Directedness) -> Vec<Edge> {
     let mut edges = Vec::new();
     for (&[u, v], id) in graph.records.iter().zip(0..) {
         edges.push((u, v, id));
-        if kind == Kind::Undirected && u != v {
+        if directedness == Directedness::Undirected && u != v {
             edges.push((v, u, graph.m() + id));
         }
     }
@@ -51,8 +52,14 @@ fn rows(edges: &[Edge], local: &[u32], rows: usize) -> Files {
 }
 
 /// What the part of a vertex partition holds.
-fn vertex_part(graph: &Graph, assignment: &[i32], part: i32, kind: Kind, hops: u32) -> (Files, PartSizes) {
-    let all = directed_edges(graph, kind);
+fn vertex_part(
+    graph: &Graph,
+    assignment: &[i32],
+    part: i32,
+    directedness: Directedness,
+    hops: u32,
+) -> (Files, PartSizes) {
+    let all = directed_edges(graph, directedness);
     let owner = |v: u32| assignment[v as usize];
     let inner: Vec<u32> = (0..graph.n as u32).filter(|&v| owner(v) == part).collect();
     let (mut local, mut num_rows, mut num_halo) = (inner.clone(), inner.len(), [0; 2]);
@@ -103,8 +110,14 @@ fn copies_and_roots(graph: &Graph, assignment: &[i32], k: usize) -> (Vec<BTreeSe
 }
 
 /// What the part of an edge partition holds.
-fn edge_part(graph: &Graph, assignment: &[i32], k: usize, part: usize, kind: Kind) -> (Files, PartSizes) {
-    let all = directed_edges(graph, kind);
+fn edge_part(
+    graph: &Graph,
+    assignment: &[i32],
+    k: usize,
+    part: usize,
+    directedness: Directedness,
+) -> (Files, PartSizes) {
+    let all = directed_edges(graph, directedness);
     let (members, roots) = copies_and_roots(graph, assignment, k);
     let local: Vec<u32> = members[part].iter().copied().collect();
     let mut edges = all.clone();
@@ -172,8 +185,8 @@ fn check(
     Ok(())
 }
 
-fn kinds() -> impl Strategy<Value = Kind> {
-    prop_oneof![Just(Kind::Undirected), Just(Kind::Symmetric), Just(Kind::Directed)]
+fn directednesses() -> impl Strategy<Value = Directedness> {
+    prop_oneof![Just(Directedness::Undirected), Just(Directedness::Symmetric), Just(Directedness::Directed)]
 }
 
 /// Numbers of parts: one, few, more than vertices, more than a mask has bits.
@@ -195,24 +208,24 @@ proptest! {
 
     #[test]
     fn vertex_parts(
-        graph in graphs(40, 120), k in parts(), used in 1_u64..100, seed: u64, kind in kinds(), hops in 0_u32..=2,
+        graph in graphs(40, 120), k in parts(), used in 1_u64..100, seed: u64, directedness in directednesses(), hops in 0_u32..=2,
         threads in 1_usize..=3,
     ) {
         let assignment = assign(graph.n, k, used, seed);
         let home = TempDir::new().unwrap();
         let sizes =
-            parts::write_vertex_parts(&graph, &assignment, k, kind, hops, home.path(), &run(threads)).unwrap();
-        check(home.path(), &sizes, |part| vertex_part(&graph, &assignment, part as i32, kind, hops))?;
+            parts::write_vertex_parts(&graph, &assignment, k, directedness, hops, home.path(), &run(threads)).unwrap();
+        check(home.path(), &sizes, |part| vertex_part(&graph, &assignment, part as i32, directedness, hops))?;
     }
 
     #[test]
     fn edge_parts(
-        graph in graphs(40, 120), k in parts(), used in 1_u64..100, seed: u64, kind in kinds(), threads in 1_usize..=3,
+        graph in graphs(40, 120), k in parts(), used in 1_u64..100, seed: u64, directedness in directednesses(), threads in 1_usize..=3,
     ) {
         let assignment = assign(graph.m(), k, used, seed);
         let home = TempDir::new().unwrap();
-        let sizes = parts::write_edge_parts(&graph, &assignment, k, kind, home.path(), &run(threads)).unwrap();
-        check(home.path(), &sizes, |part| edge_part(&graph, &assignment, k as usize, part, kind))?;
+        let sizes = parts::write_edge_parts(&graph, &assignment, k, directedness, home.path(), &run(threads)).unwrap();
+        check(home.path(), &sizes, |part| edge_part(&graph, &assignment, k as usize, part, directedness))?;
     }
 }
 
@@ -226,30 +239,33 @@ fn large_graphs_agree_for_all_threads() {
     let graph = Graph::new(30_000, records);
     let assignment: Vec<i32> = (0..graph.n).map(|v| (splitmix64(v) % 5).saturating_sub(2) as i32).collect();
     let of_records: Vec<u8> = (0..graph.m()).map(|r| (splitmix64(r) % 9).saturating_sub(4) as u8).collect();
-    for (kind, hops) in [(Kind::Undirected, 1), (Kind::Directed, 2), (Kind::Symmetric, 0)] {
+    for (directedness, hops) in
+        [(Directedness::Undirected, 1), (Directedness::Directed, 2), (Directedness::Symmetric, 0)]
+    {
         let all = |threads: usize| {
             let (vertices, edges) = (TempDir::new().unwrap(), TempDir::new().unwrap());
             let run = run(threads);
             let sizes =
-                parts::write_vertex_parts(&graph, &assignment, 4, kind, hops, vertices.path(), &run).unwrap();
+                parts::write_vertex_parts(&graph, &assignment, 4, directedness, hops, vertices.path(), &run)
+                    .unwrap();
             let edge_sizes =
-                parts::write_edge_parts(&graph, &of_records, 6, kind, edges.path(), &run).unwrap();
+                parts::write_edge_parts(&graph, &of_records, 6, directedness, edges.path(), &run).unwrap();
             (sizes, edge_sizes, written(vertices.path()), written(edges.path()))
         };
         let one = all(1);
-        assert!(one == all(2) && one == all(3), "{kind:?}");
+        assert!(one == all(2) && one == all(3), "{directedness:?}");
         let total: u64 = one.1.iter().map(|sizes| sizes.num_edges).sum();
-        assert_eq!(total, directed_edges(&graph, kind).len() as u64);
+        assert_eq!(total, directed_edges(&graph, directedness).len() as u64);
         check_rows(
             &graph,
-            kind,
+            directedness,
             &one.2["part-00000"],
             |u, v, _| assignment[v as usize] == 0 && (hops > 0 || assignment[u as usize] == 0),
             one.0[0].num_inner,
         );
         check_rows(
             &graph,
-            kind,
+            directedness,
             &one.3["part-00000"],
             |_, _, id| of_records[(id % graph.m()) as usize] == 0,
             u64::MAX,
@@ -258,7 +274,13 @@ fn large_graphs_agree_for_all_threads() {
 }
 
 /// Compares the rows of a part's first vertices with its edges, sorted.
-fn check_rows(graph: &Graph, kind: Kind, files: &Files, belongs: impl Fn(u32, u32, u64) -> bool, rows: u64) {
+fn check_rows(
+    graph: &Graph,
+    directedness: Directedness,
+    files: &Files,
+    belongs: impl Fn(u32, u32, u64) -> bool,
+    rows: u64,
+) {
     let longs = |name: &str| -> Vec<i64> {
         files[name][128..].as_chunks().0.iter().map(|&b| i64::from_le_bytes(b)).collect()
     };
@@ -266,7 +288,7 @@ fn check_rows(graph: &Graph, kind: Kind, files: &Files, belongs: impl Fn(u32, u3
         files["indices.npy"][128..].as_chunks().0.iter().map(|&b| i32::from_le_bytes(b)).collect();
     let (vertices, indptr, ids) = (longs("vertices.npy"), longs("indptr.npy"), longs("edge_ids.npy"));
     let mut expected: Vec<_> =
-        directed_edges(graph, kind).into_iter().filter(|&(u, v, id)| belongs(u, v, id)).collect();
+        directed_edges(graph, directedness).into_iter().filter(|&(u, v, id)| belongs(u, v, id)).collect();
     expected.sort_by_key(|&(_, v, id)| (v, id % graph.m()));
     let mut found = Vec::new();
     for row in 0..(indptr.len() - 1).min(rows as usize) {
@@ -274,7 +296,7 @@ fn check_rows(graph: &Graph, kind: Kind, files: &Files, belongs: impl Fn(u32, u3
             found.push((vertices[indices[edge] as usize] as u32, vertices[row] as u32, ids[edge] as u64));
         }
     }
-    assert!(found == expected, "{kind:?}");
+    assert!(found == expected, "{directedness:?}");
 }
 
 fn sample() -> (Graph, Vec<i32>, Vec<i32>) {
@@ -307,7 +329,7 @@ fn a_cancelled_run_leaves_no_temporary() {
                     &graph,
                     &vertices,
                     20,
-                    Kind::Undirected,
+                    Directedness::Undirected,
                     hops,
                     home.path(),
                     &run,
@@ -316,7 +338,7 @@ fn a_cancelled_run_leaves_no_temporary() {
                 fs::create_dir(&into).unwrap();
                 parts
                     .and_then(|_| {
-                        parts::write_edge_parts(&graph, &records, 20, Kind::Undirected, &into, &run)
+                        parts::write_edge_parts(&graph, &records, 20, Directedness::Undirected, &into, &run)
                     })
                     .map(|_| into)
             });
@@ -330,7 +352,7 @@ fn a_cancelled_run_leaves_no_temporary() {
     let run = run(2);
     run.cancel();
     let home = TempDir::new().unwrap();
-    let cancelled = parts::write_edge_parts(&graph, &records, 20, Kind::Directed, home.path(), &run);
+    let cancelled = parts::write_edge_parts(&graph, &records, 20, Directedness::Directed, home.path(), &run);
     assert!(matches!(cancelled, Err(Error::Cancelled)));
 }
 
@@ -340,7 +362,7 @@ fn what_does_not_fit_is_refused() {
     let home = TempDir::new().unwrap();
     let write = |hops: u32, budget: u64| {
         let run = Run::new(Some(2), Some(budget)).unwrap();
-        parts::write_vertex_parts(&graph, &vertices, 20, Kind::Undirected, hops, home.path(), &run)
+        parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Undirected, hops, home.path(), &run)
             .unwrap_err()
     };
     for hops in 0..=2 {
@@ -349,12 +371,13 @@ fn what_does_not_fit_is_refused() {
         assert!(error.to_string().contains(&format!("10000 vertices (halo_hops={hops})")), "{error}");
     }
     let tight = Run::new(Some(2), Some(25 << 20)).unwrap();
-    let error =
-        parts::write_edge_parts(&graph, &records, 20, Kind::Undirected, home.path(), &tight).unwrap_err();
+    let error = parts::write_edge_parts(&graph, &records, 20, Directedness::Undirected, home.path(), &tight)
+        .unwrap_err();
     assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
     // One worker instead of two.
     let enough = Run::new(Some(2), Some(50 << 20)).unwrap();
-    parts::write_vertex_parts(&graph, &vertices, 20, Kind::Undirected, 1, home.path(), &enough).unwrap();
+    parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Undirected, 1, home.path(), &enough)
+        .unwrap();
     let error = write(3, 1 << 34).to_string();
     assert_eq!(error, "halo_hops: 3 is not between 0 and 2");
     assert!(fs::read_dir(home.path()).unwrap().count() == 20, "refusals write nothing");
@@ -365,21 +388,24 @@ fn wrong_assignments_are_refused() {
     let (graph, mut vertices, mut records) = sample();
     let home = TempDir::new().unwrap();
     let run = run(2);
-    let error = |result: fastpart::base::error::Result<Vec<PartSizes>>| result.unwrap_err().to_string();
+    let error = |result: fastpart::internals::base::Result<Vec<PartSizes>>| result.unwrap_err().to_string();
     vertices[77] = 20;
-    let refused = parts::write_vertex_parts(&graph, &vertices, 20, Kind::Directed, 1, home.path(), &run);
+    let refused =
+        parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Directed, 1, home.path(), &run);
     assert_eq!(error(refused), "assignment: vertex 77 has part 20, outside 0..20");
     for part in [20, -1] {
         records[77] = part;
-        let refused = parts::write_edge_parts(&graph, &records, 20, Kind::Directed, home.path(), &run);
+        let refused =
+            parts::write_edge_parts(&graph, &records, 20, Directedness::Directed, home.path(), &run);
         assert_eq!(error(refused), format!("assignment: record 77 has part {part}, outside 0..20"));
     }
-    let refused = parts::write_edge_parts(&graph, &records[1..], 20, Kind::Directed, home.path(), &run);
+    let refused =
+        parts::write_edge_parts(&graph, &records[1..], 20, Directedness::Directed, home.path(), &run);
     assert!(error(refused).contains("299999 entries for 300000 records"));
-    let refused = parts::write_edge_parts(&graph, &records, 0, Kind::Directed, home.path(), &run);
+    let refused = parts::write_edge_parts(&graph, &records, 0, Directedness::Directed, home.path(), &run);
     assert!(error(refused).contains("k: 0 is not between 1"));
     assert_eq!(
-        Kind::named("mixed").unwrap_err().to_string(),
+        Directedness::named("mixed").unwrap_err().to_string(),
         "directedness: unknown value \"mixed\". Known are undirected, symmetric, directed"
     );
     assert!(written(home.path()).is_empty());
@@ -390,7 +416,7 @@ fn a_missing_folder_is_an_io_error_with_its_path() {
     let (graph, vertices, _) = sample();
     let home = TempDir::new().unwrap();
     let absent = home.path().join("absent");
-    let error =
-        parts::write_vertex_parts(&graph, &vertices, 20, Kind::Directed, 1, &absent, &run(2)).unwrap_err();
+    let error = parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Directed, 1, &absent, &run(2))
+        .unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.starts_with(&absent)), "{error}");
 }

@@ -12,11 +12,11 @@ mod common;
 use std::time::Duration;
 
 use common::Graph;
-use fastpart::algorithms::{PARTITIONERS, SUCCESSORS};
-use fastpart::base::run::Step;
-use fastpart::generate::{Rmat, records};
-use fastpart::graph::degrees;
-use fastpart::partition::{Call, Entry, Given, Of, Value};
+use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
+use fastpart::internals::base::run::Step;
+use fastpart::internals::generate::{Rmat, records};
+use fastpart::internals::graph::degrees;
+use fastpart::internals::partition::{Entry, Given, Input, Of, Value};
 
 fn steps(entry: &Entry, of: Of, graph: &Graph) -> Vec<Step> {
     let run = common::run(1).watched();
@@ -29,7 +29,7 @@ fn steps(entry: &Entry, of: Of, graph: &Graph) -> Vec<Step> {
         Some((field.name.to_owned(), Value::PerVertex(value)))
     });
     let given = Given { k: 8, of, values: values.collect() };
-    (entry.partition)(given, &Call::new(graph), &run).unwrap();
+    (entry.partition)(given, &Input::new(graph), &run).unwrap();
     run.advance(0).unwrap();
     run.steps()
 }

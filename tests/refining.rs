@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::refining::{Refinement, goal, memory};
-use fastpart::algorithms::multilevel::updating::Update;
-use fastpart::algorithms::multilevel::{Bound, Effort, Multilevel, Objective};
-use fastpart::base::error::Error;
-use fastpart::base::random::Random;
-use fastpart::base::run::Run;
-use fastpart::capacity::{BalanceOn, cap};
-use fastpart::generate::{Generator, Planted, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{Shape, VertexPartition};
+use fastpart::internals::algorithms::multilevel::refining::{Refinement, goal, memory};
+use fastpart::internals::algorithms::multilevel::updating::Update;
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Objective};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Random;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::{BalanceOn, cap};
+use fastpart::internals::generate::{Generator, Planted, Rmat, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{Shape, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -9,13 +9,13 @@ use std::path::Path;
 
 use common::text::{Case, THREE};
 use common::{Graph, graphs, run};
-use fastpart::base::error::{Error, Result};
-use fastpart::base::run::Run;
-use fastpart::convert::Convert;
-use fastpart::convert::dedup::dedup;
-use fastpart::edges::temporary::TempRecords;
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::exec::shuffle::{key, shuffle};
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::convert::Convert;
+use fastpart::internals::convert::dedup::dedup;
+use fastpart::internals::edges::TempRecords;
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::exec::shuffle::{key, shuffle};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -8,15 +8,15 @@ use std::num::NonZeroU64;
 
 use common::sigma::{Oracle, Outcome};
 use common::{Graph, OfVertices, graphs, run};
-use fastpart::algorithms::sigma::Sigma;
-use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
-use fastpart::base::buffer::Buffer;
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::generate;
-use fastpart::generate::{Generator, Rmat};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::{Of, VertexPartition};
+use fastpart::internals::algorithms::sigma::Sigma;
+use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::base::Buffer;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::generate;
+use fastpart::internals::generate::{Generator, Rmat};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{Of, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -126,7 +126,7 @@ proptest! {
 #[test]
 fn each_end_of_the_repair() {
     let mut ends = [0; 3];
-    let mut random = fastpart::base::random::Random::new(1, 0);
+    let mut random = fastpart::internals::base::Random::new(1, 0);
     for _ in 0..3000 {
         let n = 4 + random.below(12) as u32;
         // Edges between few hubs and many others.

@@ -11,13 +11,13 @@ use std::io::Write;
 
 use common::spring::{Clustering, any_graph, oracle, partition};
 use common::{Graph, OfVertices, run};
-use fastpart::algorithms::spring::Spring;
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::generate;
-use fastpart::generate::{Generator, Rmat};
+use fastpart::internals::algorithms::spring::Spring;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::generate;
+use fastpart::internals::generate::{Generator, Rmat};
 use proptest::prelude::*;
 use proptest::sample::select;
 

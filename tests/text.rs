@@ -8,11 +8,11 @@ use std::io::Read;
 use std::path::Path;
 
 use common::text::*;
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::convert::text;
-use fastpart::convert::text::{Cut, LONGEST_LINE};
-use fastpart::edges::MAX_VERTICES;
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::convert::text;
+use fastpart::internals::convert::text::{Cut, LONGEST_LINE};
+use fastpart::internals::edges::MAX_VERTICES;
 use flate2::read::MultiGzDecoder;
 
 #[test]

@@ -6,10 +6,10 @@
 mod common;
 
 use common::text::*;
-use fastpart::base::error::Result;
-use fastpart::convert::Convert;
-use fastpart::convert::text::Cut;
-use fastpart::edges::decode::WideRecord;
+use fastpart::internals::base::Result;
+use fastpart::internals::convert::Convert;
+use fastpart::internals::convert::text::Cut;
+use fastpart::internals::edges::WideRecord;
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 

@@ -8,13 +8,13 @@ use std::num::NonZeroU64;
 
 use common::spring::{any_graph, share};
 use common::{Graph, OfVertices, run};
-use fastpart::algorithms::vertex_streams::{Ldg, Refennel, Rule, VertexStream};
-use fastpart::base::error::Error;
-use fastpart::base::run::Run;
-use fastpart::capacity::BalanceOn;
-use fastpart::generate::{Generator, Rmat, records};
-use fastpart::graph::csr::Csr;
-use fastpart::partition::VertexPartition;
+use fastpart::internals::algorithms::vertex_streams::{Ldg, Refennel, Rule, VertexStream};
+use fastpart::internals::base::Error;
+use fastpart::internals::base::Run;
+use fastpart::internals::capacity::BalanceOn;
+use fastpart::internals::generate::{Generator, Rmat, records};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::VertexPartition;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

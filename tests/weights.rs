@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use common::{Graph, graphs, run};
-use fastpart::algorithms::multilevel::{Multilevel, Objective};
-use fastpart::base::{Error, Run};
-use fastpart::edges::{EdgeStream, Io, Record, Weights, npy};
-use fastpart::generate::{Generator, Rmat, records};
-use fastpart::graph::csr::{AdjacencyCache, Csr};
-use fastpart::graph::weights::extent;
-use fastpart::measure::weighted_cut;
+use fastpart::internals::algorithms::multilevel::{Multilevel, Objective};
+use fastpart::internals::base::{Error, Run};
+use fastpart::internals::edges::{EdgeStream, Io, Record, Weights, npy};
+use fastpart::internals::generate::{Generator, Rmat, records};
+use fastpart::internals::graph::csr::{AdjacencyCache, Csr};
+use fastpart::internals::graph::weights::extent;
+use fastpart::internals::measure::weighted_cut;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -224,8 +224,7 @@ fn the_cache_knows_the_weights() {
     let graph = Graph::new(3, vec![[0, 1], [1, 2]]);
     let (mut first, second) = (vec![1, 2], vec![3, 4]);
     let cache = AdjacencyCache::default();
-    let get =
-        |weights: Option<&[u32]>| cache.get(&graph, weights.map(of).as_ref(), false, false, &run(1)).unwrap();
+    let get = |weights: Option<&[u32]>| cache.get(&graph, weights.map(of).as_ref(), false, &run(1)).unwrap();
     let plain = get(None);
     assert!(plain.weights().is_none());
     let weighted = get(Some(&first));

@@ -5,9 +5,9 @@
 
 use std::path::PathBuf;
 
-use fastpart::base::run::Run;
-use fastpart::edges::file::{EdgeFile, Io};
-use fastpart::generate;
+use fastpart::internals::base::run::Run;
+use fastpart::internals::edges::{EdgeFile, Io};
+use fastpart::internals::generate;
 
 /// The folder of the graphs, on a disk.
 pub fn folder() -> PathBuf {

@@ -1,43 +1,52 @@
 //! The partitioners, one module each.
 
-pub mod bytegnn;
-pub mod dbh;
-pub mod edge_streams;
-pub mod edges_of;
-pub mod grem;
-pub mod hep;
-pub mod multilevel;
-pub mod random;
-pub mod sigma;
-pub mod spring;
-pub mod two_phase;
-pub mod vertex_streams;
+pub(crate) mod bytegnn;
+pub(crate) mod dbh;
+pub(crate) mod edge_streams;
+pub(crate) mod edges_of;
+pub(crate) mod grem;
+pub(crate) mod hep;
+pub(crate) mod multilevel;
+pub(crate) mod random;
+pub(crate) mod sigma;
+pub(crate) mod spring;
+pub(crate) mod two_phase;
+pub(crate) mod vertex_streams;
 
 use crate::partition::Entry;
 
-/// What begins with a vertex partition of any partitioner.
-pub const SUCCESSORS: &[Entry] = &[
-    Entry::of::<multilevel::refining::Refinement>(),
-    Entry::of::<multilevel::updating::Update>(),
-    Entry::of::<edges_of::EdgesOf>(),
-];
+/// Lists the partitioners, for users of the registry and for those who name them.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $list:ident: [$($($name:ident)::+),* $(,)?];)*) => {
+        $($(#[$doc])* pub const $list: &[Entry] = &[$(Entry::of::<$($name)::+>()),*];)*
 
-/// Every partitioner, in the order in which users see them.
-pub const PARTITIONERS: &[Entry] = &[
-    Entry::of::<spring::Spring>(),
-    Entry::of::<sigma::Sigma>(),
-    Entry::of::<grem::Grem>(),
-    Entry::of::<multilevel::Multilevel>(),
-    Entry::of::<random::Random>(),
-    Entry::of::<random::HashVertices>(),
-    Entry::of::<vertex_streams::Ldg>(),
-    Entry::of::<vertex_streams::Fennel>(),
-    Entry::of::<vertex_streams::Reldg>(),
-    Entry::of::<vertex_streams::Refennel>(),
-    Entry::of::<bytegnn::ByteGnn>(),
-    Entry::of::<dbh::Dbh>(),
-    Entry::of::<two_phase::TwoPhase>(),
-    Entry::of::<edge_streams::greedy::Greedy>(),
-    Entry::of::<edge_streams::hdrf::Hdrf>(),
-    Entry::of::<hep::Hep>(),
-];
+        /// The partitioners. Each is a struct of its parameters: `Sigma { balance: 1.1, ..Sigma::new(8) }`.
+        pub mod partitioners {
+            $($(pub use super::$($name)::+;)*)*
+        }
+    };
+}
+
+registry! {
+    /// Algorithms that begin with a vertex partition of any partitioner.
+    SUCCESSORS: [multilevel::refining::Refinement, multilevel::updating::Update, edges_of::EdgesOf];
+    /// Every partitioner, in the order in which users see them.
+    PARTITIONERS: [
+        spring::Spring,
+        sigma::Sigma,
+        grem::Grem,
+        multilevel::Multilevel,
+        random::Random,
+        random::HashVertices,
+        vertex_streams::Ldg,
+        vertex_streams::Fennel,
+        vertex_streams::Reldg,
+        vertex_streams::Refennel,
+        bytegnn::ByteGnn,
+        dbh::Dbh,
+        two_phase::TwoPhase,
+        edge_streams::greedy::Greedy,
+        edge_streams::hdrf::Hdrf,
+        hep::Hep,
+    ];
+}

@@ -132,7 +132,7 @@ fn address_space_headroom() -> Option<u64> {
 }
 
 /// Whether what is written to `dir` takes memory: a file system in memory is mounted there.
-pub fn lies_in_memory(dir: &Path) -> bool {
+pub(crate) fn lies_in_memory(dir: &Path) -> bool {
     #[cfg(target_os = "linux")]
     if let Ok(path) = CString::new(dir.as_os_str().as_bytes()) {
         /// Those of tmpfs and ramfs. The type of the number depends on the platform.

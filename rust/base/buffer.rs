@@ -149,7 +149,7 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
 }
 
 /// `len` zeros on the heap, or an error instead of an abort.
-pub fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
+pub(crate) fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
     let mut items = reserved(len, what)?;
     items.resize(len, T::zeroed());
     Ok(items)
@@ -159,7 +159,7 @@ pub fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
 ///
 /// # Safety
 /// Every value of `Atomic` must be laid out as one of the number.
-pub unsafe trait Number {
+pub(crate) unsafe trait Number {
     /// The number, atomic.
     type Atomic: Sync;
 }
@@ -175,7 +175,7 @@ unsafe impl Number for u64 {
 }
 
 /// The same numbers, to be changed by several threads.
-pub fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
+pub(crate) fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
     const { assert!(size_of::<T::Atomic>() == size_of::<T>() && align_of::<T::Atomic>() == align_of::<T>()) }
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
     // the atomic ones are in use.

@@ -8,7 +8,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A refusal or a failure. The text names what, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The operating system refused a file operation.
     #[error("{}: {source}", shown(path))]
@@ -159,7 +158,7 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// A byte count for people: `1.5 GB`.
-pub fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["bytes", "kB", "MB", "GB", "TB"] {
         if value < 1000.0 || unit == "TB" {

@@ -1,24 +1,26 @@
 //! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend on
 //! graphs.
 
-pub mod budget;
-pub mod buffer;
-pub mod error;
-pub mod file_hash;
-pub mod output;
-pub mod prefetch;
-pub mod random;
-pub mod run;
-pub mod temporary;
-pub mod usage;
+pub(crate) mod budget;
+pub(crate) mod buffer;
+pub(crate) mod error;
+pub(crate) mod file_hash;
+pub(crate) mod output;
+pub(crate) mod prefetch;
+pub(crate) mod random;
+pub(crate) mod run;
+pub(crate) mod temporary;
+pub(crate) mod usage;
 
-pub use buffer::{Buffer, reserved, shared, zeros};
-pub use error::{Error, Result, bytes, named, shown};
-pub use output::{AtomicDir, AtomicFile, Entries};
-pub use prefetch::{prefetch, prefetch_at, prefetch_ends, read_ahead};
+pub use buffer::{Buffer, reserved};
+pub(crate) use buffer::{shared, zeros};
+pub(crate) use error::bytes;
+pub use error::{Error, Result, named, shown};
+pub(crate) use output::AtomicFile;
+pub(crate) use prefetch::{prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub use run::Run;
-pub use temporary::TempFile;
+pub(crate) use temporary::TempFile;
 pub use usage::{Meter, Usage};
 
 /// No part, no cluster, no vertex: above every id.

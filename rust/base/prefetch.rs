@@ -2,13 +2,13 @@
 
 /// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
-pub fn prefetch<T>(items: &[T], index: usize) {
+pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     prefetch_at(items.as_ptr().wrapping_add(index));
 }
 
 /// Brings what lies at an address into the cache. An address of nothing is ignored.
 #[inline(always)]
-pub fn prefetch_at<T>(address: *const T) {
+pub(crate) fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults, whatever the address. x86-64 always has the instruction.
     unsafe {
@@ -21,7 +21,7 @@ pub fn prefetch_at<T>(address: *const T) {
 
 /// Prefetches the items of both ends of `records[index]`.
 #[inline(always)]
-pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
+pub(crate) fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
     if let Some(&[u, v]) = records.get(index) {
         prefetch(items, u as usize);
         prefetch(items, v as usize);
@@ -29,7 +29,7 @@ pub fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) {
 }
 
 /// Asks the system to read soon what lies behind `items`, part of a mapped file. Nothing happens to what is in memory.
-pub fn read_ahead<T>(items: &[T]) {
+pub(crate) fn read_ahead<T>(items: &[T]) {
     // SAFETY: a question to the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
     let before = items.as_ptr().addr() % page;

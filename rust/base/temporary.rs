@@ -30,28 +30,28 @@ static USED: AtomicU64 = AtomicU64::new(0);
 static MOST: AtomicU64 = AtomicU64::new(0);
 
 /// Most bytes that the temporary files of the process took at one time since [`forget_most`].
-pub fn most_used() -> u64 {
+pub(crate) fn most_used() -> u64 {
     MOST.load(Relaxed)
 }
 
 /// Begins anew with the bytes that they take now.
-pub fn forget_most() {
+pub(crate) fn forget_most() {
     MOST.store(USED.load(Relaxed), Relaxed);
 }
 
 /// Bytes of a temporary file. They count as long as this lives.
 #[derive(Debug, Default)]
-pub struct Taken(AtomicU64);
+pub(crate) struct Taken(AtomicU64);
 
 impl Taken {
     /// The file has this length at least.
-    pub fn grow(&self, len: u64) {
+    pub(crate) fn grow(&self, len: u64) {
         let more = len.saturating_sub(self.0.fetch_max(len, Relaxed));
         MOST.fetch_max(USED.fetch_add(more, Relaxed) + more, Relaxed);
     }
 
     /// The file was cut to this length, or made as long.
-    pub fn set(&mut self, len: u64) {
+    pub(crate) fn set(&mut self, len: u64) {
         USED.fetch_sub(self.0.get_mut().saturating_sub(len), Relaxed);
         let before = *self.0.get_mut();
         *self.0.get_mut() = before.min(len);

@@ -20,7 +20,7 @@ const CLOSED: u64 = u64::MAX;
 
 /// Parts by load: the least loaded first, ties to the lowest part.
 #[derive(Debug)]
-pub struct LeastLoaded {
+pub(crate) struct LeastLoaded {
     loads: Vec<u64>,
     /// Parts by a load that was theirs and is at least `level`.
     waiting: BinaryHeap<Reverse<(u64, u32)>>,
@@ -35,38 +35,38 @@ pub struct LeastLoaded {
 
 impl LeastLoaded {
     /// Parts with these loads.
-    pub fn new(loads: impl IntoIterator<Item = u64>) -> Self {
+    pub(crate) fn new(loads: impl IntoIterator<Item = u64>) -> Self {
         let loads: Vec<u64> = loads.into_iter().collect();
         let waiting = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
         Self { loads, waiting, level: 0, at_level: Vec::new(), next: 0, raised: Vec::new() }
     }
 
     /// The load of each part.
-    pub fn into_loads(self) -> Vec<u64> {
+    pub(crate) fn into_loads(self) -> Vec<u64> {
         self.loads
     }
 
     /// Number of parts.
     #[inline(always)]
-    pub fn k(&self) -> u32 {
+    pub(crate) fn k(&self) -> u32 {
         self.loads.len() as u32
     }
 
     /// The load of a part.
     #[inline(always)]
-    pub fn load(&self, part: u32) -> u64 {
+    pub(crate) fn load(&self, part: u32) -> u64 {
         self.loads[part as usize]
     }
 
     /// Adds `load` to a part.
     #[inline(always)]
-    pub fn add(&mut self, part: u32, load: u64) {
+    pub(crate) fn add(&mut self, part: u32, load: u64) {
         self.loads[part as usize] += load;
     }
 
     /// Adds `load` to the least loaded part, and returns it.
     #[inline(always)]
-    pub fn place(&mut self, load: u64) -> u32 {
+    pub(crate) fn place(&mut self, load: u64) -> u32 {
         let part = self.least();
         self.add(part, load);
         part
@@ -74,18 +74,18 @@ impl LeastLoaded {
 
     /// The least loaded part.
     #[inline(always)]
-    pub fn least(&mut self) -> u32 {
+    pub(crate) fn least(&mut self) -> u32 {
         self.first().unwrap_or(0)
     }
 
     /// The load of the least loaded part.
     #[inline(always)]
-    pub fn least_load(&mut self) -> u64 {
+    pub(crate) fn least_load(&mut self) -> u64 {
         self.first().map_or(0, |part| self.load(part))
     }
 
     /// The least loaded of the parts that are `open`; one that is not will not be asked again.
-    pub fn least_open(&mut self, open: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn least_open(&mut self, open: impl Fn(u32) -> bool) -> Option<u32> {
         loop {
             let part = self.first()?;
             if open(part) {
@@ -142,7 +142,7 @@ impl LeastLoaded {
 
 /// Gives the vertices of `part_of` that have no part, since they have no edges, what `part` says, in the order of their
 /// ids. Every vertex partitioner does so last, and nearly always by the fewest vertices ([`LeastLoaded::place`]).
-pub fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
+pub(crate) fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
     for part_of in part_of.chunks_mut(CHECK_EVERY) {
         part_of.iter_mut().filter(|part_of| **part_of == NONE).for_each(|part_of| *part_of = part());
         run.check()?;

@@ -17,7 +17,7 @@ struct Node<const D: usize> {
 }
 
 /// The loads of all parts under D bounds.
-pub struct Loads<const D: usize = 2> {
+pub(crate) struct Loads<const D: usize = 2> {
     /// The tree: the children of node i are 2i and 2i + 1, the leaves are the parts.
     nodes: Vec<Node<D>>,
     /// Number of leaves, and the first of them.
@@ -32,7 +32,7 @@ pub struct Loads<const D: usize = 2> {
 impl<const D: usize> Loads<D> {
     /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power of
     /// `exponent`.
-    pub fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
+    pub(crate) fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
         let leaves = loads.len().next_power_of_two();
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
         // Where there is no part.
@@ -48,62 +48,62 @@ impl<const D: usize> Loads<D> {
     }
 
     /// Bytes for `k` parts.
-    pub fn memory(k: u32) -> u64 {
+    pub(crate) fn memory(k: u32) -> u64 {
         2 * size_of::<Node<D>>() as u64 * u64::from(k).next_power_of_two()
     }
 
     /// Number of parts.
-    pub fn k(&self) -> u32 {
+    pub(crate) fn k(&self) -> u32 {
         self.k
     }
 
     /// The caps.
-    pub fn caps(&self) -> Load<D> {
+    pub(crate) fn caps(&self) -> Load<D> {
         self.caps
     }
 
     /// The load of a part.
     #[inline(always)]
-    pub fn load(&self, part: u32) -> Load<D> {
+    pub(crate) fn load(&self, part: u32) -> Load<D> {
         self.nodes[self.leaves + part as usize].load
     }
 
     /// The penalty of a part.
     #[inline(always)]
-    pub fn penalty(&self, part: u32) -> f64 {
+    pub(crate) fn penalty(&self, part: u32) -> f64 {
         self.nodes[self.leaves + part as usize].penalty
     }
 
     /// The loads of all parts.
-    pub fn all(&self) -> impl Iterator<Item = Load<D>> + '_ {
+    pub(crate) fn all(&self) -> impl Iterator<Item = Load<D>> + '_ {
         self.nodes[self.leaves..][..self.k as usize].iter().map(|node| node.load)
     }
 
     /// The largest load relative to its cap.
-    pub fn fullest(&self) -> f64 {
+    pub(crate) fn fullest(&self) -> f64 {
         self.all().map(|load| relative(load, self.caps)).fold(0.0, f64::max)
     }
 
     /// The load that a part may have before `item` comes, if caps are scaled by `scale`.
     #[inline(always)]
-    pub fn room(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
+    pub(crate) fn room(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
         room(self.caps.map(|cap| (cap as f64 * scale) as u64), item)
     }
 
     /// Whether a part has no more load than `room`.
     #[inline(always)]
-    pub fn is_within(&self, part: u32, room: Load<D>) -> bool {
+    pub(crate) fn is_within(&self, part: u32, room: Load<D>) -> bool {
         fits(self.load(part), room)
     }
 
     /// Whether a part is above a cap.
-    pub fn is_over(&self, part: u32) -> bool {
+    pub(crate) fn is_over(&self, part: u32) -> bool {
         !self.is_within(part, self.caps)
     }
 
     /// Adds `item` to a part. Until [`refresh`](Self::refresh), only [`load`](Self::load) and what compares it know.
     #[inline(always)]
-    pub fn add(&mut self, part: u32, item: Load<D>) {
+    pub(crate) fn add(&mut self, part: u32, item: Load<D>) {
         self.nodes[self.leaves + part as usize].load = plus(self.load(part), item);
         if self.changed.last() != Some(&part) {
             self.changed.push(part);
@@ -111,13 +111,13 @@ impl<const D: usize> Loads<D> {
     }
 
     /// Takes `item` out of a part; see [`add`](Self::add).
-    pub fn remove(&mut self, part: u32, item: Load<D>) {
+    pub(crate) fn remove(&mut self, part: u32, item: Load<D>) {
         self.nodes[self.leaves + part as usize].load = minus(self.load(part), item);
         self.changed.push(part);
     }
 
     /// Brings penalties and choices up to date with the loads.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         if self.changed.len() > 1 {
             self.changed.sort_unstable();
             self.changed.dedup();
@@ -134,14 +134,14 @@ impl<const D: usize> Loads<D> {
     }
 
     /// The part with the least penalty among those within `room`; ties go to the lowest.
-    pub fn least(&self, room: Load<D>) -> Option<u32> {
+    pub(crate) fn least(&self, room: Load<D>) -> Option<u32> {
         let mut best = usize::MAX;
         self.descend(1, 0, room, &mut best);
         (best != usize::MAX).then(|| (best - self.leaves) as u32)
     }
 
     /// The part whose largest relative load is the smallest once it has `item`; ties go to the lowest.
-    pub fn least_overloaded(&self, item: Load<D>) -> u32 {
+    pub(crate) fn least_overloaded(&self, item: Load<D>) -> u32 {
         let after = |load: Load<D>| relative(plus(load, item), self.caps);
         let least = (0..).zip(self.all().map(after)).min_by(|a, b| a.1.total_cmp(&b.1));
         least.map_or(0, |(part, _)| part)

@@ -9,32 +9,33 @@
 //! - [`repair`](mod@repair): vertices leave parts above a cap on vertices or volume.
 
 mod balance_on;
-pub mod bounds;
+pub(crate) mod bounds;
 mod least_loaded;
-pub mod loads;
+pub(crate) mod loads;
 mod parts;
 mod placing;
-pub mod repair;
-pub mod schedule;
+pub(crate) mod repair;
+pub(crate) mod schedule;
 
 use crate::base::{Error, Result};
-pub use balance_on::{BalanceOn, Balanced, Weights};
-pub use bounds::{Load, excess, fits, minus, plus, relative};
-pub use least_loaded::{LeastLoaded, place_last};
-pub use loads::Loads;
-pub use parts::Parts;
+pub use balance_on::BalanceOn;
+pub(crate) use balance_on::{Balanced, Weights};
+pub(crate) use bounds::{Load, excess, fits, minus, plus, relative};
+pub(crate) use least_loaded::{LeastLoaded, place_last};
+pub(crate) use loads::Loads;
+pub(crate) use parts::Parts;
 pub use placing::Placing;
 pub(crate) use repair::{Repaired, repair};
-pub use schedule::schedule;
+pub(crate) use schedule::schedule;
 
 /// How many vertices are placed between two looks at whether the run is cancelled.
-pub const CHECK_EVERY: usize = 1 << 12;
+pub(crate) const CHECK_EVERY: usize = 1 << 12;
 
 /// The largest number of parts.
 pub const MAX_PARTS: u64 = 1 << 20;
 
 /// Refuses a number of parts outside `1..=2^20`.
-pub fn validate_parts(k: u32) -> Result<()> {
+pub(crate) fn validate_parts(k: u32) -> Result<()> {
     if (1..=MAX_PARTS).contains(&u64::from(k)) {
         return Ok(());
     }
@@ -42,7 +43,7 @@ pub fn validate_parts(k: u32) -> Result<()> {
 }
 
 /// Refuses a balance below 1, infinite or NaN.
-pub fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
+pub(crate) fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
     if balance.is_finite() && balance >= 1.0 {
         return Ok(());
     }
@@ -53,7 +54,7 @@ pub fn validate_balance(name: &'static str, balance: f64) -> Result<()> {
 }
 
 /// `balance * items / k`, from left to right in f64; a balance above k acts as k.
-pub fn share(balance: f64, items: u64, k: u32) -> f64 {
+pub(crate) fn share(balance: f64, items: u64, k: u32) -> f64 {
     let k = f64::from(k);
     balance.min(k) * items as f64 / k
 }

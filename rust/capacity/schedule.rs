@@ -10,7 +10,7 @@ use crate::base::{Buffer, Result, Run};
 
 /// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least loaded (tie:
 /// lower machine). 8 bytes per job beside the result; O(c log c + c log k).
-pub fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
+pub(crate) fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
     let mut order: Buffer<u32> = Buffer::zeroed(weights.len(), "order of clusters")?;
     order.iter_mut().zip(0..).for_each(|(job, index)| *job = index);
     run.install(|| order.par_sort_unstable_by_key(|&job| (Reverse(weights[job as usize]), job)));

@@ -28,7 +28,7 @@ use crate::exec::{Follower, follow, for_each};
 use crate::sets::Bits;
 
 /// Bytes per vertex at the peak, result and degrees included.
-pub const BYTES_PER_VERTEX: u64 = 32;
+pub(crate) const BYTES_PER_VERTEX: u64 = 32;
 /// Buffers that do not depend on the graph.
 const FIXED_BYTES: u64 = 8 << 20;
 
@@ -38,7 +38,7 @@ const AHEAD: usize = 24;
 /// The state of a vertex that a record reads, in a quarter of a cache line.
 #[derive(Debug, bytemuck::Zeroable)]
 #[repr(C, align(16))]
-pub struct Vertex {
+pub(crate) struct Vertex {
     pub(crate) degree: u32,
     /// Cluster id, or the number of vertices while it has none.
     pub(crate) cluster: u32,

@@ -1,8 +1,8 @@
 //! Clusters of vertices. SIGMA and 2PS map them to parts, and users can request them.
 
-pub mod bounded;
-pub mod hollocou;
-pub mod modularity;
+pub(crate) mod bounded;
+pub(crate) mod hollocou;
+pub(crate) mod modularity;
 
 use rayon::prelude::*;
 

@@ -37,7 +37,7 @@ use crate::graph::Csr;
 use crate::sets::{Bits, RatingMap};
 
 /// Bytes per vertex at the peak, result included, adjacency and scratch space not.
-pub const BYTES_PER_VERTEX: u64 = 17;
+pub(crate) const BYTES_PER_VERTEX: u64 = 17;
 
 /// Smaller graphs are clustered by the sequential rule.
 const SEQUENTIAL_BELOW: usize = 1 << 15;
@@ -95,7 +95,7 @@ impl Modularity {
 
 /// Where a vertex should go.
 #[derive(Debug, Clone, Copy)]
-pub struct Move {
+pub(crate) struct Move {
     /// The cluster, its own, or [`NONE`] for a new one.
     to: u32,
     /// Neighbours there.

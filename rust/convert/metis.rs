@@ -55,7 +55,7 @@ pub fn read(
 }
 
 /// The same with the weights of the records, if there are any.
-pub fn read_weighted(
+pub(crate) fn read_weighted(
     mut source: impl Read,
     path: &Path,
     run: &Run,

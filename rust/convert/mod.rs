@@ -12,14 +12,14 @@
 //! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both) twice,
 //! and 16 bytes per record.
 
-pub mod dedup;
+pub(crate) mod dedup;
 mod input;
-pub mod metis;
+pub(crate) mod metis;
 mod relabel;
-pub mod renumber;
+pub(crate) mod renumber;
 mod sink;
-pub mod text;
-pub mod write;
+pub(crate) mod text;
+pub(crate) mod write;
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

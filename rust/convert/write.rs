@@ -21,7 +21,7 @@ const STEP: u32 = 1 << 10;
 const BUFFER: usize = 1 << 16;
 
 /// Weights of records, and by what they were multiplied.
-pub type Scaled<'a> = (&'a Weights, f64);
+pub(crate) type Scaled<'a> = (&'a Weights, f64);
 
 /// Writes one line `u`, tab, `v` per record, and after another tab its weight. The format has no place for isolated
 /// vertices behind the largest id.

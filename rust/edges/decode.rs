@@ -66,7 +66,7 @@ unsafe impl Sync for Column {}
 
 /// An id that does not fit, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadId {
+pub(crate) struct BadId {
     /// Position within the decoded run.
     pub position: usize,
     /// The value as written.
@@ -78,7 +78,7 @@ pub struct BadId {
 /// # Safety
 /// Both columns must be readable for `first + count` ids. The bytes may change meanwhile: each is read once,
 /// and only the copy is checked and used.
-pub unsafe fn decode(
+pub(crate) unsafe fn decode(
     from: [Column; 2],
     first: u64,
     count: usize,
@@ -105,7 +105,7 @@ pub unsafe fn decode(
 ///
 /// # Safety
 /// As for [`decode`].
-pub unsafe fn decode_wide(
+pub(crate) unsafe fn decode_wide(
     from: [Column; 2],
     first: u64,
     count: usize,
@@ -122,13 +122,13 @@ pub unsafe fn decode_wide(
 }
 
 /// Whether the two columns are one run of native u32 pairs.
-pub fn is_packed_u32(from: [Column; 2]) -> bool {
+pub(crate) fn is_packed_u32(from: [Column; 2]) -> bool {
     let native = |column: Column| column.id_type == IdType::U32 && !column.swapped && column.stride == 8;
     native(from[0]) && native(from[1]) && from[0].start.wrapping_add(4) == from[1].start
 }
 
 /// The largest id of `records`. 0 without records.
-pub fn largest(records: &[Record]) -> u32 {
+pub(crate) fn largest(records: &[Record]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2. Measured: the baseline has no unsigned maximum, and a pass that only
@@ -159,7 +159,7 @@ fn largest_portable(records: &[Record]) -> u32 {
 }
 
 /// Refuses the first record with an id that is not below `n`.
-pub fn check(records: &[Record], n: u64) -> Result<(), BadId> {
+pub(crate) fn check(records: &[Record], n: u64) -> Result<(), BadId> {
     if records.is_empty() || u64::from(largest(records)) < n {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wide, is_packed_u32};
 use super::memory::remedy;
-pub use super::open_file::Io;
+pub(crate) use super::open_file::Io;
 use super::open_file::OpenFile;
 use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
 use crate::base::{Error, Result, shown};

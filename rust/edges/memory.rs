@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::decode::{Column, decode};
+use super::decode::{BadId, Column, check, decode};
 use super::{EdgeStream, Record};
 use crate::base::{Error, Result};
 
@@ -43,16 +43,56 @@ unsafe impl EdgeStream for MemoryEdges {
         let range = range.start.min(self.m)..range.end.min(self.m);
         let count = (range.end.saturating_sub(range.start)) as usize;
         // SAFETY: `new` demands that all `m` records are readable, and the range lies within them.
-        unsafe { decode(self.columns, range.start, count, self.n, buf) }.map_err(|bad| {
-            Error::IdOutOfRange {
-                origin: "array".into(),
-                record: range.start + bad.position as u64,
-                id: bad.id,
-                n: self.n,
-                remedy: remedy(bad.id, self.n),
-            }
-        })?;
+        unsafe { decode(self.columns, range.start, count, self.n, buf) }
+            .map_err(|bad| refuse(range.start, bad, self.n))?;
         Ok(buf)
+    }
+
+    fn may_change(&self) -> bool {
+        true
+    }
+}
+
+/// Edges in a vector of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnedEdges {
+    n: u64,
+    records: Vec<Record>,
+}
+
+impl OwnedEdges {
+    /// These records, all of whose ids must be below `n`.
+    pub(crate) fn new(n: u64, records: Vec<Record>) -> Result<Self> {
+        check(&records, n).map_err(|bad| refuse(0, bad, n))?;
+        Ok(Self { n, records })
+    }
+}
+
+// SAFETY: `new` compares all ids with `n`, and nothing changes either.
+unsafe impl EdgeStream for OwnedEdges {
+    fn num_vertices(&self) -> u64 {
+        self.n
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
+        let end = range.end.min(self.num_edges());
+        buf.clear();
+        buf.extend_from_slice(&self.records[range.start.min(end) as usize..end as usize]);
+        Ok(buf)
+    }
+}
+
+fn refuse(first: u64, bad: BadId, n: u64) -> Error {
+    Error::IdOutOfRange {
+        origin: "array".into(),
+        record: first + bad.position as u64,
+        id: bad.id,
+        n,
+        remedy: remedy(bad.id, n),
     }
 }
 

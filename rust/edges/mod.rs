@@ -4,22 +4,25 @@
 //! them to u32 and checks their range. Hot loops read only that buffer. So no reference ever points to memory that
 //! another process or thread can change, and an id from a block is always below [`EdgeStream::num_vertices`].
 
-pub mod decode;
-pub mod file;
-pub mod memory;
-pub mod npy;
-pub mod open_file;
-pub mod plausible;
-pub mod temporary;
-pub mod weights;
+pub(crate) mod decode;
+mod directedness;
+pub(crate) mod file;
+pub(crate) mod memory;
+pub(crate) mod npy;
+pub(crate) mod open_file;
+pub(crate) mod plausible;
+pub(crate) mod temporary;
+pub(crate) mod weights;
 
 use std::ops::Range;
 
 use crate::base::Result;
 pub use decode::{IdType, WideRecord};
+pub use directedness::Directedness;
 pub use file::{EdgeFile, Layout};
 pub use memory::MemoryEdges;
-pub use open_file::Io;
+pub(crate) use memory::OwnedEdges;
+pub use open_file::{Io, MappedFile};
 pub use temporary::TempRecords;
 pub use weights::Weights;
 
@@ -46,6 +49,11 @@ pub unsafe trait EdgeStream: Sync {
 
     /// Reads the records `range` into `buf` (its old content is lost) and returns them.
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]>;
+
+    /// Whether the records may change without notice. What is kept of them is compared with them before it is used again.
+    fn may_change(&self) -> bool {
+        false
+    }
 
     /// An error when the source changed since it was opened. Asked before and after every pass.
     fn check_unchanged(&self) -> Result<()> {

@@ -5,14 +5,14 @@ use bytemuck::Pod;
 use super::decode::IdType;
 
 /// The first bytes of every `.npy` file.
-pub const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The header never needs more than this. Larger claims are refused.
-pub const LONGEST_HEADER: usize = 1 << 16;
+pub(crate) const LONGEST_HEADER: usize = 1 << 16;
 
 /// Where the data of an integer array are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub(crate) struct Header {
     /// First byte of the data.
     pub data_offset: u64,
     /// Type of the ids.
@@ -27,7 +27,7 @@ pub struct Header {
 
 /// Where the data of an array of any type are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnyHeader {
+pub(crate) struct AnyHeader {
     /// First byte of the data.
     pub data_offset: u64,
     /// Type of the items, as numpy spells it: `<f4`.
@@ -39,14 +39,14 @@ pub struct AnyHeader {
 }
 
 /// Reads the header from the first bytes of a file of ids. The error says what is wrong and the remedy.
-pub fn parse(head: &[u8]) -> Result<Header, String> {
+pub(crate) fn parse(head: &[u8]) -> Result<Header, String> {
     let AnyHeader { data_offset, descr, fortran, shape } = parse_any(head)?;
     let (id_type, swapped) = id_type(&descr)?;
     Ok(Header { data_offset, id_type, swapped, fortran, shape })
 }
 
 /// The same for items of any type that one word names.
-pub fn parse_any(head: &[u8]) -> Result<AnyHeader, String> {
+pub(crate) fn parse_any(head: &[u8]) -> Result<AnyHeader, String> {
     let rest = head.strip_prefix(MAGIC).ok_or("no .npy magic at its start")?;
     let (length_bytes, version) = match rest {
         [1, _, ..] => (2, 1),

@@ -4,6 +4,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 
 use memmap2::Mmap;
 
@@ -22,7 +23,7 @@ pub enum Io {
 
 /// A file that must not change while it is open.
 #[derive(Debug)]
-pub struct OpenFile {
+pub(crate) struct OpenFile {
     path: PathBuf,
     file: File,
     map: Option<Mmap>,
@@ -32,7 +33,11 @@ pub struct OpenFile {
 
 impl OpenFile {
     /// Opens `path`, whose first bytes and length say its shape.
-    pub fn open<S>(path: &Path, io: Io, shape: impl FnOnce(&[u8], u64) -> Result<S>) -> Result<(Self, S)> {
+    pub(crate) fn open<S>(
+        path: &Path,
+        io: Io,
+        shape: impl FnOnce(&[u8], u64) -> Result<S>,
+    ) -> Result<(Self, S)> {
         let (file, metadata) = open_regular(path)?;
         let size = metadata.len();
         let mut head = Vec::new();
@@ -46,17 +51,17 @@ impl OpenFile {
     }
 
     /// Path of the file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where its bytes lie, if it is mapped.
-    pub fn start(&self) -> Option<*const u8> {
+    pub(crate) fn start(&self) -> Option<*const u8> {
         self.map.as_ref().map(|map| map.as_ptr())
     }
 
     /// Reads bytes from `offset` on.
-    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+    pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed("it became shorter"),
             _ => Error::io(&self.path, error),
@@ -64,7 +69,7 @@ impl OpenFile {
     }
 
     /// An error when the file changed since it was opened.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().map_err(|error| Error::io(&self.path, error))?;
         if now.len() != self.size {
             return Err(self.changed("its size changed"));
@@ -81,13 +86,13 @@ impl OpenFile {
 }
 
 /// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
-pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
+pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata)> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     refuse_special(path, opened)
 }
 
 /// A regular file that was opened without blocking. Everything else is refused.
-pub fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metadata)> {
+pub(crate) fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metadata)> {
     let file = opened.map_err(|error| match error.raw_os_error() {
         // What open(2) answers for a socket, and for a FIFO to write that nobody reads.
         Some(libc::ENXIO) => {
@@ -124,6 +129,29 @@ pub(crate) fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
         return Err(Error::FileChanged { path: path.into(), what: "its size changed" });
     }
     Ok(map)
+}
+
+/// The bytes of a regular file, mapped read-only. The file is closed at once. Others may change the bytes, so all that is
+/// given away is their address.
+#[derive(Debug)]
+pub struct MappedFile {
+    /// None: an empty file, which cannot be mapped.
+    map: Option<Mmap>,
+}
+
+impl MappedFile {
+    /// Maps `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (file, metadata) = open_regular(path)?;
+        let size = metadata.len();
+        Ok(Self { map: (size > 0).then(|| map(path, &file, size)).transpose()? })
+    }
+
+    /// Where the bytes lie, and how many they are.
+    pub fn bytes(&self) -> (*const u8, usize) {
+        let nothing = (NonNull::<u8>::dangling().as_ptr().cast_const(), 0);
+        self.map.as_ref().map_or(nothing, |map| (map.as_ptr(), map.len()))
+    }
 }
 
 #[cfg(test)]

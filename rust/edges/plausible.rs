@@ -37,14 +37,14 @@ const MAGICS: [(&[u8], &str, &str); 15] = [
 
 /// Which other binary format a file begins like, and the remedy. The magic of bzip2 is also text: a digit and the
 /// digits of pi follow it.
-pub fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
+pub(crate) fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let (magic, seen, remedy) = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic))?;
     let is = *magic != b"BZh" || head.get(4..10) == Some(b"\x31\x41\x59\x26\x53\x59");
     is.then_some((seen, remedy))
 }
 
 /// Refuses files that begin like another format.
-pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
+pub(crate) fn check_magic(head: &[u8], origin: &str) -> Result<()> {
     let (seen, remedy) = match other_format(head) {
         Some(found) => found,
         None if is_gzip(head) => ("a gzip file (magic 1f 8b)", CONVERT),
@@ -58,19 +58,19 @@ pub fn check_magic(head: &[u8], origin: &str) -> Result<()> {
 }
 
 /// A gzip header also reads as a vertex id. Its method, flags and system bytes tell them apart.
-pub fn is_gzip(head: &[u8]) -> bool {
+pub(crate) fn is_gzip(head: &[u8]) -> bool {
     head.len() >= 18 && head.starts_with(&[0x1f, 0x8b, 8]) && head[3] < 32 && matches!(head[9], 0..=13 | 255)
 }
 
 /// Whether it begins as text does.
-pub fn is_text(head: &[u8]) -> bool {
+pub(crate) fn is_text(head: &[u8]) -> bool {
     let head = &head[..head.len().min(4096)];
     let text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     head.len() >= 3 && head.iter().all(text) && head.iter().any(|&byte| byte != head[0])
 }
 
 /// Why a file's length cannot be right, with the likely reason.
-pub fn odd_length(size: u64, id_type: IdType) -> String {
+pub(crate) fn odd_length(size: u64, id_type: IdType) -> String {
     let record = 2 * id_type.width() as u64;
     let hint = match (record, size % record) {
         (8, 4) if size > 12 => {
@@ -88,7 +88,7 @@ pub fn odd_length(size: u64, id_type: IdType) -> String {
 }
 
 /// Refuses a raw u32 file whose words look like u64 ids, or like ids in the other byte order.
-pub fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
+pub(crate) fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
     check_width(edges, 1, origin)?;
     let mut buf = Vec::new();
     let sample = edges.block(0..edges.num_edges().min(BLOCK), &mut buf)?;

@@ -63,7 +63,7 @@ unsafe impl EdgeStream for TempRecords {
 }
 
 /// Refuses ids from `n` on in what a temporary file gave: a disk may fail, and they must not get further.
-pub fn check_ids(records: &[Record], n: u64, file: &Path) -> Result<()> {
+pub(crate) fn check_ids(records: &[Record], n: u64, file: &Path) -> Result<()> {
     if records.is_empty() || u64::from(largest(records)) < n {
         return Ok(());
     }

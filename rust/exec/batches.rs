@@ -14,7 +14,7 @@ const SLICE: usize = 64;
 const AHEAD: usize = 4;
 
 /// Decides about vertices, and stores the decisions.
-pub trait Decider: Send + Sync {
+pub(crate) trait Decider: Send + Sync {
     /// Scratch space of a thread.
     type Scratch: Send;
     /// A decision.
@@ -35,7 +35,7 @@ pub trait Decider: Send + Sync {
 }
 
 /// `decider` decides about `vertices` in their order, in batches of `batch` (1 or more).
-pub fn decide_all<D: Decider>(
+pub(crate) fn decide_all<D: Decider>(
     decider: &mut D,
     mut vertices: impl Iterator<Item = u32> + Send,
     batch: usize,

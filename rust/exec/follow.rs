@@ -26,7 +26,7 @@ const LARGEST_BATCH: u64 = 1 << 16;
 const SLICE: u64 = 1 << 13;
 
 /// A state that follows the records.
-pub trait Follower: Send + Sync {
+pub(crate) trait Follower: Send + Sync {
     /// Replaces `survivors` by the records that may change something in the current state. Meets each record once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
     /// Commits what the records change, in order.
@@ -43,12 +43,12 @@ fn largest_batch(batch: Option<NonZeroU64>, m: u64) -> u64 {
 }
 
 /// Bytes that following `m` records in batches of `batch` takes.
-pub fn memory(batch: Option<NonZeroU64>, m: u64) -> u64 {
+pub(crate) fn memory(batch: Option<NonZeroU64>, m: u64) -> u64 {
     4 * size_of::<Record>() as u64 * largest_batch(batch, m)
 }
 
 /// `follower` follows `edges`, in batches of `batch` records (`None`: chosen by their number).
-pub fn follow<F: Follower>(
+pub(crate) fn follow<F: Follower>(
     follower: &mut F,
     edges: &dyn EdgeStream,
     batch: Option<NonZeroU64>,

@@ -8,22 +8,23 @@
 //! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
 //! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
 
-pub mod batches;
-pub mod follow;
-pub mod pass;
-pub mod pipeline;
-pub mod rounds;
-pub mod scan;
-pub mod shuffle;
-pub mod side_by_side;
-pub mod spill;
+pub(crate) mod batches;
+pub(crate) mod follow;
+pub(crate) mod pass;
+pub(crate) mod pipeline;
+pub(crate) mod rounds;
+pub(crate) mod scan;
+pub(crate) mod shuffle;
+pub(crate) mod side_by_side;
+pub(crate) mod spill;
 
-pub use batches::{Decider, decide_all};
-pub use follow::{Follower, follow};
-pub use pass::{blocks, in_order, pass};
-pub use pipeline::pipeline;
-pub use rounds::{propose, scratches, share};
-pub use scan::{for_each, map, scan};
-pub use shuffle::shuffle;
-pub use side_by_side::side_by_side;
-pub use spill::spill_edges;
+pub(crate) use batches::{Decider, decide_all};
+pub(crate) use follow::{Follower, follow};
+pub use pass::blocks;
+pub(crate) use pass::{in_order, pass};
+pub(crate) use pipeline::pipeline;
+pub(crate) use rounds::{propose, scratches, share};
+pub(crate) use scan::{for_each, map, scan};
+pub(crate) use shuffle::shuffle;
+pub(crate) use side_by_side::side_by_side;
+pub(crate) use spill::spill_edges;

@@ -42,7 +42,7 @@ pub fn pass<S: Send>(
 }
 
 /// Hands `step` the records `range` in order, block by block, with the number of the first of each.
-pub fn in_order(
+pub(crate) fn in_order(
     edges: &dyn EdgeStream,
     range: Range<u64>,
     run: &Run,

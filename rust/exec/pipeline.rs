@@ -19,16 +19,16 @@ use crate::edges::{BLOCK, EdgeStream};
 /// Records that are gathered while those before are placed.
 const BATCH: u64 = 1 << 16;
 /// Records that one thread gathers at a time.
-pub const SLICE: u64 = 1 << 12;
+pub(crate) const SLICE: u64 = 1 << 12;
 
 /// Bytes that a pipeline of `m` records takes, `each` per record of a slice.
-pub fn memory(m: u64, each: u64) -> u64 {
+pub(crate) fn memory(m: u64, each: u64) -> u64 {
     2 * m.min(BATCH) * each
 }
 
 /// Calls `place` on all records of `edges` in order, slice by slice. `gather` fills a slice from a range of
 /// records and from `shared`. `finish` updates `shared` with the results of a slice.
-pub fn pipeline<T: Sync + Send, S: Default + Send>(
+pub(crate) fn pipeline<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
     run: &Run,
@@ -40,7 +40,7 @@ pub fn pipeline<T: Sync + Send, S: Default + Send>(
 }
 
 /// The same, but `arrange` sees each gathered slice before it is placed, in order and by one thread at a time.
-pub fn arranged<T: Sync + Send, S: Default + Send>(
+pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
     run: &Run,
@@ -62,7 +62,7 @@ pub fn arranged<T: Sync + Send, S: Default + Send>(
 
 /// The same for `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and
 /// counts as done.
-pub fn slices<T: Sync + Send, S: Default + Send>(
+pub(crate) fn slices<T: Sync + Send, S: Default + Send>(
     count: u64,
     shared: &mut T,
     run: &Run,

@@ -15,13 +15,17 @@ use crate::base::{Result, Run};
 const ENTRIES_PER_THREAD: u64 = 1 << 16;
 
 /// Scratch space for each of the threads that rounds over so many entries are worth.
-pub fn scratches<S>(run: &Run, entries: u64, mut scratch: impl FnMut() -> Result<S>) -> Result<Vec<S>> {
+pub(crate) fn scratches<S>(
+    run: &Run,
+    entries: u64,
+    mut scratch: impl FnMut() -> Result<S>,
+) -> Result<Vec<S>> {
     let threads = (entries / ENTRIES_PER_THREAD + 1).min(run.threads() as u64);
     (0..threads).map(|_| scratch()).collect()
 }
 
 /// Has `propose` set the proposal of each vertex of `ranges`, which ascend and are disjoint.
-pub fn propose<S: Send, T: Send>(
+pub(crate) fn propose<S: Send, T: Send>(
     scratches: &mut Vec<S>,
     ranges: impl Iterator<Item = Range<u32>> + Send,
     proposals: &mut [T],
@@ -43,7 +47,7 @@ pub fn propose<S: Send, T: Send>(
 
 /// Has threads `work` on `items`, which they take one after the other, each with one of the scratches. A single scratch
 /// is for the calling thread.
-pub fn share<S: Send, T>(
+pub(crate) fn share<S: Send, T>(
     scratches: &mut Vec<S>,
     items: impl Iterator<Item = T> + Send,
     run: &Run,

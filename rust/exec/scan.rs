@@ -11,7 +11,7 @@ const CHUNK: usize = 1 << 14;
 
 /// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
 /// the states. The caller combines them by an operation that does not depend on the order.
-pub fn scan<T, S: Send>(
+pub(crate) fn scan<T, S: Send>(
     run: &Run,
     workers: usize,
     items: impl Iterator<Item = T> + Send,
@@ -49,7 +49,7 @@ pub fn scan<T, S: Send>(
 }
 
 /// The results of `make` for the numbers below `count`, in their order.
-pub fn map<T: Send, S: Send>(
+pub(crate) fn map<T: Send, S: Send>(
     run: &Run,
     workers: usize,
     count: usize,
@@ -67,7 +67,11 @@ pub fn map<T: Send, S: Send>(
 }
 
 /// Calls `set` with each of `items` and its number, and counts them as done.
-pub fn for_each<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
+pub(crate) fn for_each<T: Send>(
+    items: &mut [T],
+    run: &Run,
+    set: impl Fn(usize, &mut T) + Sync,
+) -> Result<()> {
     let chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
     let work = |(): &mut (), (items, first): (&mut [T], usize)| {
         items.iter_mut().zip(first..).for_each(|(item, index)| set(index, item));

@@ -29,21 +29,21 @@ use crate::exec::scan::map;
 use crate::sets::spill::{Entry, ID_BITS, SpillReader};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
-pub const BUCKET: u64 = 1 << 19;
+pub(crate) const BUCKET: u64 = 1 << 19;
 
 /// Number of buckets: a function of `m` alone.
-pub fn buckets(m: u64) -> u64 {
+pub(crate) fn buckets(m: u64) -> u64 {
     m.div_ceil(BUCKET).max(1)
 }
 
 /// The bucket of `key` if keys spread evenly: buckets are ranges of keys, in ascending order.
 #[inline(always)]
-pub fn bucket_of(key: u64, buckets: u64) -> usize {
+pub(crate) fn bucket_of(key: u64, buckets: u64) -> usize {
     ((u128::from(key) * u128::from(buckets)) >> 64) as usize
 }
 
 /// Refuses more records than temporary files have bits for.
-pub fn check_records(m: u64) -> Result<()> {
+pub(crate) fn check_records(m: u64) -> Result<()> {
     if m >> ID_BITS == 0 {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::base::Run;
 
 /// The results of `work` for `items`, in their order. Meant for few items, each of which is worth a thread.
-pub fn side_by_side<T: Send, R: Send>(
+pub(crate) fn side_by_side<T: Send, R: Send>(
     run: &Run,
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,

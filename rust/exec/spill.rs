@@ -11,12 +11,12 @@ use crate::sets::spill::{self, Entry, Pieces, Spill, SpillReader, Writer};
 const UNITS: u64 = 1024;
 
 /// Bytes of the directory of so many entries in so many buckets, and of the buffers of each worker.
-pub fn memory(entries: u64, buckets: u64) -> (u64, u64) {
+pub(crate) fn memory(entries: u64, buckets: u64) -> (u64, u64) {
     spill::memory::<Entry>(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }
 
 /// Spills the entries that `emit` makes of each block of records (with the number of its first), in one pass.
-pub fn spill_edges(
+pub(crate) fn spill_edges(
     edges: &dyn EdgeStream,
     run: &Run,
     workers: usize,

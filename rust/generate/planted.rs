@@ -46,10 +46,10 @@ const VERTICES: usize = 1 << 12;
 
 /// Streams of randomness: each property of a vertex or a class has its own.
 mod stream {
-    pub const CENTROID: u64 = 1;
-    pub const NOISE: u64 = 2;
-    pub const SPLIT: u64 = 3;
-    pub const PERMUTATION: u64 = 4;
+    pub(crate) const CENTROID: u64 = 1;
+    pub(crate) const NOISE: u64 = 2;
+    pub(crate) const SPLIT: u64 = 3;
+    pub(crate) const PERMUTATION: u64 = 4;
 }
 
 /// A graph with planted classes.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::checksum;
 use super::checksum::Hasher;
-use super::identity::Graph;
+use super::identity::Identity;
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
 use crate::base::prefetch::prefetch;
@@ -42,7 +42,7 @@ pub struct Degrees {
     /// Number of non-loop records that touch each vertex.
     pub degree: Buffer<u32>,
     /// What else the pass found.
-    pub graph: Graph,
+    pub graph: Identity,
 }
 
 /// Bytes that [`scan`] takes.
@@ -51,7 +51,7 @@ pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
 }
 
 /// The same for `n` vertices and so many threads.
-pub fn needed(n: u64, threads: usize) -> u64 {
+pub(crate) fn needed(n: u64, threads: usize) -> u64 {
     n * (4 + if threads <= PRIVATE { threads as u64 } else { 0 })
 }
 
@@ -77,11 +77,11 @@ fn scan_ends<const ENDS: usize>(
     let private = run.threads() <= PRIVATE;
     let Counts { degree, passed_over, states } = count(edges, private, run, counts, see)?;
     let (n, checksum) = (edges.num_vertices(), checksum::combine(states));
-    Ok(Degrees { degree, graph: Graph { n, m, loops: passed_over, checksum } })
+    Ok(Degrees { degree, graph: Identity { n, m, loops: passed_over, checksum } })
 }
 
 /// The result of [`count`].
-pub struct Counts<S> {
+pub(crate) struct Counts<S> {
     /// For each vertex, how often it counted.
     pub degree: Buffer<u32>,
     /// Records whose last end did not count.
@@ -92,7 +92,7 @@ pub struct Counts<S> {
 
 /// Counts the first `ENDS` ends of each record for which `counts` says so, by all threads, with `private` counters or
 /// without. `see` gets all records with the state of a worker.
-pub fn count<const ENDS: usize, S: Default + Send>(
+pub(crate) fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
     run: &Run,
@@ -183,7 +183,7 @@ fn raise(count: &AtomicU32, by: u32) {
 }
 
 /// What identifies a graph, without degrees.
-pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
+pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Identity> {
     let m = edges.num_edges();
     run.begin("checksum", m);
     let init = || Ok((0, Hasher::default()));
@@ -195,5 +195,5 @@ pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Graph> {
     })?;
     let (loops, hashers): (Vec<u64>, Vec<Hasher>) = workers.into_iter().unzip();
     let (n, loops, checksum) = (edges.num_vertices(), loops.iter().sum(), checksum::combine(hashers));
-    Ok(Graph { n, m, loops, checksum })
+    Ok(Identity { n, m, loops, checksum })
 }

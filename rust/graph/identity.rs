@@ -15,7 +15,7 @@ const SPARSE: u64 = 1024;
 
 /// What identifies the graph that was partitioned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Graph {
+pub struct Identity {
     /// Number of vertices.
     pub n: u64,
     /// Number of records.
@@ -45,7 +45,7 @@ pub fn find_num_vertices(
 }
 
 /// Refuses an `n`, from the largest id of `m` records, above `max_vertices` or, without it, implausibly large.
-pub fn check_plausible(
+pub(crate) fn check_plausible(
     n: u64,
     m: u64,
     max_vertices: Option<u64>,

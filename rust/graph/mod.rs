@@ -1,13 +1,13 @@
 //! What is known of a whole graph: its identity, its degrees, its adjacency.
 
-pub mod checksum;
-pub mod csr;
-pub mod degrees;
-pub mod identity;
-pub mod weights;
+pub(crate) mod checksum;
+pub(crate) mod csr;
+pub(crate) mod degrees;
+pub(crate) mod identity;
+pub(crate) mod weights;
 
-pub use checksum::Hasher;
+pub(crate) use checksum::Hasher;
 pub use csr::Csr;
 pub use degrees::Degrees;
-pub use identity::Graph;
-pub use weights::Extent;
+pub use identity::Identity;
+pub(crate) use weights::Extent;

@@ -44,7 +44,7 @@ const LEAST_SLOTS: u64 = MAX_PARTS;
 const AHEAD: usize = 24;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.
-pub fn memory(n: u64) -> u64 {
+pub(crate) fn memory(n: u64) -> u64 {
     12 * n + 4 * slots(n)
 }
 

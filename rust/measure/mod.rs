@@ -16,7 +16,7 @@
 
 pub mod cut;
 mod halo;
-pub mod homes;
+pub(crate) mod homes;
 mod labels;
 mod replicas;
 mod weighted_cut;
@@ -66,7 +66,7 @@ pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
 }
 
 /// Refuses another number of parts of records than `edges` has records.
-pub fn validate_records<P>(edges: &dyn EdgeStream, assignment: &[P], k: u32) -> Result<()> {
+pub(crate) fn validate_records<P>(edges: &dyn EdgeStream, assignment: &[P], k: u32) -> Result<()> {
     validate_parts(k)?;
     let (given, m) = (assignment.len(), edges.num_edges());
     if given as u64 == m {
@@ -124,7 +124,7 @@ fn count_vertices(
 }
 
 /// The sums of what the workers counted for each of `k` parts.
-pub fn total(counts: Vec<Vec<u64>>, k: usize) -> Vec<u64> {
+pub(crate) fn total(counts: Vec<Vec<u64>>, k: usize) -> Vec<u64> {
     counts.into_iter().fold(vec![0; k], |mut total, counts| {
         total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
         total

@@ -19,7 +19,7 @@ use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan;
 
 /// Bytes of the part of a record, for `k` parts.
-pub fn width(k: u32) -> u64 {
+pub(crate) fn width(k: u32) -> u64 {
     match k {
         0..=255 => 1,
         256..=32_767 => 2,

@@ -1,14 +1,15 @@
 //! What a partitioner is called with: a graph, its size, and where a result that does not fit into memory goes.
 //!
-//! A caller implements [`Input`], or fills in a [`Call`]. A partitioner gets a [`Prepared`] graph, which
+//! A caller fills in an [`Input`]. A partitioner gets a [`Prepared`] graph, which
 //! [`partition`](super::contract::partition) makes of it once there is enough memory.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::{Result, Run};
-use crate::edges::EdgeStream;
+use crate::edges::{Directedness, EdgeStream, Weights};
 use crate::graph::Csr;
+use crate::graph::csr::AdjacencyCache;
 
 /// The size of a graph, which is all that estimates of memory know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,92 +31,59 @@ impl Shape {
     }
 }
 
-/// The graph of a call, and where a result that does not fit into memory goes.
-pub trait Input: Sync {
-    /// The records.
-    fn edges(&self) -> &dyn EdgeStream;
-    /// Whether they list both directions of every edge.
-    fn is_symmetric(&self) -> bool {
-        false
-    }
-    /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
-    fn is_directed(&self) -> bool {
-        false
-    }
-    /// Whether the adjacency has the weights of the records.
-    fn is_weighted(&self) -> bool {
-        false
-    }
-    /// The adjacency, with the weights of the records if the partitioner reads them. Its memory is taken off the budget.
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        let csr = Csr::build(self.edges(), self.is_symmetric(), run)?;
-        run.hold(csr.bytes());
-        Ok(csr)
-    }
-    /// The `.npy` file for the parts of records.
-    fn out(&self) -> Option<&Path> {
-        None
-    }
-
-    /// The size of the graph.
-    fn shape(&self) -> Shape {
-        let (edges, symmetric, in_file) = (self.edges(), self.is_symmetric(), self.out().is_some());
-        Shape { n: edges.num_vertices(), m: edges.num_edges(), symmetric, in_file }
-    }
-}
-
-/// A graph that is open as a stream, whose adjacency is built for each call.
+/// A graph as a call sees it, and where a result that does not fit into memory goes.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct Input<'a> {
     /// The records.
     pub edges: &'a dyn EdgeStream,
-    /// Whether they list both directions of every edge.
-    pub symmetric: bool,
-    /// Whether a record has a direction.
-    pub directed: bool,
+    /// What a record says in directed edges.
+    pub directedness: Directedness,
+    /// The weights of the records, for those who read them.
+    pub weights: Option<&'a Weights>,
+    /// Keeps the adjacency for further calls.
+    pub cache: Option<&'a AdjacencyCache>,
     /// The `.npy` file for the parts of records.
     pub out: Option<&'a Path>,
 }
 
-impl<'a> Call<'a> {
-    /// An undirected graph, and a result in memory.
+impl<'a> Input<'a> {
+    /// Undirected edges without weights, and a result in memory.
     pub fn new(edges: &'a dyn EdgeStream) -> Self {
-        Self { edges, symmetric: false, directed: false, out: None }
-    }
-}
-
-impl Input for Call<'_> {
-    fn edges(&self) -> &dyn EdgeStream {
-        self.edges
+        Self { edges, directedness: Directedness::Undirected, weights: None, cache: None, out: None }
     }
 
-    fn is_symmetric(&self) -> bool {
-        self.symmetric
+    /// The size of the graph.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            n: self.edges.num_vertices(),
+            m: self.edges.num_edges(),
+            symmetric: self.directedness == Directedness::Symmetric,
+            in_file: self.out.is_some(),
+        }
     }
 
-    fn is_directed(&self) -> bool {
-        self.directed
-    }
-
-    fn out(&self) -> Option<&Path> {
-        self.out
+    /// The adjacency, with the weights if there are any. Its memory is taken off the budget.
+    pub fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
+        let own = AdjacencyCache::default();
+        let symmetric = self.directedness == Directedness::Symmetric;
+        self.cache.unwrap_or(&own).get(self.edges, self.weights, symmetric, run)
     }
 }
 
 /// What a partitioner reads beside the records: nothing, or the adjacency.
 pub trait Reads: Sized {
     /// Builds it.
-    fn prepare(input: &dyn Input, run: &Run) -> Result<Self>;
+    fn prepare(input: &Input, run: &Run) -> Result<Self>;
 }
 
 impl Reads for () {
-    fn prepare(_: &dyn Input, _: &Run) -> Result<()> {
+    fn prepare(_: &Input, _: &Run) -> Result<()> {
         Ok(())
     }
 }
 
 impl Reads for Arc<Csr> {
-    fn prepare(input: &dyn Input, run: &Run) -> Result<Self> {
+    fn prepare(input: &Input, run: &Run) -> Result<Self> {
         input.adjacency(run)
     }
 }
@@ -126,13 +94,13 @@ pub struct Prepared<'a, R> {
     pub csr: R,
     /// Threads, budget, progress and cancellation.
     pub run: &'a Run,
-    pub(super) input: &'a dyn Input,
+    pub(super) input: &'a Input<'a>,
 }
 
 impl<'a, R> Prepared<'a, R> {
     /// The records.
     pub fn edges(&self) -> &'a dyn EdgeStream {
-        self.input.edges()
+        self.input.edges
     }
 
     /// The size of the graph.
@@ -140,13 +108,13 @@ impl<'a, R> Prepared<'a, R> {
         self.input.shape()
     }
 
-    /// See [`Input::is_directed`].
+    /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
     pub fn is_directed(&self) -> bool {
-        self.input.is_directed()
+        self.input.directedness == Directedness::Directed
     }
 
     /// The `.npy` file for the parts of records.
     pub fn out(&self) -> Option<&'a Path> {
-        self.input.out()
+        self.input.out
     }
 }

@@ -1,18 +1,23 @@
 //! The results of partitioners, the caps they keep, and the contract of a partitioner.
 
-pub mod contract;
-pub mod edge_parts;
-pub mod input;
-pub mod parameters;
+pub(crate) mod contract;
+pub(crate) mod edge_parts;
+mod graph;
+pub(crate) mod input;
+pub(crate) mod parameters;
 
 use crate::base::{Buffer, Error, Result};
 use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
-use crate::graph::Graph;
-pub use contract::{Entry, Need, Outcome, Partition, Partitioner, partition};
+use crate::graph::Identity;
+pub(crate) use contract::Need;
+pub use contract::{Entry, Outcome, Partition, Partitioner, partition};
 pub use edge_parts::EdgeParts;
-pub use input::{Call, Input, Prepared, Shape};
+pub use graph::Graph;
+pub(crate) use input::Prepared;
+pub use input::{Input, Shape};
+pub(crate) use parameters::Parameters;
 use parameters::words;
-pub use parameters::{Given, Parameters, Value};
+pub use parameters::{Given, Value};
 
 /// One part per vertex.
 #[derive(Debug)]
@@ -32,17 +37,17 @@ pub struct VertexPartition {
     /// Whether the caps could only be met by dealing the vertices, which disregards the edges.
     pub dealt: bool,
     /// The graph it belongs to.
-    pub graph: Graph,
+    pub graph: Identity,
 }
 
 impl VertexPartition {
     /// A partition under at most one cap.
-    pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Graph) -> Self {
+    pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Identity) -> Self {
         Self { assignment, k, loads, cap, weights: Vec::new(), volume: None, dealt: false, graph }
     }
 
     /// A partition under a `cap` on vertices and that of `on`.
-    pub fn balanced(balanced: Balanced, k: u32, cap: u64, on: &BalanceOn, graph: Graph) -> Self {
+    pub fn balanced(balanced: Balanced, k: u32, cap: u64, on: &BalanceOn, graph: Identity) -> Self {
         let (loads, weights) =
             balanced.loads.into_iter().map(|[vertices, weight]| (vertices, weight)).unzip();
         Self {
@@ -53,7 +58,7 @@ impl VertexPartition {
     }
 
     /// A partition under `caps` on vertices and on volume, which was repaired to keep them.
-    pub(crate) fn repaired(parts: Buffer<u32>, repaired: Repaired, caps: Load, graph: Graph) -> Self {
+    pub(crate) fn repaired(parts: Buffer<u32>, repaired: Repaired, caps: Load, graph: Identity) -> Self {
         let Repaired { loads, cap, dealt } = repaired;
         let k = loads.len() as u32;
         let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
@@ -66,7 +71,7 @@ impl VertexPartition {
 }
 
 /// Refuses parts to begin with that are not one below `k` for each of `n` vertices.
-pub fn validate_start(start: &[u32], k: u32, n: u64) -> Result<()> {
+pub(crate) fn validate_start(start: &[u32], k: u32, n: u64) -> Result<()> {
     if start.len() as u64 != n {
         let what = format!("{} parts for {n} vertices. Give one per vertex", start.len());
         return Err(Error::parameter("partition", what));
@@ -103,7 +108,7 @@ pub struct EdgePartition {
     /// The largest load allowed, if loads were bounded.
     pub cap: Option<u64>,
     /// The graph it belongs to.
-    pub graph: Graph,
+    pub graph: Identity,
 }
 
 words! {

@@ -324,7 +324,7 @@ impl<const LOW: u32, const HIGH: u32> Domain for Whole<LOW, HIGH> {
 }
 
 /// Number of passes over a graph.
-pub type Passes = Whole<1, { 1 << 31 }>;
+pub(crate) type Passes = Whole<1, { 1 << 31 }>;
 
 /// Declares domains: the type in Rust, the kind, and which values are read how. `shown` and `check` are there if there is
 /// a default to be shown, and something to be refused.

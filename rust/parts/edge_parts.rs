@@ -12,9 +12,9 @@ use super::files::{ArrayFile, Ids, Start, part_folder};
 use super::layout::{Layout, Window};
 use super::roots::{Roots, choose_roots, spill_lists};
 use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
-use super::{Kind, PartSizes, check_records, in_degrees};
+use super::{PartSizes, check_records, in_degrees};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
-use crate::edges::{BLOCK, EdgeStream};
+use crate::edges::{BLOCK, Directedness, EdgeStream};
 use crate::exec::{pass, spill_edges};
 use crate::measure::validate_records;
 use crate::sets::{Entry, LocalSet, Pieces, Spill, SpillReader};
@@ -24,7 +24,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     edges: &dyn EdgeStream,
     assignment: &[P],
     k: u32,
-    kind: Kind,
+    directedness: Directedness,
     into: &Path,
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
@@ -33,22 +33,22 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let (n, m) = (edges.num_vertices(), edges.num_edges());
     let what = format!("writing the parts of {n} vertices");
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
-    let most = kind.most_edges(m);
+    let most = directedness.most_edges(m);
     let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
     // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots. Directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
     let writing = run.workers(usize::MAX, fixed, each, &what)?;
 
-    let layout = part_layout(edges, assignment, k, kind, counting, run)?;
-    let degree = in_degrees(edges, kind, run.budget() - 16 * u64::from(k), run, |_| true)?;
+    let layout = part_layout(edges, assignment, k, directedness, counting, run)?;
+    let degree = in_degrees(edges, directedness, run.budget() - 16 * u64::from(k), run, |_| true)?;
     run.begin("buckets", m);
     let spilled = spill_edges(edges, run, writing, into, layout.buckets(), |writer, first, records| {
         for ((&[u, v], id), &part) in records.iter().zip(first..).zip(&assignment[first as usize..]) {
             let place = layout.place(part.into() as usize);
             let bucket = layout.bucket(place, 0);
             writer.push(bucket, Entry::new(u, v, id, place.tag, false))?;
-            if kind.turns([u, v]) {
+            if directedness.reverses([u, v]) {
                 writer.push(bucket, Entry::new(v, u, m + id, place.tag, false))?;
             }
         }
@@ -70,7 +70,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
     edges: &dyn EdgeStream,
     assignment: &[P],
     k: u32,
-    kind: Kind,
+    directedness: Directedness,
     workers: usize,
     run: &Run,
 ) -> Result<Layout> {
@@ -83,7 +83,7 @@ fn part_layout<P: Copy + Into<i32> + Sync>(
                 let what = format!("record {id} has part {part}, outside 0..{k}");
                 return Err(Error::parameter("assignment", what));
             };
-            *count += 1 + u64::from(kind.turns(record));
+            *count += 1 + u64::from(directedness.reverses(record));
         }
         Ok(())
     })?;

@@ -12,7 +12,7 @@ use crate::edges::npy;
 use crate::edges::npy::Item;
 
 /// Bytes of the header of every one-dimensional array, however long.
-pub const HEADER: u64 = 128;
+pub(crate) const HEADER: u64 = 128;
 
 /// Bytes collected before the system is called.
 const BUFFER: usize = 1 << 16;
@@ -21,13 +21,13 @@ const BUFFER: usize = 1 << 16;
 const AT_ONCE: usize = 1 << 20;
 
 /// The folder of a part.
-pub fn part_folder(into: &Path, part: usize) -> PathBuf {
+pub(crate) fn part_folder(into: &Path, part: usize) -> PathBuf {
     into.join(format!("part-{part:05}"))
 }
 
 /// Where an [`ArrayFile`] begins to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum Start {
     /// In a new file, in place of what is there.
     Anew,
     /// At the end of a file that a former one finished.
@@ -35,7 +35,7 @@ pub enum Start {
 }
 
 /// A one-dimensional array that is being written. `finish` makes it valid.
-pub struct ArrayFile<'a, T> {
+pub(crate) struct ArrayFile<'a, T> {
     run: &'a Run,
     path: PathBuf,
     file: File,
@@ -47,12 +47,12 @@ pub struct ArrayFile<'a, T> {
 
 impl<'a, T: Item> ArrayFile<'a, T> {
     /// Creates `folder/name`. What is there is replaced.
-    pub fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
         Self::open(folder, name, Start::Anew, run)
     }
 
     /// Opens `folder/name`.
-    pub fn open(folder: &Path, name: &str, begin: Start, run: &'a Run) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, name: &str, begin: Start, run: &'a Run) -> Result<Self> {
         let (path, anew) = (folder.join(name), begin == Start::Anew);
         let opened = File::options().write(true).create(anew).truncate(anew).open(&path);
         let opened = opened.and_then(|file| Ok((file.metadata()?.len().max(HEADER), file)));
@@ -62,13 +62,13 @@ impl<'a, T: Item> ArrayFile<'a, T> {
 
     /// Appends an item.
     #[inline]
-    pub fn push(&mut self, item: T) -> Result<()> {
+    pub(crate) fn push(&mut self, item: T) -> Result<()> {
         self.buffer.extend_from_slice(bytemuck::bytes_of(&item));
         if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
     /// Appends items.
-    pub fn extend(&mut self, items: &[T]) -> Result<()> {
+    pub(crate) fn extend(&mut self, items: &[T]) -> Result<()> {
         self.flush()?;
         self.write(bytemuck::cast_slice(items))
     }
@@ -91,12 +91,12 @@ impl<'a, T: Item> ArrayFile<'a, T> {
     }
 
     /// Number of items so far.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         (self.offset - HEADER + self.buffer.len() as u64) / size_of::<T>() as u64
     }
 
     /// Writes the header.
-    pub fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
         let head = npy::header(T::DESCR, &[self.count()]);
         debug_assert_eq!(head.len() as u64, HEADER);
@@ -105,7 +105,7 @@ impl<'a, T: Item> ArrayFile<'a, T> {
 }
 
 /// A one-dimensional int64 array that an [`ArrayFile`] wrote, read piece by piece.
-pub struct Ids {
+pub(crate) struct Ids {
     path: PathBuf,
     file: File,
     next: u64,
@@ -115,14 +115,14 @@ pub struct Ids {
 
 impl Ids {
     /// Opens `folder/name` at the items `start..end`.
-    pub fn open(folder: &Path, name: &str, start: u64, end: u64) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, name: &str, start: u64, end: u64) -> Result<Self> {
         let path = folder.join(name);
         let file = File::open(&path).map_err(|error| Error::io(&path, error))?;
         Ok(Self { path, file, next: start, end, buffer: Vec::new() })
     }
 
     /// The next ids, at most 64 KiB of them. None at the end.
-    pub fn read(&mut self) -> Result<&[i64]> {
+    pub(crate) fn read(&mut self) -> Result<&[i64]> {
         let count = (self.end - self.next.min(self.end)).min((BUFFER / 8) as u64);
         self.buffer.resize(count as usize, 0);
         let offset = HEADER + 8 * self.next;
@@ -133,7 +133,7 @@ impl Ids {
     }
 
     /// Hands all ids to `each`.
-    pub fn for_each(mut self, run: &Run, mut each: impl FnMut(u64) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each(mut self, run: &Run, mut each: impl FnMut(u64) -> Result<()>) -> Result<()> {
         loop {
             let ids = self.read()?;
             if ids.is_empty() {

@@ -11,14 +11,14 @@ use crate::capacity::MAX_PARTS;
 use crate::sets::spill::TAGS;
 
 /// Edges and rows that a window holds: buffers that the third-level cache can hold. Never changes a result.
-pub const WINDOW: u64 = 3 << 19;
+pub(crate) const WINDOW: u64 = 3 << 19;
 
 // A row of the copies of a vertex never exceeds a window.
 const _: () = assert!(MAX_PARTS < WINDOW);
 
 /// Consecutive rows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Window {
+pub(crate) struct Window {
     /// Key of the first row: keys ascend with the rows of a part.
     first: u32,
     /// Number of rows.
@@ -29,7 +29,7 @@ pub struct Window {
 
 impl Window {
     /// All rows of a part.
-    pub fn whole(rows: u64, edges: u64) -> Self {
+    pub(crate) fn whole(rows: u64, edges: u64) -> Self {
         Self { first: 0, rows, edges }
     }
 
@@ -40,7 +40,7 @@ impl Window {
 
 /// Where a part's edges go.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub(crate) struct Place {
     bucket: u32,
     windows: u32,
     /// Number of the part within its group.
@@ -49,7 +49,7 @@ pub struct Place {
 
 /// What a worker takes at once: a part, or several parts that share a bucket.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub(crate) struct Group {
     /// The parts.
     pub parts: Range<usize>,
     /// Their buckets. Only a part alone has more than one.
@@ -60,7 +60,7 @@ pub struct Group {
 
 /// The buckets of all parts.
 #[derive(Debug, Default)]
-pub struct Layout {
+pub(crate) struct Layout {
     places: Vec<Place>,
     windows: Vec<Window>,
     /// First window of the part begun.
@@ -71,20 +71,20 @@ pub struct Layout {
 
 impl Layout {
     /// Appends a part with rows of the given keys (ascending) and numbers of edges.
-    pub fn add_part(&mut self, rows: impl Iterator<Item = (u32, u64)>) {
+    pub(crate) fn add_part(&mut self, rows: impl Iterator<Item = (u32, u64)>) {
         self.begin_part();
         rows.for_each(|(key, edges)| self.add_row(key, edges));
         self.end_part();
     }
 
     /// Begins a part.
-    pub fn begin_part(&mut self) {
+    pub(crate) fn begin_part(&mut self) {
         self.begun = self.windows.len();
         self.windows.push(Window::default());
     }
 
     /// Appends a row to the part begun.
-    pub fn add_row(&mut self, key: u32, edges: u64) {
+    pub(crate) fn add_row(&mut self, key: u32, edges: u64) {
         if let Some(window) = self.windows.last_mut()
             && (window.rows == 0 || window.fits(1, edges))
         {
@@ -96,7 +96,7 @@ impl Layout {
     }
 
     /// Ends the part.
-    pub fn end_part(&mut self) {
+    pub(crate) fn end_part(&mut self) {
         let (part, first_window) = (self.places.len(), self.begun);
         let own = self.windows[first_window];
         let whole = self.windows.len() == first_window + 1 && own.fits(0, 0);
@@ -120,39 +120,39 @@ impl Layout {
     }
 
     /// Most buckets that so many rows, edges and parts may need: two neighbours do not fit together.
-    pub fn most_buckets(rows: u64, edges: u64, parts: u64) -> u64 {
+    pub(crate) fn most_buckets(rows: u64, edges: u64, parts: u64) -> u64 {
         2 * (rows + edges) / WINDOW + parts / TAGS as u64 + 1
     }
 
     /// Number of buckets.
-    pub fn buckets(&self) -> usize {
+    pub(crate) fn buckets(&self) -> usize {
         self.windows.len()
     }
 
     /// What each bucket holds.
-    pub fn windows(&self) -> &[Window] {
+    pub(crate) fn windows(&self) -> &[Window] {
         &self.windows
     }
 
     /// Number of edges in all buckets.
-    pub fn num_edges(&self) -> u64 {
+    pub(crate) fn num_edges(&self) -> u64 {
         self.windows.iter().map(|window| window.edges).sum()
     }
 
     /// What a bucket holds.
-    pub fn window(&self, bucket: usize) -> Window {
+    pub(crate) fn window(&self, bucket: usize) -> Window {
         self.windows[bucket]
     }
 
     /// Where the edges of the part go.
     #[inline(always)]
-    pub fn place(&self, part: usize) -> Place {
+    pub(crate) fn place(&self, part: usize) -> Place {
         self.places[part]
     }
 
     /// The bucket of the part's row with that key.
     #[inline(always)]
-    pub fn bucket(&self, place: Place, key: u32) -> usize {
+    pub(crate) fn bucket(&self, place: Place, key: u32) -> usize {
         let first = place.bucket as usize;
         if place.windows == 1 {
             return first;

@@ -1,6 +1,6 @@
 //! The parts of a partition as arrays in `.npy` files (docs/reference/partition-directory.md), written from the edge stream.
 //!
-//! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Kind`]). The files go
+//! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Directedness`]). The files go
 //! below a directory that appears as a whole or not at all. Its owner discards it after an error.
 //!
 //! **Algorithm.** In-degrees are counted. A second pass sends each directed edge to the part of its destination,
@@ -30,45 +30,14 @@ mod roots;
 mod rows;
 mod vertex_parts;
 
-use crate::base::{Buffer, Error, Result, Run, named};
-use crate::edges::{EdgeStream, Record};
+use crate::base::{Buffer, Error, Result, Run};
+use crate::edges::{Directedness, EdgeStream, Record};
 use crate::graph::degrees;
 use crate::sets::spill;
 
 pub use edge_parts::write_edge_parts;
 pub use gather::{Gather, RowGatherer, Rows};
 pub use vertex_parts::write_vertex_parts;
-
-/// What a record says in directed edges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u. A loop is the edge r alone.
-    Undirected,
-    /// Record r is the edge r, and another record is its reverse.
-    Symmetric,
-    /// Record r is the edge r.
-    Directed,
-}
-
-impl Kind {
-    /// The kind of that name.
-    pub fn named(name: &str) -> Result<Kind> {
-        use Kind::{Directed, Symmetric, Undirected};
-        let known = [("undirected", Undirected), ("symmetric", Symmetric), ("directed", Directed)];
-        named("directedness", "value", name, &known)
-    }
-
-    /// Most directed edges that `m` records make.
-    fn most_edges(self, m: u64) -> u64 {
-        if self == Kind::Undirected { m.saturating_mul(2) } else { m }
-    }
-
-    /// Whether the record is also an edge from its second vertex to its first.
-    #[inline(always)]
-    pub fn turns(self, [u, v]: Record) -> bool {
-        self == Kind::Undirected && u != v
-    }
-}
 
 /// What `part.json` says of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,9 +67,9 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
 
 /// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow
 /// one more for each thread.
-pub fn in_degrees(
+pub(crate) fn in_degrees(
     edges: &dyn EdgeStream,
-    kind: Kind,
+    directedness: Directedness,
     room: u64,
     run: &Run,
     counted: impl Fn(Record) -> bool + Sync,
@@ -109,7 +78,7 @@ pub fn in_degrees(
     let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= room;
     let counts = |record| {
         let counts = counted(record);
-        [counts & kind.turns(record), counts]
+        [counts & directedness.reverses(record), counts]
     };
     Ok(degrees::count(edges, private, run, counts, |(): &mut (), _, _| ())?.degree)
 }

@@ -19,7 +19,7 @@ use crate::exec::scan;
 use crate::sets::{Entry, Groups, Pieces, Spill, SpillReader, to_starts};
 
 /// Where the roots of all vertices are.
-pub struct Roots {
+pub(crate) struct Roots {
     /// Part of the root of each vertex.
     pub of_vertex: Buffer<u32>,
     /// Leaves of the roots of each part.
@@ -30,13 +30,19 @@ pub struct Roots {
 
 impl Roots {
     /// The vertices without a record that were placed in the part, ascending.
-    pub fn isolated_in(&self, part: usize) -> &[u32] {
+    pub(crate) fn isolated_in(&self, part: usize) -> &[u32] {
         self.isolated.group(part as u32)
     }
 }
 
 /// Chooses the roots of vertices with so many `copies`, which the lists of the parts in `into` (of so many vertices) hold.
-pub fn choose_roots(copies: &[u32], sizes: &[u64], into: &Path, workers: usize, run: &Run) -> Result<Roots> {
+pub(crate) fn choose_roots(
+    copies: &[u32],
+    sizes: &[u64],
+    into: &Path,
+    workers: usize,
+    run: &Run,
+) -> Result<Roots> {
     let order = Order::new(copies, sizes.len(), run)?;
     let mut layout = Layout::default();
     layout.add_part((0..).zip(order.vertices.items().iter().map(|&v| u64::from(copies[v as usize]))));
@@ -106,7 +112,7 @@ impl Order {
 }
 
 /// Sends what `entry` makes of each part and each of the vertices listed for it, of so many `sizes`, to buckets.
-pub fn spill_lists(
+pub(crate) fn spill_lists(
     sizes: &[u64],
     layout: &Layout,
     into: &Path,

@@ -20,11 +20,11 @@ const AHEAD: usize = 16;
 const CHUNK: usize = BLOCK as usize / 16;
 
 /// The largest number of local vertices, whose ids are int32.
-pub const MAX_LOCAL: u64 = 1 << 31;
+pub(crate) const MAX_LOCAL: u64 = 1 << 31;
 
 /// Entries in stream order.
 #[derive(Clone, Copy)]
-pub enum Source<'a> {
+pub(crate) enum Source<'a> {
     /// In memory.
     Loaded(&'a [Entry]),
     /// A bucket of a file.
@@ -33,7 +33,7 @@ pub enum Source<'a> {
 
 impl Source<'_> {
     /// Hands all entries to `each`.
-    pub fn read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
+    pub(crate) fn read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
         match self {
             Source::Spilled(spilled, bucket) => spilled.read(bucket, run, each),
             Source::Loaded(entries) => entries.chunks(CHUNK).try_for_each(|entries| {
@@ -106,14 +106,14 @@ impl GroupEntries {
 
 /// The edges of one part.
 #[derive(Clone, Copy)]
-pub struct PartEdges<'a> {
+pub(crate) struct PartEdges<'a> {
     windows: &'a [Window],
     sources: &'a [Source<'a>],
 }
 
 impl<'a> PartEdges<'a> {
     /// Hands all entries to `each`.
-    pub fn read(self, run: &Run, mut each: impl FnMut(&[Entry])) -> Result<()> {
+    pub(crate) fn read(self, run: &Run, mut each: impl FnMut(&[Entry])) -> Result<()> {
         self.try_read(run, |entries| {
             each(entries);
             Ok(())
@@ -121,12 +121,12 @@ impl<'a> PartEdges<'a> {
     }
 
     /// Hands all entries to `each`, which may fail.
-    pub fn try_read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
+    pub(crate) fn try_read(self, run: &Run, mut each: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
         self.sources.iter().try_for_each(|source| source.read(run, &mut each))
     }
 
     /// The windows of the part, which has so many rows.
-    pub fn windows(self, rows: u64) -> Vec<(Window, Source<'a>)> {
+    pub(crate) fn windows(self, rows: u64) -> Vec<(Window, Source<'a>)> {
         let window = |(&window, &source)| match source {
             Source::Loaded(entries) => (Window::whole(rows, entries.len() as u64), source),
             Source::Spilled(..) => (window, source),
@@ -136,7 +136,7 @@ impl<'a> PartEdges<'a> {
 }
 
 /// Edges by the parts of a layout.
-pub struct EdgeBuckets {
+pub(crate) struct EdgeBuckets {
     /// The buckets of the parts.
     pub layout: Layout,
     /// Their entries.
@@ -146,7 +146,7 @@ pub struct EdgeBuckets {
 impl EdgeBuckets {
     /// The results of `each` for every part and its edges, in the order of the parts. `each` also gets a worker's
     /// state.
-    pub fn map<S: Send, T: Send>(
+    pub(crate) fn map<S: Send, T: Send>(
         &self,
         workers: usize,
         run: &Run,
@@ -185,7 +185,7 @@ impl EdgeBuckets {
 }
 
 /// What [`write_rows`] works in.
-pub struct RowBuffers {
+pub(crate) struct RowBuffers {
     ends: Buffer<u32>,
     sources: Buffer<i32>,
     ids: Buffer<i64>,
@@ -193,7 +193,7 @@ pub struct RowBuffers {
 
 impl RowBuffers {
     /// Room for the windows given.
-    pub fn new(windows: &[Window]) -> Result<Self> {
+    pub(crate) fn new(windows: &[Window]) -> Result<Self> {
         let (mut rows, mut edges) = (0, CHUNK);
         for window in windows {
             rows = rows.max(window.rows as usize);
@@ -207,13 +207,13 @@ impl RowBuffers {
     }
 
     /// Bytes of the buffers of this module for windows of at most `rows` rows and edges.
-    pub fn memory(rows: u64) -> u64 {
+    pub(crate) fn memory(rows: u64) -> u64 {
         48 * rows.min(WINDOW) + (1 << 20)
     }
 }
 
 /// The files that hold the in-edges of a part.
-pub struct RowFiles<'a> {
+pub(crate) struct RowFiles<'a> {
     indptr: ArrayFile<'a, i64>,
     indices: ArrayFile<'a, i32>,
     edge_ids: ArrayFile<'a, i64>,
@@ -221,7 +221,7 @@ pub struct RowFiles<'a> {
 
 impl<'a> RowFiles<'a> {
     /// Opens the files in the folder of a part.
-    pub fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         let mut indptr = ArrayFile::open(folder, "indptr.npy", begin, run)?;
         if begin == Start::Anew {
             indptr.push(0)?;
@@ -231,7 +231,7 @@ impl<'a> RowFiles<'a> {
     }
 
     /// Finishes the files. Returns the numbers of rows and of edges.
-    pub fn finish(self) -> Result<(u64, u64)> {
+    pub(crate) fn finish(self) -> Result<(u64, u64)> {
         let (rows, edges) = (self.indptr.count() - 1, self.edge_ids.count());
         self.indptr.finish()?;
         self.indices.finish()?;
@@ -242,7 +242,7 @@ impl<'a> RowFiles<'a> {
 
 /// Appends the rows of consecutive windows. `degrees` has the number of entries of each row, `row` the number of an
 /// entry's row (the first row of the first window is 0), `local` the local id of its source.
-pub fn write_rows(
+pub(crate) fn write_rows(
     files: &mut RowFiles,
     windows: &[(Window, Source)],
     mut degrees: impl Iterator<Item = u64>,
@@ -335,7 +335,7 @@ fn stream_row(
 }
 
 /// The error when a second pass found other records than the first. (For files, the pass itself reports this.)
-pub fn changed() -> Error {
+pub(crate) fn changed() -> Error {
     Error::format(
         "edges",
         "they changed while they were being read. Nothing was written. Run again when they are complete",
@@ -343,7 +343,7 @@ pub fn changed() -> Error {
 }
 
 /// Refuses more local vertices than int32 can number.
-pub fn check_local(part: usize, local: u64) -> Result<()> {
+pub(crate) fn check_local(part: usize, local: u64) -> Result<()> {
     if local < MAX_LOCAL {
         return Ok(());
     }

@@ -9,10 +9,10 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::array;
 use super::run::{Options, detached};
-use crate::base::{Error, Result};
-use crate::clustering;
-use crate::clustering::{Clusters, Hollocou, Modularity};
-use crate::graph::{Degrees, Graph, degrees};
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::clustering;
+use fastpart::internals::clustering::{Clusters, Hollocou, Modularity};
+use fastpart::internals::graph::{self, Degrees, degrees};
 
 /// A clustering of the core.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -74,7 +74,7 @@ fn result(
     clusters: Clusters,
     modularity: f64,
     max_volume: Option<u64>,
-    graph: Graph,
+    graph: graph::Identity,
 ) -> PyResult<ClusterResult> {
     in_int32(&clusters).map_err(|error| super::errors::raise(py, error))?;
     Ok(ClusterResult {

@@ -8,8 +8,8 @@ use super::edges::{EdgeSource, id_type, layout_of};
 use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
-use crate::base::Result;
-use crate::convert::{Convert, Format, WeightsFrom, convert as run_convert, write};
+use fastpart::internals::base::Result;
+use fastpart::internals::convert::{Convert, Format, WeightsFrom, convert as run_convert, write};
 
 /// What a conversion wrote.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

@@ -7,8 +7,8 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::{settled, with_parts};
 use super::run::{Options, detached};
-use crate::measure;
-use crate::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
+use fastpart::internals::measure;
+use fastpart::internals::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
 
 /// Counts of a vertex partition, per part. The matrix (k, k) is `None` for many parts.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

@@ -12,16 +12,18 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::base::{Error, Result, Run, named, reserved, shown};
-use crate::edges::decode::{Column, IdType};
-use crate::edges::{EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights};
-use crate::exec::blocks;
-use crate::graph::csr::{AdjacencyCache, Csr};
-use crate::graph::degrees;
-use crate::graph::identity::find_num_vertices;
-use crate::graph::weights::extent;
+use fastpart::internals::base::{Error, Result, Run, named, reserved, shown};
+use fastpart::internals::edges::decode::{Column, IdType};
+use fastpart::internals::edges::{
+    Directedness, EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights,
+};
+use fastpart::internals::exec::blocks;
+use fastpart::internals::graph::identity::find_num_vertices;
+use fastpart::internals::graph::weights::extent;
+use fastpart::internals::graph::{Csr, degrees};
+use fastpart::internals::partition::{Graph, Input};
 
-/// A file or an array of edges.
+/// A file or an array of edges, not yet open.
 enum Source {
     File(EdgeFile),
     Memory(MemoryEdges),
@@ -30,41 +32,54 @@ enum Source {
 /// Edges that every algorithm of the core reads.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
-    source: Arc<Source>,
-    /// The weights of the records.
-    weights: Option<Weights>,
-    /// The adjacency, built on first use.
-    csr: AdjacencyCache,
+    graph: Graph,
+    /// The type of the ids in a file.
+    id_type: Option<&'static str>,
     /// What owns the memory of arrays.
     _owners: Vec<Py<PyAny>>,
 }
 
 impl EdgeSource {
-    fn new(source: Source, weights: Option<Weights>, owners: Vec<Py<PyAny>>) -> Self {
-        Self { source: Arc::new(source), weights, csr: AdjacencyCache::default(), _owners: owners }
+    pub fn stream(&self) -> &dyn EdgeStream {
+        self.graph.edges()
     }
 
-    pub fn stream(&self) -> &dyn EdgeStream {
-        match &*self.source {
+    pub fn weights(&self) -> Option<&Weights> {
+        self.graph.weights()
+    }
+
+    /// The graph for one call.
+    pub fn input(&self, weighted: bool, directedness: Directedness) -> Input<'_> {
+        let input = self.graph.input();
+        Input { weights: input.weights.filter(|_| weighted), directedness, ..input }
+    }
+
+    /// The adjacency, with or without the weights.
+    pub fn csr(&self, weighted: bool, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
+        let directedness = if symmetric { Directedness::Symmetric } else { Directedness::Undirected };
+        self.input(weighted, directedness).adjacency(run)
+    }
+}
+
+impl Source {
+    fn stream(&self) -> &dyn EdgeStream {
+        match self {
             Source::File(file) => file,
             Source::Memory(memory) => memory,
         }
     }
 
-    pub fn weights(&self) -> Option<&Weights> {
-        self.weights.as_ref()
+    fn open(self, weights: Option<Weights>, owners: Vec<Py<PyAny>>) -> EdgeSource {
+        let (edges, id_type): (Arc<dyn EdgeStream + Send>, _) = match self {
+            Source::File(file) => {
+                let id_type = file.id_type().name();
+                (Arc::new(file), Some(id_type))
+            }
+            Source::Memory(memory) => (Arc::new(memory), None),
+        };
+        EdgeSource { graph: Graph::new(edges, weights), id_type, _owners: owners }
     }
 
-    /// The adjacency, with or without the weights. The first call builds it, the others reuse it. An array is read again to
-    /// see whether it changed.
-    pub fn csr(&self, weighted: bool, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
-        let may_change = matches!(&*self.source, Source::Memory(_));
-        let weights = self.weights().filter(|_| weighted);
-        self.csr.get(self.stream(), weights, may_change, symmetric, run)
-    }
-}
-
-impl Source {
     fn set_num_vertices(&mut self, n: u64) {
         match self {
             Source::File(file) => file.set_num_vertices(n),
@@ -86,13 +101,10 @@ impl Source {
         };
         let n = match num_vertices {
             Some(n) => n,
-            None => detached(py, options, |run| {
-                let stream: &dyn EdgeStream = match &self {
-                    Source::File(file) => file,
-                    Source::Memory(memory) => memory,
-                };
-                find_num_vertices(stream, run, max_vertices, &origin)
-            })?,
+            None => {
+                let find = |run: &Run| find_num_vertices(self.stream(), run, max_vertices, &origin);
+                detached(py, options, find)?
+            }
         };
         if n > MAX_VERTICES {
             let error = Error::parameter("num_vertices", format!("{n}. Use at most {MAX_VERTICES}"));
@@ -125,9 +137,9 @@ impl EdgeSource {
             .and_then(|id_type| py.detach(|| EdgeFile::open(&path, id_type, layout_of(layout), io)));
         let source = Source::File(opened.map_err(|error| raise(py, error))?);
         let mut owners = vec![];
-        let weights = weights_of(weights, &source, io, &mut owners)?;
+        let weights = weights_of(weights, source.stream(), io, &mut owners)?;
         let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        Ok(Self::new(source, weights, owners))
+        Ok(source.open(weights, owners))
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
@@ -151,17 +163,16 @@ impl EdgeSource {
         let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let mut owners = [sources, targets].map(|array| array.clone().into_any().unbind()).into();
         let source = Source::Memory(memory);
-        let weights = weights_of(weights, &source, Io::Map, &mut owners)?;
+        let weights = weights_of(weights, source.stream(), Io::Map, &mut owners)?;
         let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        Ok(Self::new(source, weights, owners))
+        Ok(source.open(weights, owners))
     }
 
     /// The same records with these weights instead of any others.
     fn with_weights(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut owners = self._owners.iter().map(|owner| owner.clone_ref(py)).collect();
-        let weights = weights_of(Some(weights), &self.source, Io::Map, &mut owners)?;
-        let source = Arc::clone(&self.source);
-        Ok(Self { source, weights, csr: AdjacencyCache::default(), _owners: owners })
+        let weights = weights_of(Some(weights), self.stream(), Io::Map, &mut owners)?;
+        Ok(Self { graph: self.graph.with_weights(weights), id_type: self.id_type, _owners: owners })
     }
 
     /// The smallest and the largest weight, their sum, and their checksum. `None` without weights.
@@ -188,10 +199,7 @@ impl EdgeSource {
     /// The type of the stored ids: "u32", "i32", "u64" or "i64". `None` for arrays.
     #[getter]
     fn dtype(&self) -> Option<&'static str> {
-        match &*self.source {
-            Source::File(file) => Some(file.id_type().name()),
-            Source::Memory(_) => None,
-        }
+        self.id_type
     }
 
     /// Raises `EdgeFileChangedError` if the file changed since it was opened.
@@ -217,7 +225,7 @@ impl EdgeSource {
 
     /// Frees the adjacency. The next call that needs it builds it again.
     fn forget_csr(&self) {
-        self.csr.forget();
+        self.graph.forget_adjacency();
     }
 
     /// Loops and checksum.
@@ -256,7 +264,7 @@ pub fn layout_of(name: Option<&str>) -> Option<Layout> {
 /// Weights of as many records as the source has, from a path or a contiguous array of uint32.
 fn weights_of(
     given: Option<&Bound<'_, PyAny>>,
-    source: &Source,
+    edges: &dyn EdgeStream,
     io: Io,
     owners: &mut Vec<Py<PyAny>>,
 ) -> PyResult<Option<Weights>> {
@@ -272,11 +280,7 @@ fn weights_of(
         let path: PathBuf = given.extract()?;
         py.detach(|| Weights::open(&path, io)).map_err(|error| raise(py, error))?
     };
-    let m = match source {
-        Source::File(file) => file.num_edges(),
-        Source::Memory(memory) => memory.num_edges(),
-    };
-    weights.check_len(m).map_err(|error| raise(py, error))?;
+    weights.check_len(edges.num_edges()).map_err(|error| raise(py, error))?;
     Ok(Some(weights))
 }
 

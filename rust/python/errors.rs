@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::base::Error;
+use fastpart::internals::base::Error;
 
 /// The exception for `error`.
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {

@@ -3,10 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::path::PathBuf;
-use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use memmap2::Mmap;
 use numpy::PyUntypedArray;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -14,10 +12,9 @@ use pyo3::prelude::*;
 use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
-use crate::base::{Error, Result, Run, file_hash};
-use crate::edges::npy;
-use crate::edges::open_file::{map, open_regular};
+use fastpart::internals::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
+use fastpart::internals::base::{Error, Result, Run, file_hash};
+use fastpart::internals::edges::{MappedFile, npy};
 
 /// Items written between two looks at the cancel flag.
 const CHUNK: usize = 1 << 20;
@@ -47,23 +44,15 @@ pub fn hash_bytes(content: &[u8]) -> String {
     file_hash::of_bytes(content)
 }
 
-/// The bytes of a file, mapped read-only. The file is closed at once: Python's `mmap` keeps a descriptor for each map.
+/// The bytes of a file, mapped read-only: Python's `mmap` keeps a descriptor for each map.
 #[pyclass(frozen, name = "MappedFile", module = "fastpart._core")]
-pub struct PyMappedFile {
-    /// None: an empty file, which cannot be mapped.
-    map: Option<Mmap>,
-}
+pub struct PyMappedFile(MappedFile);
 
 #[pymethods]
 impl PyMappedFile {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let mapped = || {
-            let (file, metadata) = open_regular(&path)?;
-            let size = metadata.len();
-            (size > 0).then(|| map(&path, &file, size)).transpose()
-        };
-        py.detach(mapped).map(|map| Self { map }).map_err(|error| raise(py, error))
+        py.detach(|| MappedFile::open(&path)).map(Self).map_err(|error| raise(py, error))
     }
 
     /// The bytes, for numpy and `memoryview`.
@@ -71,18 +60,15 @@ impl PyMappedFile {
     /// # Safety
     /// Python calls it with a view to fill.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let bytes =
-            slf.get().map.as_ref().map_or((NonNull::<u8>::dangling().as_ptr().cast_const(), 0), |map| {
-                (map.as_ptr(), map.len())
-            });
+        let (start, len) = slf.get().0.bytes();
         // SAFETY: Python vouches for the view, which gets a reference to the map, so the bytes live as long as it does.
         // They are announced as read-only.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,
                 slf.as_ptr(),
-                bytes.0.cast_mut().cast::<c_void>(),
-                bytes.1 as ffi::Py_ssize_t,
+                start.cast_mut().cast::<c_void>(),
+                len as ffi::Py_ssize_t,
                 1,
                 flags,
             )

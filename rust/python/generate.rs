@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::run::{Options, detached};
-use crate::generate;
-use crate::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
+use fastpart::internals::generate;
+use fastpart::internals::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
 
 /// A function that writes a graph of a model of `n`, `m` and a seed, and returns its checksum.
 macro_rules! writer {

@@ -7,8 +7,8 @@ use super::edges::EdgeSource;
 use super::partitions::result;
 use super::results::with_parts;
 use super::run::{Options, detached};
-use crate::base::Meter;
-use crate::measure::homes;
+use fastpart::internals::base::Meter;
+use fastpart::internals::measure::homes;
 
 /// See `fastpart.home_parts`.
 #[pyfunction]

@@ -9,9 +9,9 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::settled;
 use super::run::{Options, detached};
-use crate::algorithms::multilevel::ordering;
-use crate::convert::renumber::renumber;
-use crate::graph::csr::packed_len;
+use fastpart::internals::algorithms::multilevel::ordering;
+use fastpart::internals::convert::renumber::renumber;
+use fastpart::internals::graph::csr::packed_len;
 
 /// A graph in another order of its vertices.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

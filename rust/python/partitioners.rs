@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::iter;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -13,15 +12,14 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use crate::algorithms::multilevel::refining::Refinement;
-use crate::algorithms::multilevel::{Costs, Multilevel};
-use crate::algorithms::{PARTITIONERS, SUCCESSORS};
-use crate::base::{Error, Meter, Result, Run};
-use crate::edges::EdgeStream;
-use crate::graph::Csr;
-use crate::partition::parameters;
-use crate::partition::{Entry, Given, Input, Of, Shape, Value};
-use crate::parts::Kind as RecordKind;
+use fastpart::internals::algorithms::multilevel::refining::Refinement;
+use fastpart::internals::algorithms::multilevel::{Costs, Multilevel};
+use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
+use fastpart::internals::base::{Error, Meter, Result, Run};
+use fastpart::internals::edges::Directedness;
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::parameters;
+use fastpart::internals::partition::{Entry, Given, Input, Of, Shape, Value};
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -86,40 +84,6 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
     Ok(Field { name, doc, kind, default, words: words.to_vec(), range, only: only.map(Of::name) })
 }
 
-/// The graph of a call.
-struct Call<'a> {
-    source: &'a EdgeSource,
-    weighted: bool,
-    kind: RecordKind,
-    out: Option<PathBuf>,
-}
-
-impl Input for Call<'_> {
-    fn edges(&self) -> &dyn EdgeStream {
-        self.source.stream()
-    }
-
-    fn is_symmetric(&self) -> bool {
-        self.kind == RecordKind::Symmetric
-    }
-
-    fn is_directed(&self) -> bool {
-        self.kind == RecordKind::Directed
-    }
-
-    fn is_weighted(&self) -> bool {
-        self.weighted && self.source.weights().is_some()
-    }
-
-    fn adjacency(&self, run: &Run) -> Result<Arc<Csr>> {
-        self.source.csr(self.weighted, self.is_symmetric(), run)
-    }
-
-    fn out(&self) -> Option<&Path> {
-        self.out.as_deref()
-    }
-}
-
 /// Runs the partitioner called `name`. `of` is "vertices" or "edges".
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, directedness, out, options))]
@@ -141,10 +105,10 @@ pub fn partition<'py>(
     let of = Of::named(of).unwrap_or(entry.of[0]);
     let values = values.iter().map(|(name, item)| Ok((name.extract()?, from_python(&item)?)));
     let given = Given { k, of, values: values.collect::<PyResult<_>>()? };
-    let kind = RecordKind::named(directedness).map_err(|error| raise(py, error))?;
-    let call = Call { source: edges, weighted: entry.reads_weights, kind, out };
+    let directedness = Directedness::named(directedness).map_err(|error| raise(py, error))?;
+    let input = Input { out: out.as_deref(), ..edges.input(entry.reads_weights, directedness) };
     let meter = Meter::start();
-    let outcome = detached(py, &options, |run| (entry.partition)(given, &call, run))?;
+    let outcome = detached(py, &options, |run| (entry.partition)(given, &input, run))?;
     result(py, outcome, meter.usage())
 }
 
@@ -199,9 +163,9 @@ pub fn multilevel_plans(
     symmetric: bool,
     options: Options,
 ) -> PyResult<Vec<PlanCosts>> {
-    let kind = if symmetric { RecordKind::Symmetric } else { RecordKind::Undirected };
-    let call = Call { source: edges, weighted: true, kind, out: None };
-    let costs = detached(py, &options, |run| Ok(Multilevel::new(k).costs(&call, run)))?;
+    let directedness = if symmetric { Directedness::Symmetric } else { Directedness::Undirected };
+    let costs = |run: &Run| Ok(Multilevel::new(k).costs(&edges.input(true, directedness), run));
+    let costs = detached(py, &options, costs)?;
     let row = |costs: Costs| PlanCosts {
         memory: costs.memory,
         path: costs.plan.path.name(),

@@ -6,10 +6,10 @@ use pyo3::types::PyDict;
 
 use super::results::array;
 use super::values::to_python;
-use crate::base::Usage;
-use crate::graph::Graph;
-use crate::partition::edge_parts::Words;
-use crate::partition::{Capacity, EdgePartition, Outcome, Partition};
+use fastpart::internals::base::Usage;
+use fastpart::internals::graph;
+use fastpart::internals::partition::edge_parts::Words;
+use fastpart::internals::partition::{Capacity, EdgePartition, Outcome, Partition};
 
 /// What identifies a graph.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -21,8 +21,8 @@ pub struct Identity {
     pub checksum: String,
 }
 
-impl From<Graph> for Identity {
-    fn from(Graph { n, m, loops, checksum }: Graph) -> Identity {
+impl From<graph::Identity> for Identity {
+    fn from(graph::Identity { n, m, loops, checksum }: graph::Identity) -> Identity {
         Identity { n, m, loops, checksum }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
-use crate::base::{Buffer, reserved};
+use fastpart::internals::base::{Buffer, reserved};
 
 /// Keeps the memory of an array alive. The array holds it as its base.
 #[pyclass(frozen)]
@@ -108,7 +108,7 @@ impl<'py> Parts<'py> {
 /// Does the same with parts of any width.
 macro_rules! with_parts {
     ($array:expr, $parts:ident => $work:expr) => {{
-        use $crate::python::results::{Parts, settled};
+        use $crate::results::{Parts, settled};
         match &Parts::of($array)? {
             Parts::U8(parts) => {
                 let $parts = &*settled(parts, "parts")?;

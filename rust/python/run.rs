@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::errors::{named, raise};
-use crate::base::{Error, Result, Run};
+use fastpart::internals::base::{Error, Result, Run};
 
 /// How often signals are looked for.
 pub const POLL: Duration = Duration::from_millis(50);
@@ -141,5 +141,5 @@ pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
 /// The bytes that `memory_limit=None` means at this moment.
 #[pyfunction]
 pub fn memory_budget() -> u64 {
-    crate::base::budget::available()
+    fastpart::internals::base::budget::available()
 }

@@ -12,9 +12,10 @@ use super::edges::EdgeSource;
 use super::errors::raise;
 use super::results::{settled, with_parts};
 use super::run::{Options, detached};
-use crate::base::Error;
-use crate::parts;
-use crate::parts::{Gather, Kind, PartSizes, Rows};
+use fastpart::internals::base::Error;
+use fastpart::internals::edges::Directedness;
+use fastpart::internals::parts;
+use fastpart::internals::parts::{Gather, PartSizes, Rows};
 
 /// Writes the parts of a vertex partition below `into`. Returns what `part.json` says of each.
 #[pyfunction]
@@ -31,9 +32,9 @@ pub fn write_vertex_parts<'py>(
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let parts = &*settled(&assignment, "parts")?;
-    let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
+    let directedness = Directedness::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = detached(py, &options, |run| {
-        parts::write_vertex_parts(edges.stream(), parts, k, kind, halo_hops, &into, run)
+        parts::write_vertex_parts(edges.stream(), parts, k, directedness, halo_hops, &into, run)
     })?;
     let dicts = sizes.iter().enumerate().map(|(part, sizes)| common(py, part, sizes));
     dicts.collect()
@@ -51,9 +52,9 @@ pub fn write_edge_parts<'py>(
     into: PathBuf,
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let kind = Kind::named(directedness).map_err(|error| raise(py, error))?;
+    let directedness = Directedness::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = with_parts!(assignment, parts => detached(py, &options, |run| {
-        parts::write_edge_parts(edges.stream(), parts, k, kind, &into, run)
+        parts::write_edge_parts(edges.stream(), parts, k, directedness, &into, run)
     })?);
     let dict = |(part, sizes): (usize, &PartSizes)| {
         let fields = common(py, part, sizes)?;

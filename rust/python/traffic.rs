@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use super::edges::EdgeSource;
 use super::results::{array, copied, settled};
 use super::run::{Options, detached};
-use crate::parts::Kind;
-use crate::traffic::{self, Epoch, GraphEdges};
+use fastpart::internals::edges::Directedness;
+use fastpart::internals::traffic::{self, Epoch, GraphEdges};
 
 /// Rows per epoch of a part. See `_core.pyi`.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -45,7 +45,7 @@ pub fn predict_traffic<'py>(
     let (parts, seeds) = (settled(&assignment, "parts")?, copied(&seeds, "seeds")?);
     detached(py, &options, |run| {
         let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
-        let edges = GraphEdges { records: edges.stream(), kind: Kind::named(directedness)? };
+        let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };
         traffic::traffic(&edges, &parts, k, &seeds, &epoch, &caches, run)
     })
     .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
@@ -67,7 +67,7 @@ pub fn draw_weights<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let seeds = copied(&seeds, "seeds")?;
     let weights = detached(py, &options, |run| {
-        let edges = GraphEdges { records: edges.stream(), kind: Kind::named(directedness)? };
+        let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };
         traffic::draw_weights(&edges, &seeds, k, batch_size, &fanouts, run)
     })?;
     array(py, weights)

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::results::copied;
-use crate::partition::Value;
+use fastpart::internals::partition::Value;
 
 /// A value as Python has it. Arrays are not given back.
 pub fn to_python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {

@@ -17,7 +17,7 @@ use crate::edges::open_file::{map, open_regular};
 
 /// Rows of bytes in a mapped file.
 #[derive(Debug)]
-pub struct MappedRows {
+pub(crate) struct MappedRows {
     path: PathBuf,
     start: *const u8,
     len: usize,
@@ -37,7 +37,7 @@ unsafe impl Sync for MappedRows {}
 
 impl MappedRows {
     /// Maps the array in `path`, of numbers or plain bytes.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let (file, metadata) = open_regular(path)?;
         let mut head = Vec::new();
         let read = (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head);
@@ -73,29 +73,29 @@ impl MappedRows {
     }
 
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Bytes of a row.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.row_bytes
     }
 
     /// Path of the file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
-    pub fn read_few(&self) {
+    pub(crate) fn read_few(&self) {
         // It is a hint: without it the reads are slower.
         let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::Random));
     }
 
     /// Address of row `index`, or of no row if there is none.
     #[inline(always)]
-    pub fn row(&self, index: usize) -> Option<*const u8> {
+    pub(crate) fn row(&self, index: usize) -> Option<*const u8> {
         (index < self.len).then(|| self.start.wrapping_add(index * self.row_bytes))
     }
 }

@@ -11,7 +11,7 @@ use super::topology::Topology;
 use crate::base::{Error, Result};
 
 /// Appends rows to the nodes of an empty batch. A row may occur once.
-pub fn add_distinct(
+pub(crate) fn add_distinct(
     name: &'static str,
     rows: &[u32],
     topology: &Topology,
@@ -30,7 +30,7 @@ pub fn add_distinct(
 }
 
 /// How in-edges are appended to a batch.
-pub struct Expansion<'a> {
+pub(crate) struct Expansion<'a> {
     /// Of which parts.
     pub topology: &'a Topology,
     /// Which of their sources.
@@ -43,7 +43,7 @@ pub struct Expansion<'a> {
 
 impl Expansion<'_> {
     /// Appends the in-edges of the nodes `level` that `picker` picks.
-    pub fn expand(
+    pub(crate) fn expand(
         &self,
         level: Range<usize>,
         (ids, picks): (&mut IdTable, &mut Picks),

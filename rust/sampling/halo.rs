@@ -16,7 +16,7 @@ const STRIDE: usize = 1 << 14;
 
 /// What the files of a part say of its halo.
 #[derive(Debug)]
-pub struct Halo {
+pub(crate) struct Halo {
     /// Owner of each vertex.
     owners: Column<i32>,
     /// Their rows in their owner.
@@ -25,20 +25,20 @@ pub struct Halo {
 
 impl Halo {
     /// Maps the halo of the part in `folder`.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
         let rows = folder.join("halo_rows.npy");
         let rows = rows.exists().then(|| Column::open(&rows)).transpose()?;
         Ok(Self { owners: Column::open(&folder.join("halo_parts.npy"))?, rows })
     }
 
     /// Number of vertices. None if the files contradict each other.
-    pub fn len(&self) -> Option<usize> {
+    pub(crate) fn len(&self) -> Option<usize> {
         let len = self.owners.len();
         self.rows.as_ref().is_none_or(|rows| rows.len() == len).then_some(len)
     }
 
     /// The rows of the vertices in the halo of `part`, one of `parts`. An item that nobody reads is before them.
-    pub fn rows(&self, part: &Part, parts: &[Part], run: &Run) -> Result<Buffer<u32>> {
+    pub(crate) fn rows(&self, part: &Part, parts: &[Part], run: &Run) -> Result<Buffer<u32>> {
         let mut rows = Buffer::zeroed(self.owners.len() + 1, "rows of the halo")?;
         let mut search = Search { part, next: vec![0; parts.len()], last: i64::MIN };
         for (halo, row) in rows[1..].iter_mut().enumerate() {
@@ -89,7 +89,7 @@ impl Search<'_> {
 
 /// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search takes longer
 /// and longer steps, so that a few of them suffice for what is near.
-pub fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
+pub(crate) fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
     let less = |place: usize| place < end && ids.get(place).is_some_and(|at| at < id);
     let (mut low, mut step) = (start, 1);
     while less(low + step - 1) {

@@ -39,7 +39,7 @@ pub struct SmallNumbers {
 
 /// Picks about `fanout` in-edges.
 #[derive(Debug)]
-pub struct Labor<'a> {
+pub(crate) struct Labor<'a> {
     /// Number of in-edges.
     pub fanout: usize,
     /// Of the hop.

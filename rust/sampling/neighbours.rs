@@ -23,7 +23,7 @@ const SMALL: usize = 64;
 
 /// Picks `fanout` in-edges, all subsets with the same probability.
 #[derive(Debug)]
-pub struct Uniform {
+pub(crate) struct Uniform {
     /// Number of in-edges.
     pub fanout: usize,
     /// Of the hop.

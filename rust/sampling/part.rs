@@ -253,7 +253,7 @@ fn no_halo() -> Result<Buffer<u32>> {
 
 /// The error for a file whose content contradicts the others.
 #[cold]
-pub fn damaged(file: &Path, what: &str) -> Error {
+pub(crate) fn damaged(file: &Path, what: &str) -> Error {
     Error::format(
         shown(file),
         format!("{what}. The file is damaged or was changed. Save the partition again"),

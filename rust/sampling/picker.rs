@@ -6,7 +6,7 @@ use super::targets::Target;
 use crate::base::Result;
 
 /// A way to pick in-edges.
-pub trait Picker {
+pub(crate) trait Picker {
     /// Lists up to this length are brought into the cache before they are picked from.
     fn short(&self) -> usize {
         usize::MAX
@@ -22,7 +22,7 @@ pub trait Picker {
 
 /// What became of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Picked {
+pub(crate) enum Picked {
     /// Some of its in-edges were picked.
     Some,
     /// All of them are to be taken.
@@ -31,7 +31,7 @@ pub enum Picked {
 
 /// Takes all in-edges.
 #[derive(Debug)]
-pub struct All;
+pub(crate) struct All;
 
 impl Picker for All {
     fn pick(&mut self, _: &Target, _: &Part, _: &mut Picks) -> Result<Picked> {

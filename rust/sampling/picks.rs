@@ -12,7 +12,7 @@ use super::topology::Topology;
 use crate::base::{Error, Result};
 
 /// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays there.
-pub const ENOUGH: usize = 512;
+pub(crate) const ENOUGH: usize = 512;
 
 /// In-edges that were picked.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ pub trait Memory: Default {
 
 /// Items that are used again.
 #[derive(Debug)]
-pub struct Pool<T>(Arc<Waiting<T>>);
+pub(crate) struct Pool<T>(Arc<Waiting<T>>);
 
 /// The items that wait, and the bytes that they take at most.
 #[derive(Debug)]
@@ -40,14 +40,14 @@ pub struct Pooled<T: Memory> {
 
 impl<T: Memory> Pool<T> {
     /// An item that was used before, or a new one.
-    pub fn take(&self) -> Pooled<T> {
+    pub(crate) fn take(&self) -> Pooled<T> {
         // Never waits: a forked process would do so for ever if a thread that it lost was just here.
         let item = self.0.items.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
         Pooled { item, pool: Arc::clone(&self.0) }
     }
 
     /// Lets items wait only as long as all of them take no more than `most` bytes.
-    pub fn keep_at_most(&self, most: u64) {
+    pub(crate) fn keep_at_most(&self, most: u64) {
         self.0.most.store(most, Relaxed);
         if let Ok(mut spare) = self.0.items.try_lock() {
             let mut kept = 0;

@@ -9,29 +9,29 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The key of all draws of one hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HopKey(u64);
+pub(crate) struct HopKey(u64);
 
 impl HopKey {
     /// The key under that seed.
-    pub fn new(seed: u64, epoch: u64, step: u64, hop: u64) -> Self {
+    pub(crate) fn new(seed: u64, epoch: u64, step: u64, hop: u64) -> Self {
         Self([epoch, step, hop].iter().fold(splitmix64(seed), |key, &part| splitmix64(key ^ part)))
     }
 
     /// The draws of a vertex.
     #[inline(always)]
-    pub fn draws(self, vertex: i64) -> Draws {
+    pub(crate) fn draws(self, vertex: i64) -> Draws {
         Draws(splitmix64(self.0 ^ vertex as u64))
     }
 
     /// The draws of a walk that is at a vertex.
     #[inline(always)]
-    pub fn of_walk(self, walk: u64, root: i64) -> Draws {
+    pub(crate) fn of_walk(self, walk: u64, root: i64) -> Draws {
         HopKey(splitmix64(self.0 ^ walk)).draws(root)
     }
 
     /// 32 random bits of a vertex, cheaper than [`Self::draws`]. Ids are below 2^32.
     #[inline(always)]
-    pub fn bits(self, vertex: i64) -> u32 {
+    pub(crate) fn bits(self, vertex: i64) -> u32 {
         let mut bits = (vertex as u32 ^ self.0 as u32).wrapping_mul(0x7feb_352d);
         bits ^= bits >> 15;
         bits = bits.wrapping_add((self.0 >> 32) as u32).wrapping_mul(0x846c_a68b);
@@ -41,7 +41,7 @@ impl HopKey {
 
 /// Random numbers, each by its index.
 #[derive(Debug, Clone, Copy)]
-pub struct Draws(u64);
+pub(crate) struct Draws(u64);
 
 impl Draws {
     #[inline(always)]
@@ -51,13 +51,13 @@ impl Draws {
 
     /// Number `index`, uniform in 0..bound, with a bias below 2^-32 for bounds below 2^32.
     #[inline(always)]
-    pub fn below(self, index: u64, bound: u64) -> u64 {
+    pub(crate) fn below(self, index: u64, bound: u64) -> u64 {
         ((u128::from(self.bits(index)) * u128::from(bound)) >> 64) as u64
     }
 
     /// Number `index`, uniform in (0, 1].
     #[inline(always)]
-    pub fn unit(self, index: u64) -> f64 {
+    pub(crate) fn unit(self, index: u64) -> f64 {
         ((self.bits(index) >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 }

@@ -26,24 +26,24 @@ macro_rules! on_avx2 {
 }
 
 /// A small number has this many zeros at its front.
-pub const ZEROS: u32 = 6;
+pub(crate) const ZEROS: u32 = 6;
 
 /// In-edges or vertices that are looked up together.
-pub const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 
 /// One bit per local vertex.
 #[derive(Debug, Default)]
-pub struct Bits {
+pub(crate) struct Bits {
     words: Vec<u32>,
     len: usize,
 }
 
 /// Places within a chunk.
-pub type Found = [u16; CHUNK];
+pub(crate) type Found = [u16; CHUNK];
 
 impl Bits {
     /// Computes those of all vertices of `part`.
-    pub fn compute(&mut self, key: HopKey, part: &Part) -> Result<()> {
+    pub(crate) fn compute(&mut self, key: HopKey, part: &Part) -> Result<()> {
         let n = part.num_local();
         if self.len != n {
             self.words = reserved(n.div_ceil(32), "table of a sampler's worker")?;
@@ -66,7 +66,7 @@ impl Bits {
     }
 
     /// The places in `sources`, at most a chunk of local ids, of those with small numbers. None if one is of no vertex.
-    pub fn find<'a>(&self, sources: &[i32], found: &'a mut Found) -> Option<&'a [u16]> {
+    pub(crate) fn find<'a>(&self, sources: &[i32], found: &'a mut Found) -> Option<&'a [u16]> {
         if greatest(sources) as usize >= self.len {
             return None;
         }

@@ -8,7 +8,7 @@ use super::topology::Topology;
 use crate::base::Result;
 
 /// Nodes of a block.
-pub const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// In-edges of a target that are on their way into the cache.
 const FIRST_EDGES: usize = 64;
@@ -18,7 +18,7 @@ const LINE: usize = 16;
 
 /// A vertex whose in-edges are sampled.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Target {
+pub(crate) struct Target {
     /// Its part.
     pub part: u32,
     /// Its place among the inner vertices of the part.
@@ -33,19 +33,19 @@ pub struct Target {
 
 /// Some vertices.
 #[derive(Debug)]
-pub struct Targets {
+pub(crate) struct Targets {
     block: [Target; BLOCK],
     len: usize,
 }
 
 impl Targets {
     /// No vertices.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { block: [Target::default(); BLOCK], len: 0 }
     }
 
     /// The first rows of `rows`, and brings into the cache what [`Self::look_up`] reads.
-    pub fn locate(&mut self, topology: &Topology, rows: &[u32]) {
+    pub(crate) fn locate(&mut self, topology: &Topology, rows: &[u32]) {
         self.len = rows.len().min(BLOCK);
         for (target, &row) in self.block.iter_mut().zip(rows) {
             let part = topology.part_of(row);
@@ -56,7 +56,7 @@ impl Targets {
     }
 
     /// Looks up ids and in-edges, and brings into the cache the first of these where a list is `short`.
-    pub fn look_up(&mut self, topology: &Topology, short: usize, ids: &mut Vec<i64>) -> Result<()> {
+    pub(crate) fn look_up(&mut self, topology: &Topology, short: usize, ids: &mut Vec<i64>) -> Result<()> {
         for target in &mut self.block[..self.len] {
             let part = &topology.parts()[target.part as usize];
             (target.first, target.degree) = part.in_edges(target.vertex)?;
@@ -72,12 +72,12 @@ impl Targets {
     }
 
     /// The targets, each with its part.
-    pub fn iter<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = (&'a Target, &'a Part)> {
+    pub(crate) fn iter<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = (&'a Target, &'a Part)> {
         self.block[..self.len].iter().map(|target| (target, &topology.parts()[target.part as usize]))
     }
 
     /// Number of targets.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 }

@@ -83,14 +83,14 @@ impl RecordWeights {
 }
 
 /// In-edges of a list that may be picked: their numbers, and their places.
-pub type Candidates = Vec<(f64, usize)>;
+pub(crate) type Candidates = Vec<(f64, usize)>;
 
 /// In-edges that are looked up together.
 const CHUNK: usize = 64;
 
 /// Picks at most `fanout` in-edges.
 #[derive(Debug)]
-pub struct Weighted<'a> {
+pub(crate) struct Weighted<'a> {
     /// Number of in-edges.
     pub fanout: usize,
     /// Of the hop.

@@ -6,86 +6,86 @@ use crate::base::{Buffer, Result, shared};
 
 /// A set of ids up to `n`.
 #[derive(Debug)]
-pub struct Bits(Buffer<u64>);
+pub(crate) struct Bits(Buffer<u64>);
 
 impl Bits {
     /// An empty set of ids `0..=n`. `what` names it in errors.
-    pub fn new(n: u64, what: &str) -> Result<Self> {
+    pub(crate) fn new(n: u64, what: &str) -> Result<Self> {
         Ok(Self(Buffer::zeroed(n as usize / 64 + 1, what)?))
     }
 
     /// Bytes that it takes.
-    pub fn memory(n: u64) -> u64 {
+    pub(crate) fn memory(n: u64) -> u64 {
         8 * (n / 64 + 1)
     }
 
     /// Adds `id`.
     #[inline(always)]
-    pub fn insert(&mut self, id: impl Into<u64>) {
+    pub(crate) fn insert(&mut self, id: impl Into<u64>) {
         let id = id.into();
         self.0[id as usize / 64] |= 1 << (id % 64);
     }
 
     /// Whether `id` is a member.
     #[inline(always)]
-    pub fn contains(&self, id: impl Into<u64>) -> bool {
+    pub(crate) fn contains(&self, id: impl Into<u64>) -> bool {
         let id = id.into();
         self.0[id as usize / 64] >> (id % 64) & 1 != 0
     }
 
     /// Number of members below `id` among those that share its word.
     #[inline(always)]
-    pub fn below(&self, id: impl Into<u64>) -> u32 {
+    pub(crate) fn below(&self, id: impl Into<u64>) -> u32 {
         let id = id.into();
         (self.0[id as usize / 64] & ((1 << (id % 64)) - 1)).count_ones()
     }
 
     /// The members, ascending, which are below 2^32.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         ones(&self.0)
     }
 
     /// Whether there is no member.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
 
     /// Removes all members.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
 
     /// Removes `first..=last`, and all ids that share a word with these.
-    pub fn clear_around(&mut self, first: u32, last: u32) {
+    pub(crate) fn clear_around(&mut self, first: u32, last: u32) {
         self.0[first as usize / 64..=last as usize / 64].fill(0);
     }
 
     /// The bits, 64 a word.
     #[inline(always)]
-    pub fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64] {
         &self.0
     }
 
     /// The same, mutable.
     #[inline(always)]
-    pub fn words_mut(&mut self) -> &mut [u64] {
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.0
     }
 
     /// The same set, for several threads.
-    pub fn shared(&mut self) -> Shared<'_> {
+    pub(crate) fn shared(&mut self) -> Shared<'_> {
         Shared(shared(&mut self.0))
     }
 }
 
 /// [`Bits`] that several threads add to.
 #[derive(Debug, Clone, Copy)]
-pub struct Shared<'a>(&'a [AtomicU64]);
+pub(crate) struct Shared<'a>(&'a [AtomicU64]);
 
 impl Shared<'_> {
     /// Adds `id`.
     #[inline(always)]
-    pub fn insert(&self, id: impl Into<u64>) {
+    pub(crate) fn insert(&self, id: impl Into<u64>) {
         let id = id.into();
         set(&self.0[id as usize / 64], 1 << (id % 64));
     }
@@ -93,14 +93,14 @@ impl Shared<'_> {
 
 /// Sets `bits` of a word. Most often they are set, and only a missing one costs a locked instruction.
 #[inline(always)]
-pub fn set(word: &AtomicU64, bits: u64) {
+pub(crate) fn set(word: &AtomicU64, bits: u64) {
     if word.load(Relaxed) & bits != bits {
         word.fetch_or(bits, Relaxed);
     }
 }
 
 /// Numbers of the bits that are set, ascending.
-pub fn ones(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
     words.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
         let next = |&rest: &u64| Some(rest & rest.wrapping_sub(1)).filter(|&rest| rest != 0);
         std::iter::successors(Some(word).filter(|&word| word != 0), next)

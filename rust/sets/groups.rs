@@ -8,7 +8,7 @@ use crate::base::{Buffer, Result};
 const STEP: usize = 1 << 12;
 
 /// Turns the sizes of groups into their starts, and returns the sum.
-pub fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
+pub(crate) fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
     let mut total = T::default();
     for size in sizes {
         let start = total;
@@ -18,7 +18,7 @@ pub fn to_starts<T: Copy + Default + AddAssign>(sizes: &mut [T]) -> T {
 }
 
 /// The numbers `0..n`, or some of them, by group, ascending in each.
-pub struct Groups {
+pub(crate) struct Groups {
     items: Buffer<u32>,
     /// Where each group ends in the items.
     ends: Buffer<u32>,
@@ -27,7 +27,7 @@ pub struct Groups {
 impl Groups {
     /// Sorts those of `0..n` that have a group, given how many each group has. Calls `step` with the number of items
     /// that it looked at.
-    pub fn of(
+    pub(crate) fn of(
         n: usize,
         mut sizes: Buffer<u32>,
         group_of: impl Fn(u32) -> Option<u32>,
@@ -52,23 +52,23 @@ impl Groups {
 
     /// The items of a group.
     #[inline(always)]
-    pub fn group(&self, group: u32) -> &[u32] {
+    pub(crate) fn group(&self, group: u32) -> &[u32] {
         let start = if group == 0 { 0 } else { self.ends[group as usize - 1] };
         &self.items[start as usize..self.ends[group as usize] as usize]
     }
 
     /// All items, group after group.
-    pub fn items(&self) -> &[u32] {
+    pub(crate) fn items(&self) -> &[u32] {
         &self.items
     }
 
     /// The same, without the groups.
-    pub fn into_items(self) -> Buffer<u32> {
+    pub(crate) fn into_items(self) -> Buffer<u32> {
         self.items
     }
 
     /// Number of groups.
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.ends.len() as u32
     }
 }

@@ -6,7 +6,7 @@
 
 /// Numbers that leave in ascending order.
 #[derive(Debug)]
-pub struct MonotoneQueue {
+pub(crate) struct MonotoneQueue {
     /// The number that left last. No number here is smaller.
     last: u64,
     buckets: [Vec<u64>; 65],
@@ -24,7 +24,7 @@ impl Default for MonotoneQueue {
 
 impl MonotoneQueue {
     /// Adds a number, not smaller than what left last.
-    pub fn push(&mut self, number: u64) {
+    pub(crate) fn push(&mut self, number: u64) {
         debug_assert!(number >= self.last, "{number} after {}", self.last);
         let bucket = (u64::BITS - (number ^ self.last).leading_zeros()) as usize;
         self.buckets[bucket].push(number);
@@ -33,13 +33,13 @@ impl MonotoneQueue {
     }
 
     /// The smallest number.
-    pub fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         // Numbers of a lower bucket agree with the last one in more bits, and so are smaller.
         (self.filled != 0).then(|| self.least[self.filled.trailing_zeros() as usize])
     }
 
     /// Takes the smallest number.
-    pub fn pop(&mut self) -> Option<u64> {
+    pub(crate) fn pop(&mut self) -> Option<u64> {
         self.last = self.first()?;
         let bucket = self.filled.trailing_zeros() as usize;
         if bucket > 0 {

@@ -3,7 +3,7 @@
 use crate::base::{Result, zeros};
 
 /// How many neighbours of a vertex are in each part.
-pub struct PartCounts {
+pub(crate) struct PartCounts {
     /// One count per part. Behind the last, the neighbours without a part.
     counts: Vec<u32>,
     /// The parts with neighbours, in the order in which they came.
@@ -13,7 +13,7 @@ pub struct PartCounts {
 
 impl PartCounts {
     /// Zeros for `k` parts.
-    pub fn new(k: u32) -> Result<Self> {
+    pub(crate) fn new(k: u32) -> Result<Self> {
         let k = k as usize;
         let counts = zeros(k + 1, "neighbours by part")?;
         Ok(Self { counts, parts: zeros(k + 2, "parts with neighbours")?, touched: 0 })
@@ -21,7 +21,7 @@ impl PartCounts {
 
     /// Counts the neighbours by their parts, instead of those before.
     #[inline(always)]
-    pub fn count(&mut self, neighbours: &[u32], part_of: &[u32]) {
+    pub(crate) fn count(&mut self, neighbours: &[u32], part_of: &[u32]) {
         self.drain().for_each(drop);
         let nowhere = self.counts.len() as u32 - 1;
         let mut touched = 0;
@@ -38,20 +38,20 @@ impl PartCounts {
 
     /// Neighbours in `part`.
     #[inline(always)]
-    pub fn of(&self, part: u32) -> u32 {
+    pub(crate) fn of(&self, part: u32) -> u32 {
         self.counts[part as usize]
     }
 
     /// The parts with neighbours.
     #[inline(always)]
-    pub fn parts(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = u32> {
         let nowhere = self.counts.len() as u32 - 1;
         self.parts[..self.touched].iter().copied().filter(move |&part| part != nowhere)
     }
 
     /// The parts with neighbours and how many, which are forgotten.
     #[inline(always)]
-    pub fn drain(&mut self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u32, u32)> {
         let (nowhere, counts) = (self.counts.len() as u32 - 1, &mut self.counts);
         let parts = &self.parts[..std::mem::take(&mut self.touched)];
         parts

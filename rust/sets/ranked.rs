@@ -8,7 +8,7 @@ use super::bits::{Bits, ones};
 use crate::base::{Buffer, Result};
 
 /// A set of ids below `n`.
-pub struct LocalSet {
+pub(crate) struct LocalSet {
     members: Bits,
     below: Buffer<u32>,
     /// Bit i of a level is set if word i of the level below is not 0. The last level is one word.
@@ -17,13 +17,13 @@ pub struct LocalSet {
 
 impl LocalSet {
     /// Bytes that a set takes.
-    pub fn memory(n: u64) -> u64 {
+    pub(crate) fn memory(n: u64) -> u64 {
         let words = n / 64 + 1;
         12 * words + words / 7 + 64
     }
 
     /// An empty set.
-    pub fn new(n: u64) -> Result<Self> {
+    pub(crate) fn new(n: u64) -> Result<Self> {
         let mut len = n as usize / 64 + 1;
         let (members, below) = (Bits::new(n, "set of vertices")?, Buffer::zeroed(len, "local ids")?);
         let mut tree = Vec::new();
@@ -36,7 +36,7 @@ impl LocalSet {
 
     /// Adds `id`.
     #[inline(always)]
-    pub fn insert(&mut self, id: impl Into<u64>) {
+    pub(crate) fn insert(&mut self, id: impl Into<u64>) {
         let id = id.into();
         let first = self.members.words()[id as usize / 64] == 0;
         self.members.insert(id);
@@ -58,12 +58,12 @@ impl LocalSet {
 
     /// Whether `id` is a member.
     #[inline(always)]
-    pub fn contains(&self, id: impl Into<u64>) -> bool {
+    pub(crate) fn contains(&self, id: impl Into<u64>) -> bool {
         self.members.contains(id)
     }
 
     /// Numbers the members in ascending order, and returns how many there are.
-    pub fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         let (mut total, mut from) = (0_u64, 0);
         while let Some(word) = self.next_word(from) {
             // Callers refuse more than 2^32 members.
@@ -76,13 +76,13 @@ impl LocalSet {
 
     /// The number that [`LocalSet::number`] gave a member.
     #[inline(always)]
-    pub fn local(&self, id: impl Into<u64>) -> u32 {
+    pub(crate) fn local(&self, id: impl Into<u64>) -> u32 {
         let id = id.into();
         self.below[id as usize / 64] + self.members.below(id)
     }
 
     /// The members in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let words = std::iter::successors(self.next_word(0), |&word| self.next_word(word + 1));
         words.flat_map(|word| {
             ones(&self.members.words()[word..=word]).map(move |bit| word as u64 * 64 + u64::from(bit))
@@ -90,7 +90,7 @@ impl LocalSet {
     }
 
     /// Removes all members.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         while let Some(mut index) = self.next_word(0) {
             self.members.words_mut()[index] = 0;
             for level in &mut self.tree {

@@ -10,7 +10,7 @@ const ROOM: usize = 127;
 
 /// Sums of one neighbourhood, in the order in which their clusters came. Open addressing.
 #[derive(Debug, Default)]
-pub struct RatingMap {
+pub(crate) struct RatingMap {
     /// Cluster and sum of each slot. A sum of 0 is a free slot.
     slots: Vec<[u32; 2]>,
     /// Slots that are taken, in the order in which their clusters came.
@@ -23,14 +23,14 @@ pub struct RatingMap {
 
 impl RatingMap {
     /// Bytes for up to `most` clusters, if it grows with them.
-    pub fn memory(most: u64) -> u64 {
+    pub(crate) fn memory(most: u64) -> u64 {
         // While it grows, what it held is there a second time.
         16 * most.next_power_of_two().max(ROOM as u64 + 1) * 3 / 2 + 4 * most
     }
 
     /// Forgets all sums and makes room for `most` of the clusters `0..count`.
     #[inline(always)]
-    pub fn begin(&mut self, most: usize, count: usize) {
+    pub(crate) fn begin(&mut self, most: usize, count: usize) {
         let direct = count <= SMALL || most > count / 4;
         let bits = usize::BITS - if direct { count } else { most }.leading_zeros() + u32::from(!direct);
         (self.factor, self.shift) = if direct { (1, 0) } else { (0x9e37_79b9, 32 - bits) };
@@ -40,7 +40,7 @@ impl RatingMap {
 
     /// Forgets all sums. The table grows with the clusters that come, of which there may be far fewer than `most`.
     #[inline(always)]
-    pub fn begin_growing(&mut self, most: usize) {
+    pub(crate) fn begin_growing(&mut self, most: usize) {
         self.begin(most.min(self.slots.len() / 2).saturating_sub(1).max(ROOM), usize::MAX);
     }
 
@@ -57,7 +57,7 @@ impl RatingMap {
 
     /// Adds `weight`, which is above 0, to the sum of `cluster`. True if it is the first.
     #[inline(always)]
-    pub fn add(&mut self, cluster: u32, weight: u32) -> bool {
+    pub(crate) fn add(&mut self, cluster: u32, weight: u32) -> bool {
         let slot = self.slot(cluster);
         let [key, sum] = &mut self.slots[slot];
         let first = *sum == 0;
@@ -74,13 +74,13 @@ impl RatingMap {
 
     /// The sum of `cluster`.
     #[inline(always)]
-    pub fn sum(&self, cluster: u32) -> u32 {
+    pub(crate) fn sum(&self, cluster: u32) -> u32 {
         self.slots[self.slot(cluster)][1]
     }
 
     /// Clusters and their sums, in the order in which they came.
     #[inline(always)]
-    pub fn sums(&self) -> impl Iterator<Item = [u32; 2]> {
+    pub(crate) fn sums(&self) -> impl Iterator<Item = [u32; 2]> {
         self.taken.iter().map(|&slot| self.slots[slot as usize])
     }
 

@@ -25,15 +25,15 @@ use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 const BUFFER: usize = 8 << 20;
 
 /// Entries of the largest piece, and of the smallest full one.
-pub const PIECE: usize = 4096;
+pub(crate) const PIECE: usize = 4096;
 const SMALLEST_PIECE: usize = 256;
 
 /// Bits of an edge id. The rest of the word holds the tag and the flag of an entry.
-pub const ID_BITS: u32 = 54;
+pub(crate) const ID_BITS: u32 = 54;
 const TAG_BITS: u32 = 63 - ID_BITS;
 
 /// Tags are below this.
-pub const TAGS: usize = 1 << TAG_BITS;
+pub(crate) const TAGS: usize = 1 << TAG_BITS;
 
 /// An edge on its way to a part: its ends, its id, a small number that the writer chooses, and a flag.
 #[repr(C)]
@@ -79,7 +79,7 @@ fn room<T>(buckets: usize) -> usize {
 
 /// Bytes of the directory of so many entries in so many buckets, written in so many units, and of the buffers of each
 /// worker.
-pub fn memory<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
+pub(crate) fn memory<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
     let room = room::<T>(buckets as usize) as u64;
     let partial = entries.min(buckets * units);
     // Twice, as a directory doubles when it is full.
@@ -96,7 +96,7 @@ struct Piece {
 }
 
 /// A file that entries are being written to.
-pub struct Spill<T = Entry> {
+pub(crate) struct Spill<T = Entry> {
     file: TempFile,
     end: AtomicU64,
     buckets: usize,
@@ -105,13 +105,13 @@ pub struct Spill<T = Entry> {
 
 impl<T: Pod> Spill<T> {
     /// Creates the file in the directory `into`.
-    pub fn create(into: &Path, buckets: usize) -> Result<Self> {
+    pub(crate) fn create(into: &Path, buckets: usize) -> Result<Self> {
         let file = TempFile::create(into)?;
         Ok(Spill { file, end: AtomicU64::new(0), buckets, entries: PhantomData })
     }
 
     /// A writer for one worker.
-    pub fn writer(&self) -> Result<Writer<'_, T>> {
+    pub(crate) fn writer(&self) -> Result<Writer<'_, T>> {
         let room = room::<T>(self.buckets);
         let fill = zeros(self.buckets, "spill buffers")?;
         let entries = Buffer::zeroed(self.buckets * room, "spill buffers")?;
@@ -119,7 +119,7 @@ impl<T: Pod> Spill<T> {
     }
 
     /// Ends the writing.
-    pub fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
+    pub(crate) fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
         self.file.expect_random();
         let mut pieces = pieces.0;
         pieces.sort_unstable();
@@ -134,11 +134,11 @@ impl<T: Pod> Spill<T> {
 }
 
 /// The pieces that all writers made.
-pub struct Pieces(Vec<Piece>);
+pub(crate) struct Pieces(Vec<Piece>);
 
 impl Pieces {
     /// Flushes the writers and takes their directories.
-    pub fn of<T: Pod>(writers: Vec<Writer<'_, T>>) -> Result<Pieces> {
+    pub(crate) fn of<T: Pod>(writers: Vec<Writer<'_, T>>) -> Result<Pieces> {
         let mut all = Vec::new();
         for mut writer in writers {
             writer.flush_all()?;
@@ -155,7 +155,7 @@ fn make_room(pieces: &mut Vec<Piece>, more: usize) -> Result<()> {
 }
 
 /// One worker's buffers.
-pub struct Writer<'a, T = Entry> {
+pub(crate) struct Writer<'a, T = Entry> {
     spill: &'a Spill<T>,
     unit: u32,
     room: usize,
@@ -166,7 +166,7 @@ pub struct Writer<'a, T = Entry> {
 
 impl<T: Pod> Writer<'_, T> {
     /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
-    pub fn begin(&mut self, unit: u64) -> Result<()> {
+    pub(crate) fn begin(&mut self, unit: u64) -> Result<()> {
         if u64::from(self.unit) == unit {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl<T: Pod> Writer<'_, T> {
 
     /// Appends `entry` to the bucket.
     #[inline(always)]
-    pub fn push(&mut self, bucket: usize, entry: T) -> Result<()> {
+    pub(crate) fn push(&mut self, bucket: usize, entry: T) -> Result<()> {
         let fill = &mut self.fill[bucket];
         self.entries[bucket * self.room + *fill as usize] = entry;
         *fill += 1;

@@ -2,7 +2,7 @@
 
 /// A tournament: each node holds the winner among the leaves below it. 8 bytes per item.
 #[derive(Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// Node i has the children 2i and 2i + 1. The leaves follow the nodes.
     winners: Vec<u32>,
     leaves: usize,
@@ -10,7 +10,7 @@ pub struct Tree {
 
 impl Tree {
     /// A tree over `len` items, 1 or more. See [`Self::rebuild`].
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let leaves = len.next_power_of_two();
         // Leaves beyond the items repeat the last one: it ties with itself.
         let mut winners = vec![0; leaves];
@@ -20,13 +20,13 @@ impl Tree {
 
     /// The index of the largest item. Ties go to the lowest.
     #[inline(always)]
-    pub fn best(&self) -> u32 {
+    pub(crate) fn best(&self) -> u32 {
         self.winners[1]
     }
 
     /// Updates the tree after a change of one item.
     #[inline(always)]
-    pub fn update(&mut self, item: usize, items: &[f64]) {
+    pub(crate) fn update(&mut self, item: usize, items: &[f64]) {
         let mut node = (self.leaves + item) / 2;
         while node >= 1 {
             self.play(node, items);
@@ -35,7 +35,7 @@ impl Tree {
     }
 
     /// Updates the tree after changes of all items.
-    pub fn rebuild(&mut self, items: &[f64]) {
+    pub(crate) fn rebuild(&mut self, items: &[f64]) {
         for node in (1..self.leaves).rev() {
             self.play(node, items);
         }

@@ -21,11 +21,11 @@ const CERTAIN: f64 = 16.0;
 const AHEAD: usize = 16;
 
 /// Bytes per vertex and part.
-pub const BYTES: u64 = 16;
+pub(crate) const BYTES: u64 = 16;
 
 /// For each vertex and each list of `seeds`, the expected number of steps of the epoch whose batch has the vertex, if the
 /// list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other. `degrees` are the in-degrees.
-pub fn accesses(
+pub(crate) fn accesses(
     edges: &dyn InEdges,
     degrees: &[u32],
     seeds: &[&[u32]],
@@ -50,7 +50,7 @@ pub fn accesses(
 }
 
 /// How often a step is expected to draw an in-edge of each vertex, if a part has the `seeds`.
-pub fn draws(
+pub(crate) fn draws(
     edges: &dyn InEdges,
     degrees: &[u32],
     seeds: &[u32],
@@ -164,9 +164,9 @@ fn add(weights: &[f32], sums: &[AtomicU64], count: usize, edge: &DirectedEdge) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edges::Directedness;
     use crate::edges::decode::Column;
     use crate::edges::{IdType, MemoryEdges};
-    use crate::parts::Kind;
     use crate::traffic::GraphEdges;
 
     fn column(ids: &[u32]) -> Column {
@@ -181,7 +181,7 @@ mod tests {
         let columns = [&hub, &seeds].map(|ids| column(ids));
         // SAFETY: both columns outlive the stream.
         let records = unsafe { MemoryEdges::new(columns, seeds.len() as u64, n.into()) };
-        let edges = GraphEdges { records: &records, kind: Kind::Directed };
+        let edges = GraphEdges { records: &records, directedness: Directedness::Directed };
         let epoch = Epoch::new(seeds.len() as u64, 149_600, &[5]).unwrap();
         let of = |threads: usize| {
             let run = Run::new(Some(threads), None).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     fn seeds_that_are_no_vertices_are_refused() {
         // SAFETY: nothing is read of no records.
         let records = unsafe { MemoryEdges::new([column(&[]); 2], 0, 3) };
-        let edges = GraphEdges { records: &records, kind: Kind::Directed };
+        let edges = GraphEdges { records: &records, directedness: Directedness::Directed };
         let (epoch, run) = (Epoch::new(1, 1, &[5]).unwrap(), Run::new(Some(1), None).unwrap());
         let error = crate::traffic::expected_steps(&edges, vec![3], &epoch, &run).unwrap_err();
         assert!(error.to_string().contains("3 is none of 3 vertices"), "{error}");

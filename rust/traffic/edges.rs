@@ -1,12 +1,12 @@
 //! Directed edges, as a graph or a directory delivers them.
 
 use crate::base::{Buffer, Result, Run};
-use crate::edges::{EdgeStream, Record};
+use crate::edges::{Directedness, EdgeStream, Record};
 use crate::exec::pass;
-use crate::parts::{Kind, in_degrees};
+use crate::parts::in_degrees;
 
 /// Edges that a source hands out at a time: 256 KiB.
-pub const BLOCK: usize = 1 << 14;
+pub(crate) const BLOCK: usize = 1 << 14;
 
 /// An edge from a source to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct GraphEdges<'a> {
     /// The records.
     pub records: &'a dyn EdgeStream,
     /// What a record says.
-    pub kind: Kind,
+    pub directedness: Directedness,
 }
 
 impl InEdges for GraphEdges<'_> {
@@ -53,7 +53,7 @@ impl InEdges for GraphEdges<'_> {
     }
 
     fn in_degrees(&self, run: &Run) -> Result<Buffer<u32>> {
-        in_degrees(self.records, self.kind, run.budget(), run, |_| true)
+        in_degrees(self.records, self.directedness, run.budget(), run, |_| true)
     }
 
     fn visit(&self, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
@@ -79,7 +79,7 @@ impl GraphEdges<'_> {
     fn push(&self, record: Record, id: u64, m: u64, block: &mut Vec<DirectedEdge>) {
         let [u, v] = record;
         block.push(DirectedEdge { source: u, target: v, id });
-        if self.kind.turns(record) {
+        if self.directedness.reverses(record) {
             block.push(DirectedEdge { source: v, target: u, id: m + id });
         }
     }

@@ -18,11 +18,11 @@ const LOTS: u64 = 64;
 const AHEAD: usize = 16;
 
 /// Bytes per vertex and part.
-pub const BYTES: u64 = 24;
+pub(crate) const BYTES: u64 = 24;
 
 /// Which steps are drawn. If an epoch has few, those of several epochs are.
 #[derive(Debug, Clone)]
-pub struct Lots {
+pub(crate) struct Lots {
     steps: u64,
     /// The order of the seeds in each epoch that is drawn.
     orders: Vec<Permutation>,
@@ -32,7 +32,7 @@ pub struct Lots {
 
 impl Lots {
     /// Draws as many steps of `epoch` as a mask has bits for.
-    pub fn new(epoch: &Epoch) -> Self {
+    pub(crate) fn new(epoch: &Epoch) -> Self {
         let (steps, epochs, scale) = match epoch.num_steps() {
             0 => (0, 0, 0.0),
             steps if steps > LOTS => (LOTS, 1, epoch.num_full_batches() / LOTS as f64),
@@ -43,7 +43,7 @@ impl Lots {
     }
 
     /// A mask of the first half of the batches, and one of the others.
-    pub fn halves(&self) -> [u64; 2] {
+    pub(crate) fn halves(&self) -> [u64; 2] {
         let drawn = self.steps * self.orders.len() as u64;
         let first = (1 << (drawn / 2)) - 1;
         [first, !first]
@@ -60,7 +60,7 @@ impl Lots {
 
     /// The batches that have each vertex, for each list of `seeds`, which ascend: the `seeds.len()` masks of a vertex follow
     /// each other. `before` are the seeds of other lists. `degrees` are the in-degrees.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         edges: &dyn InEdges,
         degrees: &[u32],

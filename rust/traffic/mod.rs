@@ -26,7 +26,8 @@ mod lots;
 mod totals;
 mod weights;
 
-pub use edges::{BLOCK, DirectedEdge, GraphEdges, InEdges};
+pub use edges::GraphEdges;
+pub(crate) use edges::{BLOCK, DirectedEdge, InEdges};
 pub use epoch::Epoch;
 pub use totals::{PartTraffic, expected_steps, traffic};
 pub use weights::draw_weights;

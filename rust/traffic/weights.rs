@@ -47,7 +47,7 @@ pub fn draw_weights(
             for (index, &record) in records.iter().enumerate() {
                 prefetch_ends(&draws, records, index + AHEAD);
                 let [u, v] = record;
-                let back = if edges.kind.turns(record) { draws[u as usize] } else { 0.0 };
+                let back = if edges.directedness.reverses(record) { draws[u as usize] } else { 0.0 };
                 let weight = (f64::from(draws[v as usize]) + f64::from(back)) * scale;
                 // Each place is written once.
                 places[first as usize + index].store((weight as u32).clamp(1, 1 << 31), Relaxed);

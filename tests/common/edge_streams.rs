@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fastpart::edges::Record;
+use fastpart::internals::edges::Record;
 
 /// What presence in a part is worth, and what loads are.
 #[derive(Debug, Clone, Copy, PartialEq)]

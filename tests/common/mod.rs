@@ -13,12 +13,12 @@ pub mod text;
 use std::ops::Range;
 use std::path::Path;
 
-use fastpart::base::error::Result;
-use fastpart::base::run::Run;
-use fastpart::edges::decode::{Column, IdType};
-use fastpart::edges::memory::MemoryEdges;
-use fastpart::edges::{EdgeStream, Record};
-use fastpart::partition::{Call, EdgePartition, Partitioner, VertexPartition, partition};
+use fastpart::internals::base::Result;
+use fastpart::internals::base::Run;
+use fastpart::internals::edges::MemoryEdges;
+use fastpart::internals::edges::decode::{Column, IdType};
+use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::partition::{EdgePartition, Input, Partitioner, VertexPartition, partition};
 use proptest::prelude::*;
 
 /// A graph in memory, with its records at hand for oracles.
@@ -71,7 +71,7 @@ unsafe impl EdgeStream for Graph {
 /// Partitioners of vertices, which read no adjacency but their own.
 pub trait OfVertices: Partitioner {
     fn partition(&self, edges: &dyn EdgeStream, run: &Run) -> Result<VertexPartition> {
-        partition(self, &Call::new(edges), run)?.partition.vertices()
+        partition(self, &Input::new(edges), run)?.partition.vertices()
     }
 }
 
@@ -80,7 +80,7 @@ impl<P: Partitioner> OfVertices for P {}
 /// Partitioners of records.
 pub trait OfEdges: Partitioner {
     fn partition(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
-        partition(self, &Call { out, ..Call::new(edges) }, run)?.partition.edges()
+        partition(self, &Input { out, ..Input::new(edges) }, run)?.partition.edges()
     }
 }
 

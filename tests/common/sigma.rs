@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Graph;
-use fastpart::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
 
 pub type Load = [u64; 2];
 

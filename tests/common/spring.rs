@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fastpart::algorithms::spring::Spring;
-use fastpart::edges::Record;
-use fastpart::partition::VertexPartition;
+use fastpart::internals::algorithms::spring::Spring;
+use fastpart::internals::edges::Record;
+use fastpart::internals::partition::VertexPartition;
 use proptest::prelude::*;
 
 use super::{Graph, OfVertices, graphs, run};

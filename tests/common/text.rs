@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use fastpart::base::error::{Error, Result};
-use fastpart::base::run::Run;
-use fastpart::convert::text::Cut;
-use fastpart::convert::{Conversion, Convert, WeightsFrom, convert, text};
-use fastpart::edges::decode::{IdType, WideRecord};
-use fastpart::edges::{Record, npy};
+use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Result};
+use fastpart::internals::convert::text::Cut;
+use fastpart::internals::convert::{Conversion, Convert, WeightsFrom, convert, text};
+use fastpart::internals::edges::{IdType, WideRecord};
+use fastpart::internals::edges::{Record, npy};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;

@@ -16,7 +16,7 @@ use crate::capacity::CHECK_EVERY;
 use crate::graph::Csr;
 
 /// The assignment of blocks to parts.
-pub struct Assignment<'a> {
+pub(crate) struct Assignment<'a> {
     csr: &'a Csr,
     blocks: &'a Blocks,
     room: Room,
@@ -35,7 +35,7 @@ type Rating = (f64, f64, u64, u32);
 
 impl<'a> Assignment<'a> {
     /// Nothing is assigned yet.
-    pub fn new(
+    pub(crate) fn new(
         parameters: &ByteGnn,
         csr: &'a Csr,
         blocks: &'a Blocks,
@@ -60,7 +60,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Places all blocks in their order, given the splits of each vertex.
-    pub fn place_all(&mut self, splits: &[u32]) -> Result<()> {
+    pub(crate) fn place_all(&mut self, splits: &[u32]) -> Result<()> {
         let blocks = self.blocks;
         self.run.begin("assignment", blocks.all_members().len() as u64);
         for (&centre, block) in blocks.centres().iter().zip(0..) {
@@ -71,7 +71,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// The part of each vertex, and how full the parts are.
-    pub fn finish(self) -> (Buffer<u32>, Room) {
+    pub(crate) fn finish(self) -> (Buffer<u32>, Room) {
         (self.part_of, self.room)
     }
 

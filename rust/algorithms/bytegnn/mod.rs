@@ -29,9 +29,9 @@
 //! **Source.** Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022,
 //! section 5.
 
-pub mod assignment;
-pub mod blocks;
-pub mod room;
+pub(crate) mod assignment;
+pub(crate) mod blocks;
+pub(crate) mod room;
 
 use std::sync::Arc;
 
@@ -46,10 +46,10 @@ use blocks::Blocks;
 use room::Room;
 
 /// Bytes per vertex at the peak, splits and result included, adjacency not.
-pub const BYTES_PER_VERTEX: u64 = 25;
+pub(crate) const BYTES_PER_VERTEX: u64 = 25;
 
 /// Training, validation and test vertices.
-pub const SPLITS: usize = 3;
+pub(crate) const SPLITS: usize = 3;
 
 words! {
     /// How parts are scored.

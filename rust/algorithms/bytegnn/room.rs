@@ -16,7 +16,7 @@ use crate::base::{Result, Run, reserved};
 use crate::capacity::{Load, fits, plus};
 
 /// Bounds: on vertices, then on those of each split.
-pub const BOUNDS: usize = 1 + SPLITS;
+pub(crate) const BOUNDS: usize = 1 + SPLITS;
 
 /// Sets of splits.
 const SETS: usize = 1 << SPLITS;

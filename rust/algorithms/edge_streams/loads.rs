@@ -9,7 +9,7 @@ use crate::base::error::Result;
 use crate::sets::tournament::Tree;
 
 /// Up to so many parts all terms are scanned. Those of more are searched by a tree.
-pub const SCANNED: usize = 512;
+pub(crate) const SCANNED: usize = 512;
 
 /// The term of the loads in a score.
 #[derive(Debug, Clone, Copy, PartialEq)]

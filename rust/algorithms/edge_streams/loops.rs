@@ -19,7 +19,7 @@ use crate::sets::{Bits, Incidence, ones};
 
 /// Gives every loop a part, and counts it. The parts of the other records are known. `holds` is where the vertices are
 /// present, if the caller knows.
-pub fn place(
+pub(crate) fn place(
     edges: &dyn EdgeStream,
     partition: &mut EdgePartition,
     holds: Option<&mut Incidence>,

@@ -18,12 +18,12 @@
 //! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128. Beyond,
 //! O(k/64 + replicas of u and v + log k).
 
-pub mod greedy;
-pub mod hdrf;
-pub mod loads;
-pub mod loops;
-pub mod partition;
-pub mod refining;
+pub(crate) mod greedy;
+pub(crate) mod hdrf;
+pub(crate) mod loads;
+pub(crate) mod loops;
+pub(crate) mod partition;
+pub(crate) mod refining;
 mod search;
 
 use std::ops::Range;
@@ -56,10 +56,10 @@ pub enum Affinity {
 }
 
 /// Lists which of some records are to be placed, from their parts as they are.
-pub type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
+pub(crate) type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
 
 /// What a part is worth that holds the first end of a record, and the second.
-pub type Gains = [f64; 2];
+pub(crate) type Gains = [f64; 2];
 
 /// The gains of `records` under [`Affinity::Degree`]. Their ends are numbers of `vertices` with a `degree`.
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
@@ -300,7 +300,7 @@ impl EdgeStreamer {
 }
 
 /// Lists the numbers below `count` that are `open`, without a branch: whether one is cannot be predicted.
-pub fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool) {
+pub(crate) fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool) {
     chosen.resize(count, 0);
     let mut kept = 0;
     for index in 0..count {
@@ -311,7 +311,7 @@ pub fn choose(count: usize, chosen: &mut Vec<u32>, open: impl Fn(usize) -> bool)
 }
 
 /// Lists the records that have [`NONE`] instead of a part, but not the loops.
-pub fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u32>) {
+pub(crate) fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u32>) {
     choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
 }
 
@@ -331,7 +331,7 @@ fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>)
 
 /// Records that one thread gathers at a time, with what placing them needs, and their parts.
 #[derive(Debug, Default)]
-pub struct Slice {
+pub(crate) struct Slice {
     /// The number of the first record.
     pub first: u64,
     /// The records.
@@ -358,7 +358,12 @@ const _: () = assert!(
 
 impl Slice {
     /// Reads the records `range`, and their parts as they are.
-    pub fn read(&mut self, edges: &dyn EdgeStream, parts: &EdgeParts, range: Range<u64>) -> Result<()> {
+    pub(crate) fn read(
+        &mut self,
+        edges: &dyn EdgeStream,
+        parts: &EdgeParts,
+        range: Range<u64>,
+    ) -> Result<()> {
         self.first = range.start;
         edges.block(range.clone(), &mut self.records)?;
         parts.read(range, &mut self.parts);
@@ -366,7 +371,7 @@ impl Slice {
     }
 
     /// Writes the parts.
-    pub fn write(parts: &mut EdgeParts, slice: &Slice) {
+    pub(crate) fn write(parts: &mut EdgeParts, slice: &Slice) {
         parts.write(slice.first, &slice.parts);
     }
 }

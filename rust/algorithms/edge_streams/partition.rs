@@ -10,7 +10,7 @@ use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Prepared, Shape}
 use crate::sets::Incidence;
 
 /// The memory that the [`Rule`] of this name takes.
-pub fn memory(name: &str, k: u32, &Shape { n, m, in_file, .. }: &Shape, run: &Run) -> Need {
+pub(crate) fn memory(name: &str, k: u32, &Shape { n, m, in_file, .. }: &Shape, run: &Run) -> Need {
     let streaming = EdgeStreamer::memory(n, m, k) + EdgeParts::memory(m, k, in_file);
     let bytes = streaming.max(degrees::needed(n, run.threads()));
     Need::new(bytes, format!("{name} on {n} vertices and {m} records, {k} parts"))
@@ -18,7 +18,7 @@ pub fn memory(name: &str, k: u32, &Shape { n, m, in_file, .. }: &Shape, run: &Ru
 
 /// Streams the records without a part, but not the loops, at most `cap` records to a part.
 /// Returns where the vertices are present, and the loads.
-pub fn stream_open<V: Sync>(
+pub(crate) fn stream_open<V: Sync>(
     edges: &dyn EdgeStream,
     (vertices, degree): (&[V], impl Fn(&V) -> u32 + Sync),
     mut streamer: EdgeStreamer,
@@ -36,7 +36,7 @@ pub fn stream_open<V: Sync>(
 }
 
 /// A partition of all records by one rule of scoring.
-pub struct Rule {
+pub(crate) struct Rule {
     /// Number of parts.
     pub k: u32,
     /// A part gets at most `ceil(balance * m / k)` records.
@@ -49,7 +49,7 @@ pub struct Rule {
 
 impl Rule {
     /// Gives each record the part of the largest score.
-    pub fn partition(&self, graph: &Prepared<()>) -> Result<Outcome> {
+    pub(crate) fn partition(&self, graph: &Prepared<()>) -> Result<Outcome> {
         let Rule { k, balance, affinity, terms } = *self;
         let (edges, run) = (graph.edges(), graph.run);
         let Degrees { mut degree, graph: identity } = degrees::scan(edges, run)?;

@@ -38,14 +38,14 @@ use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::Incidence;
 
 /// Most passes, unless others are asked for.
-pub const PASSES: u32 = 5;
+pub(crate) const PASSES: u32 = 5;
 /// A pass that removes less than one in so many replicas is the last.
 const FEW: u64 = 1000;
 /// Records that are placed between two looks at the cancel flag.
 const STRIDE: usize = 1024;
 
 /// Bytes that it takes for `n` vertices and `m` records, result included.
-pub fn memory(n: u64, m: u64, k: u32, in_file: bool) -> u64 {
+pub(crate) fn memory(n: u64, m: u64, k: u32, in_file: bool) -> u64 {
     let sets = 2 * Incidence::memory(n, k) + Loads::memory(k);
     sets + pipeline::memory(m, BYTES_PER_RECORD) + EdgeParts::memory(m, k, in_file)
 }

@@ -9,13 +9,13 @@ use super::loads::Loads;
 use crate::sets::bits::ones;
 
 /// A way to find that part: [`Dense`] for few parts, another for many.
-pub trait Search {
+pub(crate) trait Search {
     /// The part, from the rows of both ends and what being there is worth. `None` if no part may take a record.
     fn best(loads: &Loads, rows: [&[u64]; 2], gains: [f64; 2]) -> Option<u32>;
 }
 
 /// A way to score all parts of a word of the rows.
-pub trait Block {
+pub(crate) trait Block {
     /// The largest score, and the lowest part that has it, from the terms of the parts.
     fn best_of_word(terms: &[f64], words: [u64; 2], gains: [f64; 2]) -> (f64, u32);
 }
@@ -30,7 +30,7 @@ impl<B: Block> Search for B {
 
 /// Scores all parts, word by word.
 #[derive(Debug)]
-pub struct All<B>(PhantomData<B>);
+pub(crate) struct All<B>(PhantomData<B>);
 
 impl<B: Block> Search for All<B> {
     #[inline(always)]
@@ -49,7 +49,7 @@ impl<B: Block> Search for All<B> {
 
 /// Scores `4 * QUADS` parts, four at a time and without a branch.
 #[derive(Debug)]
-pub struct Dense<const QUADS: usize>;
+pub(crate) struct Dense<const QUADS: usize>;
 
 /// Of each nibble, all ones where a bit is set.
 const MASKS: [[u64; 4]; 16] = {
@@ -98,7 +98,7 @@ impl<const QUADS: usize> Block for Dense<QUADS> {
 /// Does what [`Dense`] does in registers of four. For processors with AVX2 only.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
-pub struct Wide<const QUADS: usize>;
+pub(crate) struct Wide<const QUADS: usize>;
 
 #[cfg(target_arch = "x86_64")]
 impl<const QUADS: usize> Block for Wide<QUADS> {
@@ -141,7 +141,7 @@ impl<const QUADS: usize> Block for Wide<QUADS> {
 
 /// Scores the parts of both ends, and the best balanced of all: no other part can score more.
 #[derive(Debug)]
-pub struct Sparse;
+pub(crate) struct Sparse;
 
 impl Search for Sparse {
     #[inline(always)]
@@ -167,7 +167,7 @@ impl Search for Sparse {
 /// The part of the largest score among those that both rows of `within` have, where every end in a part is worth 1.
 /// `None` if none of them may take a record.
 #[inline(always)]
-pub fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
+pub(crate) fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
     let (mut most, mut best) = (f64::NEG_INFINITY, None);
     for (word, (u, v)) in within[0].iter().zip(within[1]).enumerate() {
         for bit in ones(&[u & v]) {

@@ -10,7 +10,7 @@ use crate::capacity::{LeastLoaded, place_last};
 use crate::edges::{EdgeStream, TempRecords};
 
 /// Where a level reads its records, and where it writes those of the next.
-pub struct Level<'a> {
+pub(crate) struct Level<'a> {
     pub edges: &'a dyn EdgeStream,
     pub target: &'a TempRecords,
     pub chunk: u64,

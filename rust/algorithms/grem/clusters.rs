@@ -13,7 +13,7 @@ const STEP: usize = 1024;
 
 /// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`, and returns
 /// their sizes. Takes 4 bytes per vertex of the sub-problem.
-pub fn cluster(
+pub(crate) fn cluster(
     entries: &Entries,
     cluster_of: &mut [u32],
     cap: u32,

@@ -13,28 +13,28 @@ const MOST_COPIED: usize = 1 << 16;
 const STEP: usize = 1 << 14;
 
 /// For each record two entries, a vertex and its neighbour, by vertex. Loops are left out.
-pub struct Entries(Vec<u64>);
+pub(crate) struct Entries(Vec<u64>);
 
 impl Entries {
     /// Room for the entries of so many records.
-    pub fn with_room(records: u64) -> Result<Self> {
+    pub(crate) fn with_room(records: u64) -> Result<Self> {
         Ok(Self(reserved(2 * records as usize, "grem: chunk")?))
     }
 
     /// Adds `records`.
-    pub fn extend(&mut self, records: &[Record]) {
+    pub(crate) fn extend(&mut self, records: &[Record]) {
         for [u, v] in records.iter().map(|record| record.map(u64::from)).filter(|[u, v]| u != v) {
             self.0.extend([u << 32 | v, v << 32 | u]);
         }
     }
 
     /// Sorts them in place, by all threads.
-    pub fn sort(&mut self, run: &Run) -> Result<()> {
+    pub(crate) fn sort(&mut self, run: &Run) -> Result<()> {
         self.each_range(run, |_, range| range.sort_unstable())
     }
 
     /// Sorts them by vertex alone, which takes a fraction of the time.
-    pub fn group(&mut self, run: &Run) -> Result<()> {
+    pub(crate) fn group(&mut self, run: &Run) -> Result<()> {
         self.each_range(run, |shift, range| {
             let vertices = 1 << shift.saturating_sub(32);
             if range.len() < vertices || range.len() > MOST_COPIED {
@@ -102,7 +102,7 @@ impl Entries {
     }
 
     /// The entries of the clusters that the vertices belong to, without those inside one.
-    pub fn contracted(mut self, cluster_of: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
+    pub(crate) fn contracted(mut self, cluster_of: impl Fn(u32) -> u32, run: &Run) -> Result<Self> {
         let mut kept = 0;
         for start in (0..self.0.len()).step_by(STEP) {
             for place in start..self.0.len().min(start + STEP) {
@@ -119,12 +119,12 @@ impl Entries {
     }
 
     /// Number of entries.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// The vertices, ascending, each with its entries.
-    pub fn vertices(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + Clone)> {
+    pub(crate) fn vertices(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + Clone)> {
         self.0.chunk_by(|a, b| a >> 32 == b >> 32).map(|entries| {
             let vertex = (entries[0] >> 32) as u32;
             (vertex, entries.iter().map(|&entry| entry as u32))

@@ -50,7 +50,7 @@ use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, TempRecords};
 use crate::exec::{blocks, map, shuffle};
-use crate::graph::{Graph, degrees};
+use crate::graph::{Identity, degrees};
 use crate::partition::parameters::{Domain, Flag, Number, Passes, Ratio, Seed, parameters, words};
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 use bisection::Level;
@@ -58,9 +58,9 @@ use problem::Problem;
 use sides::Rule;
 
 /// Bytes per vertex, result included.
-pub const BYTES_PER_VERTEX: u64 = 16;
+pub(crate) const BYTES_PER_VERTEX: u64 = 16;
 /// Bytes per record of a chunk: twice two entries of 8 bytes, and an eighth for what the estimate cannot know.
-pub const BYTES_PER_RECORD: u64 = 36;
+pub(crate) const BYTES_PER_RECORD: u64 = 36;
 /// Bytes per vertex that the multilevel partitioner sees.
 const BYTES_PER_MEMBER: u64 = 112;
 /// Of a large chunk it sees clusters, at most one for so many vertices.
@@ -221,7 +221,7 @@ impl Grem {
     }
 
     /// A warning if the chunks show too little of the graph.
-    fn warning_of_thin_chunks(&self, graph: &Graph) -> Option<String> {
+    fn warning_of_thin_chunks(&self, graph: &Identity) -> Option<String> {
         let share = self.chunk.records(graph.m) as f64 / graph.m.max(1) as f64;
         let degree = 2.0 * (graph.m - graph.loops) as f64 / graph.n.max(1) as f64;
         if self.k == 1 || share >= 1.0 || degree * share >= THIN {

@@ -10,7 +10,7 @@ use crate::exec::in_order;
 
 /// A set of vertices to be bisected.
 #[derive(Debug, Clone)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The first of its parts. All its vertices bear this number for the time being.
     pub first: u32,
     /// Number of its parts.
@@ -23,17 +23,17 @@ pub struct Problem {
 
 impl Problem {
     /// Number of its records.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.records.end - self.records.start
     }
 
     /// How many parts each side gets.
-    pub fn shares(&self) -> [u32; 2] {
+    pub(crate) fn shares(&self) -> [u32; 2] {
         [self.parts.div_ceil(2), self.parts / 2]
     }
 
     /// Its chunks of `size` records.
-    pub fn chunks(&self, size: u64) -> impl Iterator<Item = Range<u64>> {
+    pub(crate) fn chunks(&self, size: u64) -> impl Iterator<Item = Range<u64>> {
         let end = self.records.end;
         self.records
             .clone()
@@ -42,7 +42,7 @@ impl Problem {
     }
 
     /// Hands the records `range` to `each`, block by block.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         edges: &dyn EdgeStream,
         range: Range<u64>,
@@ -59,7 +59,7 @@ impl Problem {
     }
 
     /// The entries of the records `range`, by vertex.
-    pub fn entries(&self, edges: &dyn EdgeStream, range: Range<u64>, run: &Run) -> Result<Entries> {
+    pub(crate) fn entries(&self, edges: &dyn EdgeStream, range: Range<u64>, run: &Run) -> Result<Entries> {
         let mut entries = Entries::with_room(range.end - range.start)?;
         self.read(edges, range, run, |records| {
             entries.extend(records);
@@ -70,7 +70,7 @@ impl Problem {
     }
 
     /// The two sub-problems of the sides, whose records go to `target`. `new_id` is room for a number per vertex.
-    pub fn split(
+    pub(crate) fn split(
         &self,
         side_of: impl Fn(u32) -> usize,
         new_id: &mut [u32],

@@ -15,13 +15,13 @@ const SLACK: f64 = 1.03;
 /// Entries up to which a graph is partitioned with the best settings, even if chunks follow.
 const SMALL: usize = 1 << 18;
 /// Entries from which on the vertices of a first chunk are clustered before.
-pub const LARGE: usize = 1 << 20;
+pub(crate) const LARGE: usize = 1 << 20;
 /// Most vertices of such a cluster.
 const CLUSTER: u32 = 64;
 
 /// Whether more chunks follow, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
+pub(crate) enum Use {
     /// Later chunks refine the result. Large chunks may exceed a cap by what is in one cluster.
     First,
     /// The result is final, and keeps the caps.
@@ -30,7 +30,7 @@ pub enum Use {
 
 /// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each number, at most
 /// `caps` vertices of each. Other vertices are marked [`NONE`].
-pub fn partition(
+pub(crate) fn partition(
     mut entries: Entries,
     place: &mut [u32],
     caps: &[u64],

@@ -10,7 +10,7 @@ const KEPT: f32 = 0.8;
 
 /// How a vertex chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// The side with more neighbours wins. On equal counts a vertex stays. Caps are kept between chunks.
     Refined,
     /// As Algorithm 2 of the paper has it.
@@ -20,7 +20,7 @@ pub enum Rule {
 }
 
 /// The state of a bisection.
-pub struct Sides {
+pub(crate) struct Sides {
     /// 0: none yet, else 1 more than the side.
     side: Buffer<u8>,
     /// Neighbours on side 0 less those on side 1, over the chunks. Only their difference decides, and it fades as they
@@ -33,7 +33,7 @@ pub struct Sides {
 
 impl Sides {
     /// No vertex has a side. A side gets at most its cap in `caps`.
-    pub fn new(n: u64, caps: [u64; 2], rule: Rule) -> Result<Self> {
+    pub(crate) fn new(n: u64, caps: [u64; 2], rule: Rule) -> Result<Self> {
         let n = n as usize;
         let side = Buffer::zeroed(n, "grem: sides")?;
         let lead = Buffer::zeroed(if rule == Rule::Frozen { 0 } else { n }, "grem: counts")?;
@@ -42,7 +42,7 @@ impl Sides {
 
     /// Takes the sides that the seed partitioner gave the vertices of the first chunk, and counts what they see in it.
     /// Where caps are not kept later, what exceeds one goes to the other side.
-    pub fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32, run: &Run) -> Result<()> {
+    pub(crate) fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32, run: &Run) -> Result<()> {
         for (index, (v, _)) in entries.vertices().enumerate() {
             let side = side_of(v) as usize;
             let fits = self.rule == Rule::Refined || self.sizes[side] < self.caps[side];
@@ -59,7 +59,7 @@ impl Sides {
     }
 
     /// Decides about every vertex of a later chunk.
-    pub fn follow(&mut self, entries: &Entries, run: &Run) -> Result<()> {
+    pub(crate) fn follow(&mut self, entries: &Entries, run: &Run) -> Result<()> {
         for (index, (v, neighbours)) in entries.vertices().enumerate() {
             let placed = self.side[v as usize] != 0;
             if !(placed && self.rule == Rule::Frozen) {
@@ -121,7 +121,7 @@ impl Sides {
     }
 
     /// Brings both sides back under their caps.
-    pub fn keep_caps(&mut self, run: &Run) -> Result<()> {
+    pub(crate) fn keep_caps(&mut self, run: &Run) -> Result<()> {
         for side in 0..2 {
             if self.rule == Rule::Refined && self.sizes[side] > self.caps[side] {
                 self.evict(side, self.sizes[side] - self.caps[side], run)?;
@@ -171,7 +171,7 @@ impl Sides {
     }
 
     /// Places the vertices without a record, in the order of their ids.
-    pub fn place_rest(&mut self, run: &Run) -> Result<()> {
+    pub(crate) fn place_rest(&mut self, run: &Run) -> Result<()> {
         for v in 0..self.side.len() {
             if self.side[v] == 0 {
                 let side = self.freer();
@@ -183,7 +183,7 @@ impl Sides {
     }
 
     /// The sides alone: the counts return their memory.
-    pub fn finish(self, run: &Run) -> Result<Buffer<u8>> {
+    pub(crate) fn finish(self, run: &Run) -> Result<Buffer<u8>> {
         let mut side = self.side;
         run.each(side.len(), |v| side[v as usize] = side[v as usize].saturating_sub(1))?;
         Ok(side)

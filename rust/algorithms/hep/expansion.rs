@@ -7,7 +7,7 @@ use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
 /// [`Parts::home`] of a high vertex.
-pub const HIGH: u32 = NONE - 1;
+pub(crate) const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
 const CHUNK: usize = 64;
@@ -20,7 +20,7 @@ const CHECK_EVERY: usize = 1 << 14;
 
 /// Inputs of an expansion besides the lists.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule<'a> {
+pub(crate) struct Rule<'a> {
     /// Degrees of all vertices.
     pub degrees: &'a [u32],
     /// The largest degree of a low vertex.
@@ -37,7 +37,7 @@ pub struct Rule<'a> {
 
 /// The parts after the expansion.
 #[derive(Debug)]
-pub struct Parts {
+pub(crate) struct Parts {
     /// The parts that each low vertex has joined.
     pub present: Incidence,
     /// Records of each part.
@@ -71,13 +71,17 @@ struct Expansion<'a> {
 }
 
 /// Bytes for `n` vertices with lists of at most `longest` entries, the lists not included.
-pub fn memory(n: u64, longest: u64, k: u32) -> u64 {
+pub(crate) fn memory(n: u64, longest: u64, k: u32) -> u64 {
     let vertex = size_of::<Vertex>() as u64 + 4;
     vertex * n + n / 8 + 8 + Queue::memory(n, longest) + Incidence::memory(n, k) + 8 * u64::from(k)
 }
 
 /// Expands all parts over the low neighbours of low vertices: where each list begins, and the lists.
-pub fn expand((offsets, mut entries): (Buffer<u64>, Buffer<u32>), rule: Rule, run: &Run) -> Result<Parts> {
+pub(crate) fn expand(
+    (offsets, mut entries): (Buffer<u64>, Buffer<u32>),
+    rule: Rule,
+    run: &Run,
+) -> Result<Parts> {
     let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
     let mut loads = vec![0; rule.k as usize];
     run.begin("expansion", expansion.left.max(1));

@@ -11,7 +11,12 @@ const AHEAD: usize = 24;
 
 /// Gives each record that the expansion has placed its part, and the others the mark. High vertices become present
 /// where their records are.
-pub fn place(edges: &dyn EdgeStream, grown: &mut Parts, parts: &mut EdgeParts, run: &Run) -> Result<()> {
+pub(crate) fn place(
+    edges: &dyn EdgeStream,
+    grown: &mut Parts,
+    parts: &mut EdgeParts,
+    run: &Run,
+) -> Result<()> {
     let Parts { present, home, .. } = grown;
     let present = present.shared();
     run.begin("placing", edges.num_edges());

@@ -15,19 +15,19 @@ const CHUNK: usize = 1 << 16;
 const BYTES_PER_DEGREE: u64 = 64;
 
 /// The records between low ends. All others are loops, which are not stored.
-pub struct LowGraph<'a> {
+pub(crate) struct LowGraph<'a> {
     edges: &'a dyn EdgeStream,
     high: Bits,
 }
 
 impl<'a> LowGraph<'a> {
     /// Bytes for `n` vertices.
-    pub fn memory(n: u64) -> u64 {
+    pub(crate) fn memory(n: u64) -> u64 {
         Bits::memory(n)
     }
 
     /// The records of `edges` whose ends have degrees up to `threshold`.
-    pub fn new(edges: &'a dyn EdgeStream, degrees: &[u32], threshold: u32, run: &Run) -> Result<Self> {
+    pub(crate) fn new(edges: &'a dyn EdgeStream, degrees: &[u32], threshold: u32, run: &Run) -> Result<Self> {
         let mut high = Bits::new(degrees.len() as u64, "vertices of high degree")?;
         run.each(degrees.len(), |v| {
             if degrees[v as usize] > threshold {
@@ -63,7 +63,7 @@ unsafe impl EdgeStream for LowGraph<'_> {
 }
 
 /// The largest of `values`, and their sum.
-pub fn most_and_sum(values: &[u32], run: &Run) -> Result<(u64, u64)> {
+pub(crate) fn most_and_sum(values: &[u32], run: &Run) -> Result<(u64, u64)> {
     values.chunks(CHUNK).try_fold((0, 0), |(most, sum), values| {
         run.check()?;
         let all = values.iter().fold((0, 0), |(most, sum), &value| (value.max(most), sum + u64::from(value)));
@@ -72,13 +72,13 @@ pub fn most_and_sum(values: &[u32], run: &Run) -> Result<(u64, u64)> {
 }
 
 /// Bytes of [`largest_tau`] on `m` records, the degrees of which take at most `2 sqrt(m)` values.
-pub fn memory_of_largest_tau(m: u64, threads: usize) -> u64 {
+pub(crate) fn memory_of_largest_tau(m: u64, threads: usize) -> u64 {
     BYTES_PER_DEGREE * 2 * (m.isqrt() + 1) * (threads as u64 + 1)
 }
 
 /// The largest tau of few digits at which the entries of the lists fit: `fits` is asked with the length of the
 /// longest list, at most, and their number.
-pub fn largest_tau(
+pub(crate) fn largest_tau(
     edges: &dyn EdgeStream,
     degrees: &[u32],
     mean: f64,

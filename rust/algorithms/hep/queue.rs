@@ -17,7 +17,7 @@ const CHECK_EVERY: usize = 1 << 16;
 /// The state of a vertex, in a quarter of a cache line.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C, align(16))]
-pub struct Vertex {
+pub(crate) struct Vertex {
     /// Entries left in its list.
     pub length: u32,
     /// How many of them lead out of the part, while the vertex is in it.
@@ -30,7 +30,7 @@ pub struct Vertex {
 
 /// The queue.
 #[derive(Debug)]
-pub struct Queue {
+pub(crate) struct Queue {
     /// Vertices, and the entry below each in its stack.
     arena: Buffer<[u32; 2]>,
     filled: usize,
@@ -42,12 +42,12 @@ pub struct Queue {
 
 impl Queue {
     /// Bytes for `n` vertices of at most `longest` entries.
-    pub fn memory(n: u64, longest: u64) -> u64 {
+    pub(crate) fn memory(n: u64, longest: u64) -> u64 {
         8 * room(n) + 4 * (longest + 1)
     }
 
     /// An empty queue of up to `n` vertices of at most `longest` entries.
-    pub fn new(n: usize, longest: usize) -> Result<Self> {
+    pub(crate) fn new(n: usize, longest: usize) -> Result<Self> {
         let mut tops = Buffer::zeroed(longest + 1, "queue")?;
         tops.fill(NONE);
         let arena = Buffer::zeroed(room(n as u64) as usize, "queue")?;
@@ -56,7 +56,7 @@ impl Queue {
 
     /// Puts `v` where its external degree belongs.
     #[inline(always)]
-    pub fn push(&mut self, v: u32, vertices: &mut [Vertex], run: &Run) -> Result<()> {
+    pub(crate) fn push(&mut self, v: u32, vertices: &mut [Vertex], run: &Run) -> Result<()> {
         let Vertex { external, slot, .. } = &mut vertices[v as usize];
         let key = *external as usize;
         self.waiting += usize::from(*slot == NONE);
@@ -70,7 +70,7 @@ impl Queue {
 
     /// Takes the first.
     #[inline(always)]
-    pub fn pop(&mut self, vertices: &mut [Vertex]) -> Option<u32> {
+    pub(crate) fn pop(&mut self, vertices: &mut [Vertex]) -> Option<u32> {
         if self.waiting == 0 {
             return None;
         }
@@ -93,7 +93,7 @@ impl Queue {
     }
 
     /// Removes all entries. The caller empties the slots of the vertices in the queue.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.tops.fill(NONE);
         (self.filled, self.lowest, self.waiting) = (0, self.tops.len(), 0);
     }

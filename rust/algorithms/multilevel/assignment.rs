@@ -122,7 +122,7 @@ impl<const D: usize> Assignment<D> {
 }
 
 /// The caps, and this share of them more.
-pub fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> {
+pub(crate) fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> {
     caps.iter().map(|cap| cap.map(|cap| cap.saturating_add((cap as f64 * slack) as u64))).collect()
 }
 

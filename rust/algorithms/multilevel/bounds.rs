@@ -29,7 +29,7 @@ use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
 
 /// Bounds at most, that on vertices included.
-pub const MOST_BOUNDS: usize = 8;
+pub(crate) const MOST_BOUNDS: usize = 8;
 
 /// A bound on the parts beside that on their numbers of vertices.
 #[derive(Debug, Clone)]

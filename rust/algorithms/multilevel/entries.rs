@@ -44,12 +44,12 @@ pub(super) enum Entries<'a> {
 
 impl Entries<'_> {
     /// Entries that the graph owns.
-    pub fn owned(targets: Buffer<u32>, weights: Buffer<u32>) -> Self {
+    pub(crate) fn owned(targets: Buffer<u32>, weights: Buffer<u32>) -> Self {
         Self::Plain { targets: Items::Owned(targets), weights: Some(Items::Owned(weights)) }
     }
 
     /// Those of a plain list.
-    pub fn list(&self, range: Range<u64>) -> List<'_> {
+    pub(crate) fn list(&self, range: Range<u64>) -> List<'_> {
         let range = range.start as usize..range.end as usize;
         match self {
             Self::Plain { targets, weights } => {
@@ -98,12 +98,12 @@ pub(super) struct Ahead<'a, B> {
 }
 
 impl<'a, B: Iterator<Item = Range<u32>>> Ahead<'a, B> {
-    pub fn new(entries: &'a Entries<'a>, offsets: &'a [u64], blocks: B) -> Self {
+    pub(crate) fn new(entries: &'a Entries<'a>, offsets: &'a [u64], blocks: B) -> Self {
         Self { entries, offsets, blocks, left: 0..0, given: 0 }
     }
 
     /// The pass takes this range.
-    pub fn take(&mut self, range: Range<u32>) {
+    pub(crate) fn take(&mut self, range: Range<u32>) {
         let span = self.entries.span(range, self.offsets);
         let taken = span.end - span.start;
         while self.given < taken + AHEAD {

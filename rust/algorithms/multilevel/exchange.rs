@@ -18,7 +18,7 @@ const TRIED: usize = 64;
 
 /// Exchanges a vertex of the part that exceeds its caps most with one of another part, so that its excess falls and that
 /// of no other rises; whether it did.
-pub fn exchange<const D: usize>(
+pub(crate) fn exchange<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     caps: &[Load<D>],

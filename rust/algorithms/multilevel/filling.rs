@@ -28,7 +28,7 @@ const HUB: usize = 256;
 type Cost<const D: usize> = (Load<D>, i64);
 
 /// Moves vertices from parts with more than `mark` of them to parts with fewer, until there are none of one kind.
-pub fn fill<const D: usize>(
+pub(crate) fn fill<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     mark: u64,

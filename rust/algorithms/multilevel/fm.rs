@@ -29,7 +29,7 @@ const SHIFT: i64 = 1 << 33;
 
 /// When the local search gives up.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub(crate) struct Patience {
     /// Moves without an improvement that end a round.
     pub moves: usize,
     /// Rounds at most.
@@ -38,13 +38,13 @@ pub struct Patience {
 
 impl Patience {
     /// That for a graph on the way back.
-    pub fn of<const D: usize>(graph: &Graph<D>) -> Self {
+    pub(crate) fn of<const D: usize>(graph: &Graph<D>) -> Self {
         Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
     }
 }
 
 /// Improves the table until it does not pay any more.
-pub fn refine<const D: usize>(
+pub(crate) fn refine<const D: usize>(
     table: &mut GainTable<D>,
     patience: Patience,
     seed: u64,

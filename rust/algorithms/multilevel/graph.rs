@@ -25,7 +25,7 @@ const VERTICES_AT_A_TIME: u32 = 1 << 13;
 const PREFETCHED: usize = 3;
 
 /// What the vertices of the given graph weigh under each bound.
-pub type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
+pub(crate) type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
 /// What vertices weigh.
 enum Weights<'a, const D: usize> {
@@ -309,7 +309,7 @@ impl<'a, const D: usize> Graph<'a, D> {
 }
 
 /// The sum of some weights of entries.
-pub fn sum_of(weights: &[u32]) -> u64 {
+pub(crate) fn sum_of(weights: &[u32]) -> u64 {
     weights.iter().map(|&weight| u64::from(weight)).sum()
 }
 
@@ -319,7 +319,7 @@ fn largest<const D: usize>(a: Load<D>, b: Load<D>) -> Load<D> {
 
 /// The entries of some vertices, one after the other.
 #[derive(Default)]
-pub struct Lists<const D: usize> {
+pub(crate) struct Lists<const D: usize> {
     /// The neighbours.
     pub targets: Vec<u32>,
     /// Weight of each entry.
@@ -330,7 +330,7 @@ pub struct Lists<const D: usize> {
 
 impl<const D: usize> Lists<D> {
     /// Forgets them, and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.targets.clear();
         self.weights.clear();
         self.vertices.clear();
@@ -338,7 +338,7 @@ impl<const D: usize> Lists<D> {
 }
 
 /// Builder of a graph: the entries of a vertex, then the vertex.
-pub struct Builder<const D: usize> {
+pub(crate) struct Builder<const D: usize> {
     offsets: Buffer<u64>,
     targets: Buffer<u32>,
     edge_weights: Buffer<u32>,
@@ -352,7 +352,7 @@ pub struct Builder<const D: usize> {
 
 impl<const D: usize> Builder<D> {
     /// Room for `n` vertices and `entries` entries; what is not used is never touched.
-    pub fn new(n: usize, entries: usize) -> Result<Self> {
+    pub(crate) fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
             offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
             targets: Buffer::zeroed(entries, "graph: edges")?,
@@ -368,7 +368,7 @@ impl<const D: usize> Builder<D> {
 
     /// Adds an entry to the current vertex.
     #[inline(always)]
-    pub fn entry(&mut self, u: u32, weight: u32) {
+    pub(crate) fn entry(&mut self, u: u32, weight: u32) {
         self.targets[self.end] = u;
         self.edge_weights[self.end] = weight;
         self.edge_weight += u64::from(weight);
@@ -376,7 +376,7 @@ impl<const D: usize> Builder<D> {
     }
 
     /// Adds the vertices of `lists`, in their order. Several threads copy the entries.
-    pub fn append(&mut self, lists: &[Lists<D>], run: &Run) -> Result<()> {
+    pub(crate) fn append(&mut self, lists: &[Lists<D>], run: &Run) -> Result<()> {
         let mut rest = (&mut self.targets[self.end..], &mut self.edge_weights[self.end..]);
         let places = lists.iter().map(|lists| {
             let len = lists.targets.len();
@@ -401,7 +401,7 @@ impl<const D: usize> Builder<D> {
     }
 
     /// Ends the current vertex.
-    pub fn vertex(&mut self, weight: Load<D>) {
+    pub(crate) fn vertex(&mut self, weight: Load<D>) {
         self.weights[self.vertices] = weight;
         self.total = plus(self.total, weight);
         self.heaviest = largest(self.heaviest, weight);
@@ -410,7 +410,7 @@ impl<const D: usize> Builder<D> {
     }
 
     /// The graph of the vertices that were ended.
-    pub fn finish(self) -> Graph<'static, D> {
+    pub(crate) fn finish(self) -> Graph<'static, D> {
         Graph {
             offsets: Items::Owned(self.offsets),
             entries: Entries::owned(self.targets, self.edge_weights),

@@ -66,12 +66,12 @@ const EDGES_PER_COPY: i64 = 16;
 type Turn<K> = (K, u64, u32);
 
 /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
-pub fn memory(n: u64, entries: u64, k: u64) -> u64 {
+pub(crate) fn memory(n: u64, entries: u64, k: u64) -> u64 {
     Spread::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
 }
 
 /// Lowers the halo of an assignment, within the caps if it was.
-pub fn refine<const D: usize>(
+pub(crate) fn refine<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     caps: &[Load<D>],

@@ -34,31 +34,31 @@
 //! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
 //! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
-pub mod assignment;
-pub mod bounds;
-pub mod clustering;
-pub mod contraction;
+pub(crate) mod assignment;
+pub(crate) mod bounds;
+pub(crate) mod clustering;
+pub(crate) mod contraction;
 mod entries;
 mod exchange;
 mod filling;
-pub mod fm;
-pub mod gain_table;
-pub mod graph;
-pub mod halo;
-pub mod jet;
-pub mod migration;
+pub(crate) mod fm;
+pub(crate) mod gain_table;
+pub(crate) mod graph;
+pub(crate) mod halo;
+pub(crate) mod jet;
+pub(crate) mod migration;
 mod objective;
-pub mod ordering;
+pub(crate) mod ordering;
 mod placing;
-pub mod prices;
-pub mod rebalancing;
-pub mod refining;
-pub mod scheme;
-pub mod semi_external;
-pub mod spread;
+pub(crate) mod prices;
+pub(crate) mod rebalancing;
+pub(crate) mod refining;
+pub(crate) mod scheme;
+pub(crate) mod semi_external;
+pub(crate) mod spread;
 mod symmetry;
 mod topology;
-pub mod updating;
+pub(crate) mod updating;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -342,7 +342,7 @@ impl Partitioner for Multilevel {
 
     /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
     /// there already, more memory is left, and perhaps another path is taken.
-    fn announce(&self, input: &dyn Input, run: &Run) {
+    fn announce(&self, input: &Input, run: &Run) {
         let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
         run.reserve(costs.beside);
         if costs.files > 0 || costs.seconds >= LONG {

@@ -35,7 +35,7 @@ const STEPS: u32 = 16;
 const STRIDE: usize = 1 << 14;
 
 /// Vertices in groups, which get parts as a whole.
-pub struct Groups<'a, const D: usize> {
+pub(crate) struct Groups<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     group_of: Buffer<u32>,
     /// The vertices, those of a group one after the other.
@@ -47,7 +47,7 @@ pub struct Groups<'a, const D: usize> {
 }
 
 /// The part of each vertex, or [`NONE`], and the loads of the parts.
-pub struct Parts<const D: usize> {
+pub(crate) struct Parts<const D: usize> {
     /// Part of each vertex.
     pub part_of: Buffer<u32>,
     /// Load of each part.
@@ -77,7 +77,7 @@ impl Sparing {
 
 impl<'a, const D: usize> Groups<'a, D> {
     /// The clusters of `graph` as groups.
-    pub fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
+    pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
         let mut starts = vec![0_u32; count + 1];
         let mut weights = vec![[0; D]; count];
@@ -132,7 +132,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// Gives each group that has none one of the first parts, as many as there are caps.
-    pub fn place(&self, parts: &mut Parts<D>, caps: &[Load<D>]) -> Result<()> {
+    pub(crate) fn place(&self, parts: &mut Parts<D>, caps: &[Load<D>]) -> Result<()> {
         let mut known: Buffer<u32> = Buffer::zeroed(self.len(), "edges to placed vertices")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(self.len(), "edges of groups")?;
         let mut queue = BinaryHeap::new();
@@ -207,7 +207,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// Moves groups that gain into parts with room; how often one moved.
-    pub fn descend(
+    pub(crate) fn descend(
         &self,
         parts: &mut Parts<D>,
         caps: &[Load<D>],
@@ -247,7 +247,7 @@ impl<'a, const D: usize> Groups<'a, D> {
 
     /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices. `old` holds the part that
     /// each vertex had.
-    pub fn grow(
+    pub(crate) fn grow(
         &self,
         parts: &mut Parts<D>,
         surplus: &[u64],

@@ -51,7 +51,7 @@ const HEAVY: u64 = 16;
 
 /// Loss per relief; less is better.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Price(pub f64);
+pub(crate) struct Price(pub f64);
 impl Eq for Price {}
 impl PartialOrd for Price {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
@@ -101,7 +101,7 @@ pub fn rebalance<const D: usize>(
 
 /// Deals the vertices above the caps on their number to parts with room, if they are a large share of all: runs of them,
 /// since ids that are close often belong together.
-pub fn deal_surplus<const D: usize>(
+pub(crate) fn deal_surplus<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     caps: &[Load<D>],

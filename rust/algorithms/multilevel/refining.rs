@@ -54,7 +54,7 @@ use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, halo, in_rounds, 
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
-use crate::graph::{Csr, Graph as Identity};
+use crate::graph::{Csr, Identity};
 use crate::partition::parameters::{
     Integers, Number, Ranges, Ratio, Seed, Start, Weighings, Whole, parameters,
 };
@@ -89,7 +89,7 @@ pub fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Multilevel {
 }
 
 /// The partition that another partitioner made, refined if there is a goal.
-pub fn refined<R>(
+pub(crate) fn refined<R>(
     made: VertexPartition,
     goal: Option<Multilevel>,
     graph: &Prepared<R>,
@@ -191,7 +191,7 @@ pub(super) struct Search<'a, const D: usize> {
 
 impl<const D: usize> Search<'_, D> {
     /// An assignment with these parts.
-    pub fn assignment(&self, parts: &[u32]) -> Result<Assignment<D>> {
+    pub(crate) fn assignment(&self, parts: &[u32]) -> Result<Assignment<D>> {
         let mut part_of: Buffer<u32> = Buffer::zeroed(parts.len(), "parts")?;
         part_of.copy_from_slice(parts);
         let assignment = Assignment::new(self.graph, part_of, self.caps.len(), self.run)?;
@@ -199,7 +199,7 @@ impl<const D: usize> Search<'_, D> {
     }
 
     /// The start, brought within its bounds as far as this can be.
-    pub fn begin(&self, start: &[u32]) -> Result<Solution> {
+    pub(crate) fn begin(&self, start: &[u32]) -> Result<Solution> {
         let mut assignment = self.assignment(start)?;
         deal_surplus(self.graph, &mut assignment, self.caps, self.run)?;
         rebalance(self.graph, &mut assignment, self.caps, self.seed, self.run)?;
@@ -208,7 +208,7 @@ impl<const D: usize> Search<'_, D> {
     }
 
     /// The parts after as many rounds as pay, and how many those were.
-    pub fn improve(&self, start: Solution, effort: Effort) -> Result<(Solution, u64)> {
+    pub(crate) fn improve(&self, start: Solution, effort: Effort) -> Result<(Solution, u64)> {
         let ends = effort.ends();
         let mut progress = Progress::new(self.caps, start, Patience::LONG);
         while effort.goes_on(progress.rounds, ends) && progress.goes_on() {
@@ -247,7 +247,7 @@ impl<const D: usize> Search<'_, D> {
     }
 
     /// How good an assignment is by the objective.
-    pub fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
+    pub(crate) fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
         let Search { graph, caps, run, .. } = *self;
         let quality = match self.objective {
             Objective::Cut => assignment.quality(graph, caps, run)?,

@@ -48,7 +48,7 @@ const TOLERANCES: [f64; 2] = [1.01, 1.04];
 const FINES: [u64; 2] = [64, 8];
 
 /// Refuses machines whose parts are not `k` in all.
-pub fn validate(machines: &[u32], k: u32) -> Result<()> {
+pub(crate) fn validate(machines: &[u32], k: u32) -> Result<()> {
     let sum: u64 = machines.iter().map(|&parts| u64::from(parts)).sum();
     if sum == u64::from(k) && !machines.contains(&0) {
         return Ok(());
@@ -59,19 +59,19 @@ pub fn validate(machines: &[u32], k: u32) -> Result<()> {
 }
 
 /// Bytes for it beside what a partition takes, for `n` vertices and so many entries.
-pub fn memory(n: u64, entries: u64) -> u64 {
+pub(crate) fn memory(n: u64, entries: u64) -> u64 {
     entries.saturating_mul(8).saturating_add(48 * n)
 }
 
 /// The machines, where an edge of the graph between them costs so much.
-pub fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: u32) -> Arc<Prices> {
+pub(crate) fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: u32) -> Arc<Prices> {
     // All edges together cost less than 2^32.
     let most = u64::from(u32::MAX) / graph.edge_weight().max(1);
     Arc::new(Prices::new(machines, price.min(most.max(1).min(u32::MAX.into()) as u32)))
 }
 
 /// A graph whose parts are on machines.
-pub struct Topology<'a, const D: usize> {
+pub(crate) struct Topology<'a, const D: usize> {
     /// The graph.
     pub graph: &'a Graph<'a, D>,
     /// What each part may weigh.
@@ -84,7 +84,7 @@ pub struct Topology<'a, const D: usize> {
 
 impl<const D: usize> Topology<'_, D> {
     /// Parts of the vertices, one for each of the caps, and the number of rounds.
-    pub fn partition(&self, scheme: &Scheme, run: &Run) -> Result<(Buffer<u32>, u64)> {
+    pub(crate) fn partition(&self, scheme: &Scheme, run: &Run) -> Result<(Buffer<u32>, u64)> {
         let (plain_caps, third) = (self.plain_caps(), scheme.units / 3);
         let both = [&plain_caps[..], self.caps];
         let wanted = if scheme.effort == Effort::Quick { &both[..1] } else { &both };
@@ -116,7 +116,7 @@ impl<const D: usize> Topology<'_, D> {
 
     /// Parts of the vertices from those of each machine. `parts` makes these for the graph of a machine, whose vertices
     /// it is given, and its caps.
-    pub fn each_machine(
+    pub(crate) fn each_machine(
         &self,
         machine_of: &[u32],
         run: &Run,
@@ -132,7 +132,7 @@ impl<const D: usize> Topology<'_, D> {
     }
 
     /// The machine of each vertex.
-    pub fn machine_of(&self, part_of: &[u32], run: &Run) -> Result<Buffer<u32>> {
+    pub(crate) fn machine_of(&self, part_of: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let prices = Prices::new(self.machines, 1);
         let mut machine_of: Buffer<u32> = Buffer::zeroed(part_of.len(), "machines of vertices")?;
         run.each(part_of.len(), |v| machine_of[v as usize] = prices.machine_of(part_of[v as usize]))?;

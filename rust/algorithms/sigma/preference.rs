@@ -15,7 +15,7 @@ use crate::exec::for_each;
 use crate::graph::Csr;
 
 /// Bytes per vertex at the peak, adjacency and scratch space not counted.
-pub const BYTES_PER_VERTEX: u64 = 20;
+pub(crate) const BYTES_PER_VERTEX: u64 = 20;
 
 /// What the parts get evenly when clusters are mapped to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,14 +38,14 @@ use crate::partition::parameters::{
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, VertexPartition};
 
 /// Bytes per vertex at the peak, result included.
-pub const BYTES_PER_VERTEX: u64 = 32;
+pub(crate) const BYTES_PER_VERTEX: u64 = 32;
 
 /// What weights to balance on add to it: what the weights of clusters and the members of clusters take later is less
 /// than what is freed before.
-pub const BYTES_PER_WEIGHT: u64 = 4;
+pub(crate) const BYTES_PER_WEIGHT: u64 = 4;
 
 /// Buffers that do not depend on the graph.
-pub const FIXED_BYTES: u64 = 8 << 20;
+pub(crate) const FIXED_BYTES: u64 = 8 << 20;
 
 parameters! {
     /// Partition the vertices with SPRING, from two passes over the edges.

@@ -48,11 +48,11 @@ use room::{OneCap, Room, TwoCaps};
 use score::Score;
 
 /// Bytes per vertex at the peak, result included, adjacency not.
-pub const BYTES_PER_VERTEX: u64 = 4;
+pub(crate) const BYTES_PER_VERTEX: u64 = 4;
 
 /// What weights to balance on add to it: the weights, and in the last resort an order of the vertices and a second
 /// result.
-pub const BYTES_PER_WEIGHT: u64 = 12;
+pub(crate) const BYTES_PER_WEIGHT: u64 = 12;
 
 /// How a part is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl VertexStream {
 
 /// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and room for all of them under
 /// `cap`. Returns the loads of the parts. Takes 4 bytes for each of these vertices.
-pub fn place_rest(
+pub(crate) fn place_rest(
     csr: &Csr,
     part_of: &mut Buffer<u32>,
     loads: Vec<u64>,

@@ -8,7 +8,7 @@ use crate::graph::Csr;
 use crate::sets::PartCounts;
 
 /// A pass over the vertices in order of their ids.
-pub struct Pass<'a, S: Score, R> {
+pub(crate) struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
     score: &'a S,
     /// The room that the pass fills.
@@ -23,7 +23,7 @@ pub struct Pass<'a, S: Score, R> {
 }
 
 /// A decision about a vertex in a frozen state.
-pub enum Decision {
+pub(crate) enum Decision {
     /// The part, as long as it has room.
     Part(u32),
     /// The least loaded part.
@@ -34,7 +34,7 @@ pub enum Decision {
 
 impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     /// A pass into `room`. `first` says whether all of `part_of` is [`NONE`].
-    pub fn new(
+    pub(crate) fn new(
         csr: &'a Csr,
         score: &'a S,
         room: R,
@@ -48,13 +48,18 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     }
 
     /// Places all vertices, in batches of `batch`, and returns the room that is left.
-    pub fn place_all(self, batch: usize, run: &Run) -> Result<R> {
+    pub(crate) fn place_all(self, batch: usize, run: &Run) -> Result<R> {
         let n = self.csr.num_vertices() as u32;
         self.place(0..n, batch, run)
     }
 
     /// Places these vertices, which ascend.
-    pub fn place(mut self, vertices: impl Iterator<Item = u32> + Send, batch: usize, run: &Run) -> Result<R> {
+    pub(crate) fn place(
+        mut self,
+        vertices: impl Iterator<Item = u32> + Send,
+        batch: usize,
+        run: &Run,
+    ) -> Result<R> {
         decide_all(&mut self, vertices, batch, run)?;
         Ok(self.room)
     }

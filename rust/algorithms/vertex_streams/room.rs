@@ -4,7 +4,7 @@ use crate::base::Result;
 use crate::capacity::{BalanceOn, Parts};
 
 /// The loads of the parts during a pass, which only grow.
-pub trait Room: Send + Sync {
+pub(crate) trait Room: Send + Sync {
     /// The number of vertices of `part`.
     fn load(&self, part: u32) -> u64;
     /// Whether `v` fits into `part`.
@@ -20,7 +20,7 @@ pub trait Room: Send + Sync {
 /// The lowest of the least loaded parts is found by a search that goes through the parts again and again: what it has
 /// passed is above the level of this round. The level never exceeds `n / k`, so all rounds take O(n) steps. (Measured:
 /// streams are 1.1 times as fast as with [`LeastLoaded`](crate::capacity::LeastLoaded), which takes steps of any size.)
-pub struct OneCap {
+pub(crate) struct OneCap {
     loads: Vec<u64>,
     cap: u64,
     /// The least load.
@@ -31,18 +31,18 @@ pub struct OneCap {
 
 impl OneCap {
     /// `k` empty parts.
-    pub fn new(k: u32, cap: u64) -> Self {
+    pub(crate) fn new(k: u32, cap: u64) -> Self {
         Self::of(vec![0; k as usize], cap)
     }
 
     /// Parts with these loads.
-    pub fn of(loads: Vec<u64>, cap: u64) -> Self {
+    pub(crate) fn of(loads: Vec<u64>, cap: u64) -> Self {
         let (level, least) = loads.iter().copied().zip(0..).min().unwrap_or_default();
         Self { loads, cap, level, least }
     }
 
     /// The number of vertices of each part.
-    pub fn into_loads(self) -> Vec<u64> {
+    pub(crate) fn into_loads(self) -> Vec<u64> {
         self.loads
     }
 }
@@ -77,19 +77,19 @@ impl Room for OneCap {
 }
 
 /// Room under two caps, on the vertices and on their weight.
-pub struct TwoCaps<'a> {
+pub(crate) struct TwoCaps<'a> {
     parts: Parts,
     on: &'a BalanceOn,
 }
 
 impl<'a> TwoCaps<'a> {
     /// `k` empty parts for the vertices of `on`.
-    pub fn new(k: u32, cap: u64, on: &'a BalanceOn) -> Result<Self> {
+    pub(crate) fn new(k: u32, cap: u64, on: &'a BalanceOn) -> Result<Self> {
         Ok(Self { parts: on.parts(k, cap)?, on })
     }
 
     /// The parts with both loads.
-    pub fn into_parts(self) -> Parts {
+    pub(crate) fn into_parts(self) -> Parts {
         self.parts
     }
 }

@@ -1,7 +1,7 @@
 //! The score of a part for a vertex.
 
 /// A rule that scores a part by the neighbours it holds and by its load.
-pub trait Score: Send + Sync {
+pub(crate) trait Score: Send + Sync {
     /// What the load does to the score: computed once per placement, not once per edge.
     type Price: Copy + Send + Sync;
     /// Higher is better.
@@ -14,7 +14,7 @@ pub trait Score: Send + Sync {
 }
 
 /// Linear deterministic greedy: `e(v, p) * (1 - |p| / C)`, multiplied by C so that it is an integer.
-pub struct Ldg {
+pub(crate) struct Ldg {
     /// C.
     pub cap: u64,
 }
@@ -36,14 +36,14 @@ impl Score for Ldg {
 }
 
 /// Fennel: `e(v, p) - alpha * gamma * |p|^(gamma - 1)`.
-pub struct Fennel {
+pub(crate) struct Fennel {
     /// `alpha * gamma`.
     factor: f64,
 }
 
 impl Fennel {
     /// `gamma = 1.5` and `alpha = sqrt(k) * m / n^1.5`, the paper's, for a graph of `n` vertices and `edges` edges.
-    pub fn new(k: u32, n: u64, edges: f64) -> Self {
+    pub(crate) fn new(k: u32, n: u64, edges: f64) -> Self {
         let n = n as f64;
         Self { factor: 1.5 * libm::sqrt(f64::from(k)) * edges / (n * libm::sqrt(n)) }
     }

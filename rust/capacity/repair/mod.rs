@@ -75,7 +75,7 @@ pub(crate) fn repair(
 }
 
 impl Repair<'_> {
-    pub fn item(&self, v: u32) -> Load {
+    pub(crate) fn item(&self, v: u32) -> Load {
         [1, 1 + u64::from(self.csr.degree(v))]
     }
 
@@ -86,7 +86,7 @@ impl Repair<'_> {
     }
 
     /// Moves `v` into `part`.
-    pub fn shift(&mut self, v: u32, part: u32) {
+    pub(crate) fn shift(&mut self, v: u32, part: u32) {
         let (item, from) = (self.item(v), self.parts[v as usize]);
         let before = self.excess(from) + self.excess(part);
         self.loads.remove(from, item);
@@ -100,7 +100,7 @@ impl Repair<'_> {
     }
 
     /// The vertices for which `wanted` says yes to their part, in id order.
-    pub fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+    pub(crate) fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
         let mut members = Vec::new();
         for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
             members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
@@ -211,11 +211,11 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(run: &'a Run) -> Self {
+    pub(crate) fn new(run: &'a Run) -> Self {
         Self { run, done: 0 }
     }
 
-    pub fn count(&mut self, units: u32) -> Result<()> {
+    pub(crate) fn count(&mut self, units: u32) -> Result<()> {
         self.done += 1 + units as usize;
         if self.done >= CHECK_EVERY {
             self.done = 0;

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub use self::columns::Asked;
+pub(crate) use self::columns::Asked;
 use self::columns::Columns;
 use self::line::{Fault, Piece};
 use crate::base::{Error, Result, Run, shown};
@@ -70,7 +70,7 @@ pub fn read<R: Read + Send>(
 }
 
 /// The same with the weights of the records, if a column has them.
-pub fn read_weighted<R: Read + Send>(
+pub(crate) fn read_weighted<R: Read + Send>(
     source: R,
     path: &Path,
     largest: u64,

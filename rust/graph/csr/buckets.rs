@@ -33,7 +33,7 @@ fn most_buckets(n: u64, entries: u64) -> u64 {
 }
 
 /// Bytes of the buckets, and of all workers that fill or sort them.
-pub fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 {
+pub(crate) fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 {
     let buckets = most_buckets(n, entries);
     let entry = (size_of::<Record>() + if weighted { size_of::<u32>() } else { 0 }) as u64;
     let fill = buckets * (ROOM as u64 * entry + 4) + BLOCK * entry;
@@ -41,7 +41,7 @@ pub fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 {
 }
 
 /// What is known of each entry, in arrays of their own.
-pub struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     pub targets: &'a mut [u32],
     /// The sources, as distances from the first of the bucket.
     pub sources: &'a mut [u16],
@@ -50,7 +50,7 @@ pub struct Columns<'a> {
 }
 
 /// The vertices, cut into ranges.
-pub struct Buckets<'a> {
+pub(crate) struct Buckets<'a> {
     offsets: &'a [u64],
     /// First vertex of each bucket, and the number of vertices.
     first: Vec<u32>,
@@ -60,7 +60,7 @@ pub struct Buckets<'a> {
 
 impl<'a> Buckets<'a> {
     /// Buckets of vertices with those degrees, whose place is reused.
-    pub fn new(degree: Buffer<u32>, offsets: &'a [u64], run: &Run) -> Result<Self> {
+    pub(crate) fn new(degree: Buffer<u32>, offsets: &'a [u64], run: &Run) -> Result<Self> {
         let (n, entries) = (degree.len(), offsets[degree.len()]);
         let most = target(entries);
         let mut first = reserved(most_buckets(n as u64, entries) as usize + 1, "buckets of the adjacency")?;
@@ -82,7 +82,7 @@ impl<'a> Buckets<'a> {
     }
 
     /// Number of entries.
-    pub fn num_entries(&self) -> u64 {
+    pub(crate) fn num_entries(&self) -> u64 {
         self.offsets[self.of.len()]
     }
 
@@ -96,7 +96,7 @@ impl<'a> Buckets<'a> {
     }
 
     /// Brings the entries of each bucket to its place, in any order.
-    pub fn fill(
+    pub(crate) fn fill(
         &self,
         edges: &dyn EdgeStream,
         scaled: Option<&Scaled>,
@@ -123,7 +123,13 @@ impl<'a> Buckets<'a> {
     }
 
     /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns what all entries weigh.
-    pub fn sort(&self, targets: &mut [u32], sources: &[u16], weights: &mut [u32], run: &Run) -> Result<u64> {
+    pub(crate) fn sort(
+        &self,
+        targets: &mut [u32],
+        sources: &[u16],
+        weights: &mut [u32],
+        run: &Run,
+    ) -> Result<u64> {
         run.begin("sort", self.num_entries());
         let weighted = !weights.is_empty();
         let (mut rest, mut rest_of_weights) = (targets, weights);

@@ -26,14 +26,13 @@ impl AdjacencyCache {
         &self,
         edges: &dyn EdgeStream,
         weights: Option<&Weights>,
-        may_change: bool,
         symmetric: bool,
         run: &Run,
     ) -> Result<Arc<Csr>> {
         let mut cached = self.lock(run)?;
         edges.check_unchanged()?;
         if let Some(csr) = cached.take_if(|csr| csr.is_symmetric() == symmetric)
-            && (!may_change || degrees::identify(edges, run)?.checksum == csr.graph().checksum)
+            && (!edges.may_change() || degrees::identify(edges, run)?.checksum == csr.graph().checksum)
             && has_weights(&csr, weights, run)?
         {
             *cached = Some(csr.clone());

@@ -41,13 +41,14 @@ use bytemuck::Pod;
 
 use super::degrees;
 use super::degrees::Degrees;
-use super::identity::Graph;
+use super::identity::Identity;
 use super::weights::{Extent, extent};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{EdgeStream, Weights};
 use buckets::{Buckets, Columns};
 pub use cache::AdjacencyCache;
-pub use packed::{List, Packed, expected, packed_len};
+pub(crate) use packed::{List, expected};
+pub use packed::{Packed, packed_len};
 use weights::Scaled;
 
 /// Vertices between two looks at the cancel flag.
@@ -62,7 +63,7 @@ pub struct Csr {
     weights: Option<(Buffer<u32>, Extent)>,
     /// What all entries weigh.
     weight: u64,
-    graph: Graph,
+    graph: Identity,
     symmetric: bool,
     in_memory: bool,
 }
@@ -145,7 +146,7 @@ impl Csr {
     }
 
     /// The graph: `n`, `m` and `loops` count records.
-    pub fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Identity {
         &self.graph
     }
 
@@ -214,7 +215,7 @@ impl Csr {
 
 /// Where the list of each vertex begins, and all lists one after the other, in memory: those of [`Csr::build`] for a
 /// stream that is not symmetric, with known degrees.
-pub fn lists_in_memory(
+pub(crate) fn lists_in_memory(
     edges: &dyn EdgeStream,
     degree: Buffer<u32>,
     run: &Run,
@@ -224,7 +225,7 @@ pub fn lists_in_memory(
 }
 
 /// Bytes that [`lists_in_memory`] takes, the degrees included.
-pub fn lists_memory(n: u64, entries: u64, threads: usize) -> u64 {
+pub(crate) fn lists_memory(n: u64, entries: u64, threads: usize) -> u64 {
     6 * entries + building_memory(n, entries, false, threads)
 }
 

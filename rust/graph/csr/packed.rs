@@ -37,7 +37,7 @@ const RANGE: usize = 1 << 10;
 const PADDING: u64 = 16;
 
 /// Neighbours, and the weights of the entries if there are any. Without weights they ascend.
-pub type List<'a> = (&'a [u32], Option<&'a [u32]>);
+pub(crate) type List<'a> = (&'a [u32], Option<&'a [u32]>);
 
 /// The lists of all vertices, packed.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ pub fn packed_len(csr: &Csr, places: Option<&[u32]>, run: &Run) -> Result<u64> {
 }
 
 /// Bytes per entry of the lists of a graph of this size, without weights, if its ids are arbitrary.
-pub fn expected(n: u64, entries: u64) -> f64 {
+pub(crate) fn expected(n: u64, entries: u64) -> f64 {
     let gap = n as f64 * n as f64 / entries.max(1) as f64;
     let above = |bits: u32| libm::exp(-f64::from(1_u32 << bits) / gap);
     1.0 + above(6) + above(14) + 2.0 * above(22)

@@ -25,12 +25,12 @@ const MOVES: u64 = 1 << 16;
 type Counts = [u32; 1 << DIGIT];
 
 /// Bytes of a [`Sorter`].
-pub fn memory(room: u64, vertices: u64) -> u64 {
+pub(crate) fn memory(room: u64, vertices: u64) -> u64 {
     16 * room + 4 * vertices + (DIGITS * size_of::<Counts>()) as u64
 }
 
 /// What one worker needs to sort.
-pub struct Sorter {
+pub(crate) struct Sorter {
     bits: u32,
     keys: Buffer<u64>,
     other: Buffer<u64>,
@@ -42,7 +42,7 @@ pub struct Sorter {
 
 impl Sorter {
     /// A sorter of ids below `n`, of buckets of up to `room` entries, or of one vertex, and of up to `vertices` vertices.
-    pub fn new(n: usize, room: usize, vertices: usize, weighted: bool) -> Result<Self> {
+    pub(crate) fn new(n: usize, room: usize, vertices: usize, weighted: bool) -> Result<Self> {
         let (room, weighted) = if weighted { (0, room) } else { (room, 0) };
         Ok(Self {
             weighted: Buffer::zeroed(weighted, "sorting the adjacency")?,
@@ -56,7 +56,7 @@ impl Sorter {
 
     /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them. `weights` is as long as `targets`, or
     /// empty.
-    pub fn sort(
+    pub(crate) fn sort(
         &mut self,
         targets: &mut [u32],
         sources: &[u16],

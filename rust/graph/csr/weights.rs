@@ -16,7 +16,7 @@ use crate::graph::Extent;
 const BITS: u32 = 31;
 
 /// Weights of records, and by how many bits they are shifted.
-pub struct Scaled<'a> {
+pub(crate) struct Scaled<'a> {
     weights: &'a Weights,
     up: u32,
     down: u32,
@@ -26,7 +26,7 @@ pub struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     /// The scale for weights of that range and sum.
-    pub fn new(weights: &'a Weights, extent: &Extent) -> Self {
+    pub(crate) fn new(weights: &'a Weights, extent: &Extent) -> Self {
         let bits = u64::BITS - extent.total.leading_zeros();
         let up = if extent.least == 0 { (BITS - 1).saturating_sub(bits) } else { 0 };
         let most = if extent.least == extent.most { 1 } else { u32::MAX };
@@ -34,7 +34,7 @@ impl<'a> Scaled<'a> {
     }
 
     /// Reads those of the records `range` into `buf`, scaled. There is one for each.
-    pub fn block(&self, range: Range<u64>, buf: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn block(&self, range: Range<u64>, buf: &mut Vec<u32>) -> Result<()> {
         self.weights.block(range, buf)?;
         for weight in buf {
             let scaled = (u64::from(*weight) << self.up).div_ceil(1 << self.down);
@@ -44,7 +44,7 @@ impl<'a> Scaled<'a> {
     }
 
     /// An error when the file changed since it was opened.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.weights.check_unchanged()
     }
 }

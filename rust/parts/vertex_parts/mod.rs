@@ -7,15 +7,15 @@ use std::path::Path;
 use super::files::{ArrayFile, Start, part_folder};
 use super::layout::Layout;
 use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
-use super::{Kind, PartSizes, check_records, in_degrees};
+use super::{PartSizes, check_records, in_degrees};
 use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
-use crate::edges::{EdgeStream, Record};
+use crate::edges::{Directedness, EdgeStream, Record};
 use crate::exec::spill_edges;
 use crate::measure;
 use crate::sets::{Entry, Groups, LocalSet, SpillReader, Writer};
 
 /// How many records ahead data is prefetched.
-pub const AHEAD: usize = 24;
+pub(crate) const AHEAD: usize = 24;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
 /// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
@@ -23,7 +23,7 @@ pub fn write_vertex_parts(
     edges: &dyn EdgeStream,
     assignment: &[i32],
     k: u32,
-    kind: Kind,
+    directedness: Directedness,
     halo_hops: u32,
     into: &Path,
     run: &Run,
@@ -34,13 +34,14 @@ pub fn write_vertex_parts(
     check_records(edges)?;
     let n = edges.num_vertices();
     measure::validate(assignment, k, n, run)?;
-    let workers = plan(edges, k, kind, halo_hops, run)?;
+    let workers = plan(edges, k, directedness, halo_hops, run)?;
     let room = run.budget() - if halo_hops == 0 { 4 * n } else { 0 };
-    let degree = in_degrees(edges, kind, room, run, |_| true)?;
+    let degree = in_degrees(edges, directedness, room, run, |_| true)?;
     let inside = |[u, v]: Record| assignment[u as usize] == assignment[v as usize];
-    let inner_degree = (halo_hops == 0).then(|| in_degrees(edges, kind, room, run, inside)).transpose()?;
+    let inner_degree =
+        (halo_hops == 0).then(|| in_degrees(edges, directedness, room, run, inside)).transpose()?;
     let members = Members::new(assignment, k as usize, run)?;
-    let graph = VertexParts { edges, assignment, kind, halo_hops, into, run, degree, members };
+    let graph = VertexParts { edges, assignment, directedness, halo_hops, into, run, degree, members };
     let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers)?;
     let mut sizes: Vec<PartSizes> = parts.iter().map(|&(sizes, _)| sizes).collect();
     if halo_hops == 2 {
@@ -51,9 +52,15 @@ pub fn write_vertex_parts(
 }
 
 /// Checks the budget, and returns the number of workers it has room for.
-fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -> Result<usize> {
+fn plan(
+    edges: &dyn EdgeStream,
+    k: u32,
+    directedness: Directedness,
+    halo_hops: u32,
+    run: &Run,
+) -> Result<usize> {
     let n = edges.num_vertices();
-    let most = kind.most_edges(edges.num_edges());
+    let most = directedness.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
     // Degree, order and rank. Inner degrees. Masks. The second hop spills up to twice as much.
     let per_vertex = [16, 12, 20][halo_hops as usize];
@@ -66,7 +73,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, kind: Kind, halo_hops: u32, run: &Run) -
 }
 
 /// The vertices of each part.
-pub struct Members {
+pub(crate) struct Members {
     /// All vertices, by part.
     vertices: Groups,
     /// Number of each vertex within its part: its row there.
@@ -93,16 +100,16 @@ impl Members {
     }
 
     /// The vertices of the part, ascending.
-    pub fn of(&self, part: usize) -> &[u32] {
+    pub(crate) fn of(&self, part: usize) -> &[u32] {
         self.vertices.group(part as u32)
     }
 }
 
 /// All that the parts are made of.
-pub struct VertexParts<'a> {
+pub(crate) struct VertexParts<'a> {
     pub edges: &'a dyn EdgeStream,
     pub assignment: &'a [i32],
-    pub kind: Kind,
+    pub directedness: Directedness,
     pub halo_hops: u32,
     pub into: &'a Path,
     pub run: &'a Run,
@@ -158,7 +165,7 @@ impl VertexParts<'_> {
                 prefetch_ends(parts, records, index + AHEAD);
                 prefetch_ends(rank, records, index + AHEAD);
                 send(writer, u, v, id)?;
-                if self.kind.turns([u, v]) {
+                if self.directedness.reverses([u, v]) {
                     send(writer, v, u, m + id)?;
                 }
             }
@@ -214,7 +221,7 @@ impl VertexParts<'_> {
 }
 
 /// The files that describe the local vertices of a part.
-pub struct VertexFiles<'a> {
+pub(crate) struct VertexFiles<'a> {
     vertices: ArrayFile<'a, i64>,
     degree: ArrayFile<'a, i64>,
     halo_parts: ArrayFile<'a, i32>,
@@ -223,7 +230,7 @@ pub struct VertexFiles<'a> {
 
 impl<'a> VertexFiles<'a> {
     /// Opens them in the folder of the part.
-    pub fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         Ok(Self {
             vertices: ArrayFile::open(folder, "vertices.npy", begin, run)?,
             degree: ArrayFile::open(folder, "degree.npy", begin, run)?,
@@ -238,7 +245,7 @@ impl<'a> VertexFiles<'a> {
     }
 
     /// Appends a halo vertex, with the part that owns it and its row there.
-    pub fn push_halo(&mut self, graph: &VertexParts, vertex: u64) -> Result<()> {
+    pub(crate) fn push_halo(&mut self, graph: &VertexParts, vertex: u64) -> Result<()> {
         let v = vertex as usize;
         self.push(vertex, graph.degree[v])?;
         self.halo_parts.push(graph.assignment[v])?;
@@ -246,7 +253,7 @@ impl<'a> VertexFiles<'a> {
     }
 
     /// Finishes the files.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.vertices.finish()?;
         self.degree.finish()?;
         self.halo_parts.finish()?;

@@ -23,7 +23,7 @@ use crate::sets::{Entry, LocalSet, SpillReader, Writer};
 const PARTS: usize = 64;
 
 /// Appends the rows of the 1-hop halos, of so many edges, and the 2-hop halos, to the files of all parts.
-pub fn append(
+pub(crate) fn append(
     graph: &VertexParts,
     sizes: &mut [PartSizes],
     halo_degrees: &[u64],
@@ -108,7 +108,7 @@ impl Pass<'_> {
 
     /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global ids.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
-        let VertexParts { edges, kind, into, run, .. } = *self.graph;
+        let VertexParts { edges, directedness, into, run, .. } = *self.graph;
         let m = edges.num_edges();
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
             let mut mask = self.masks[v as usize].load(Relaxed);
@@ -124,7 +124,7 @@ impl Pass<'_> {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
                 prefetch_ends(self.masks, records, index + AHEAD);
                 send(writer, u, v, id)?;
-                if kind.turns([u, v]) {
+                if directedness.reverses([u, v]) {
                     send(writer, v, u, m + id)?;
                 }
             }

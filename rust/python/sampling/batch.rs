@@ -3,8 +3,8 @@
 use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 
-use crate::python::results::array_within;
-use crate::sampling::{Pooled, Sample};
+use crate::results::array_within;
+use fastpart::internals::sampling::{Pooled, Sample};
 
 /// One batch, as arrays. See `_core.pyi`.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 
 use super::batch::SampledBatch;
 use super::features::Features;
-use crate::base::run::MAX_THREADS;
-use crate::base::{Error, Result, budget};
-use crate::python::errors::raise;
-use crate::python::run::{POLL, in_place};
-use crate::sampling::{Ahead, Batch, Maker, Steps, Workers};
+use crate::errors::raise;
+use crate::run::{POLL, in_place};
+use fastpart::internals::base::run::MAX_THREADS;
+use fastpart::internals::base::{Error, Result, budget};
+use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
 
 /// Where batches come from.
 pub(super) enum Source {

@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::topology::Topology;
-use crate::base::Result;
-use crate::python::errors::raise;
-use crate::python::results::{array_within, copied, owner};
-use crate::python::run::in_place;
-use crate::sampling::{self, FeatureRows, Pooled, Pools};
+use crate::errors::raise;
+use crate::results::{array_within, copied, owner};
+use crate::run::in_place;
+use fastpart::internals::base::Result;
+use fastpart::internals::sampling::{self, FeatureRows, Pooled, Pools};
 
 /// Features of parts. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]

@@ -10,11 +10,11 @@ use super::batch::SampledBatch;
 use super::batches::{Batches, Source, arrays_of};
 use super::features::{Features, data};
 use super::topology::Topology;
-use crate::base::{Error, Result, named};
-use crate::python::errors::raise;
-use crate::python::results::copied;
-use crate::python::run::in_place;
-use crate::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps};
+use crate::errors::raise;
+use crate::results::copied;
+use crate::run::in_place;
+use fastpart::internals::base::{Error, Result, named};
+use fastpart::internals::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps};
 
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]

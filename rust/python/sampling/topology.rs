@@ -7,12 +7,12 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use super::batch::SampledBatch;
-use crate::python::errors::raise;
-use crate::python::results::{array, copied};
-use crate::python::run::{Options, detached, in_place};
-use crate::python::traffic::PartTraffic;
-use crate::sampling::{self, Part, Place, Pools, Workers};
-use crate::traffic::{self, Epoch};
+use crate::errors::raise;
+use crate::results::{array, copied};
+use crate::run::{Options, detached, in_place};
+use crate::traffic::PartTraffic;
+use fastpart::internals::sampling::{self, Part, Place, Pools, Workers};
+use fastpart::internals::traffic::{self, Epoch};
 
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]

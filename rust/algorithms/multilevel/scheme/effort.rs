@@ -20,7 +20,7 @@ const ROUNDS: u64 = 16;
 
 /// How many rounds in a row gain less than a share of the cut before they end.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub(crate) struct Patience {
     rounds: u64,
     gain: f64,
 }
@@ -29,7 +29,7 @@ impl Patience {
     /// That of somebody who waits for the best: a third of the time that the best partitioners elsewhere take.
     const SHORT: Self = Self { rounds: 1, gain: 0.015 };
     /// That of somebody who says how long to wait.
-    pub const LONG: Self = Self { rounds: 2, gain: 0.005 };
+    pub(crate) const LONG: Self = Self { rounds: 2, gain: 0.005 };
 }
 
 /// How much work to do.
@@ -80,7 +80,7 @@ impl Effort {
 }
 
 /// The best partition so far, and how many rounds in a row have gained nothing worth it.
-pub struct Progress<'a, const D: usize> {
+pub(crate) struct Progress<'a, const D: usize> {
     caps: &'a [Load<D>],
     /// The best so far.
     pub best: Solution,
@@ -92,17 +92,17 @@ pub struct Progress<'a, const D: usize> {
 
 impl<'a, const D: usize> Progress<'a, D> {
     /// That of the first partition.
-    pub fn new(caps: &'a [Load<D>], best: Solution, patience: Patience) -> Self {
+    pub(crate) fn new(caps: &'a [Load<D>], best: Solution, patience: Patience) -> Self {
         Self { caps, best, rounds: 0, idle: 0, patience }
     }
 
     /// Whether the last rounds paid.
-    pub fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         self.idle < self.patience.rounds
     }
 
     /// Counts a round, and keeps what it found if that is better.
-    pub fn take(&mut self, next: Solution) {
+    pub(crate) fn take(&mut self, next: Solution) {
         let before = self.best.1;
         if next.1.beats(before) {
             self.best = next;

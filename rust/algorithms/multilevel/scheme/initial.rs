@@ -27,7 +27,7 @@ const HASTY: u32 = 3;
 const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
-pub fn partition<const D: usize>(
+pub(crate) fn partition<const D: usize>(
     scheme: &Scheme,
     graph: &Graph<D>,
     caps: &[Load<D>],
@@ -75,7 +75,7 @@ fn split<const D: usize>(
 
 /// The caps of groups of parts: all bisections to come together may use up what the caps leave above the mean, so that
 /// this one takes its root of it.
-pub fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load<D>> {
+pub(crate) fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load<D>> {
     let most = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let depth = usize::BITS - (most - 1).leading_zeros() + 1;
     let sums: Vec<Load<D>> = groups.iter().map(|caps| sum(caps)).collect();
@@ -94,7 +94,7 @@ pub fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load
 }
 
 /// The caps of all parts together.
-pub fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
+pub(crate) fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
     caps.iter().fold([0; D], |total, cap| std::array::from_fn(|i| total[i].saturating_add(cap[i])))
 }
 

@@ -15,8 +15,8 @@
 //! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
 //! 4.1.
 
-pub mod effort;
-pub mod initial;
+pub(crate) mod effort;
+pub(crate) mod initial;
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub struct Scheme {
 pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
 /// Parts of all vertices, and how good they are.
-pub type Solution = (Buffer<u32>, Quality);
+pub(crate) type Solution = (Buffer<u32>, Quality);
 
 /// How to go down.
 struct Descent {
@@ -105,14 +105,14 @@ struct Descent {
 }
 
 /// Keeps the refined parts of levels, so that they need not be made again.
-pub trait Keeper {
+pub(crate) trait Keeper {
     /// Parts `0..k` of the `n` vertices of a level, counted from the finest: those that are kept, or else what `make`
     /// makes.
     fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
 }
 
 /// What makes a solution.
-pub type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
+pub(crate) type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
 
 /// How to come back.
 pub(super) struct Ascent<'a, const D: usize> {
@@ -442,7 +442,7 @@ pub(super) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool
 }
 
 /// The caps, but at least the share of each part and one vertex more.
-pub fn loosened<const D: usize>(graph: &Graph<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
+pub(crate) fn loosened<const D: usize>(graph: &Graph<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
     let (total, heaviest) = (graph.total(), graph.heaviest());
     let all: [f64; D] =
         std::array::from_fn(|bound| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>().max(1.0));

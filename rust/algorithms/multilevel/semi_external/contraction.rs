@@ -63,7 +63,7 @@ fn unit(entries: u64) -> u64 {
 }
 
 /// Bytes that it takes for so many entries, beside what grows with the vertices, for a single thread.
-pub fn memory(entries: u64) -> u64 {
+pub(crate) fn memory(entries: u64) -> u64 {
     let (directory, each) = memory_of(entries);
     directory + each
 }

@@ -24,7 +24,7 @@ use crate::graph::csr::expected;
 use crate::partition::Input;
 
 /// Bytes per second of the disk that notes suppose.
-pub const DISK: f64 = 0.5e9;
+pub(crate) const DISK: f64 = 0.5e9;
 
 /// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in all
 /// iterations.
@@ -218,7 +218,7 @@ impl Sum {
 impl Multilevel {
     /// What it costs with each memory limit, from the lowest limit with which it works on: the plan that a limit leads to is
     /// the last whose `memory` is not above it.
-    pub fn costs(&self, input: &dyn Input, run: &Run) -> Vec<Costs> {
+    pub fn costs(&self, input: &Input, run: &Run) -> Vec<Costs> {
         let choice = self.choice(input, run);
         let mut steps: Vec<Costs> = Vec::new();
         for costs in choice.limits().into_iter().filter_map(|limit| self.costs_of(&choice, limit)) {
@@ -230,15 +230,15 @@ impl Multilevel {
     }
 
     /// What it costs within a memory limit, if that is enough.
-    pub fn costs_within(&self, limit: u64, input: &dyn Input, run: &Run) -> Option<Costs> {
+    pub fn costs_within(&self, limit: u64, input: &Input, run: &Run) -> Option<Costs> {
         self.costs_of(&self.choice(input, run), limit)
     }
 
-    fn choice<'a>(&self, input: &dyn Input, run: &'a Run) -> Choice<'a> {
-        let (shape, weighted) = (input.shape(), input.is_weighted());
+    fn choice<'a>(&self, input: &Input, run: &'a Run) -> Choice<'a> {
+        let (shape, weighted) = (input.shape(), input.weights.is_some());
         let each = if weighted { 8 } else { 4 };
         let size = Size { n: shape.n, m: shape.m, entries: shape.entries(), each };
-        let least = Csr::least_budgets(input.edges(), weighted, shape.symmetric, run);
+        let least = Csr::least_budgets(input.edges, weighted, shape.symmetric, run);
         Choice { size, plans: self.plans(size.n, size.entries), least, run }
     }
 

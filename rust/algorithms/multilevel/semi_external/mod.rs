@@ -18,13 +18,13 @@
 //! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
 //! Partitioning", 2025.
 
-pub mod checkpoints;
-pub mod contraction;
-pub mod costs;
-pub mod path;
-pub mod sampling;
+pub(crate) mod checkpoints;
+pub(crate) mod contraction;
+pub(crate) mod costs;
+pub(crate) mod path;
+pub(crate) mod sampling;
 
-pub use checkpoints::Checkpoints;
+pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
 pub use path::{Path, Plan};
 
@@ -51,7 +51,7 @@ const STALLED: f64 = 0.95;
 
 /// Where the levels of a partition lie, and where what is found on the way is kept.
 #[derive(Debug, Default)]
-pub struct Place {
+pub(crate) struct Place {
     /// Where the levels lie.
     pub plan: Plan,
     /// Bytes of the lists of a graph in files from which on they are packed.
@@ -71,7 +71,7 @@ impl Multilevel {
 }
 
 /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
-pub fn partition<const D: usize>(
+pub(crate) fn partition<const D: usize>(
     scheme: &Scheme,
     place: &Place,
     graph: &Graph<D>,

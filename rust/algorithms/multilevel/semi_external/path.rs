@@ -64,7 +64,7 @@ impl Default for Plan {
 
 /// Bytes of lists in files that so much memory has room for. Those of a graph that take more are read from a disk in every
 /// pass, and are packed. Files in memory count as memory already.
-pub fn room(left: u64, run: &Run) -> u64 {
+pub(crate) fn room(left: u64, run: &Run) -> u64 {
     if run.temporary(run.tmp_dir(), 1, "").0 == 0 { left } else { u64::MAX }
 }
 
@@ -94,12 +94,12 @@ impl Plan {
 
 /// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters of the
 /// graph, and of a level of half as many vertices.
-pub fn levels(n: u64, bounds: u64) -> u64 {
+pub(crate) fn levels(n: u64, bounds: u64) -> u64 {
     n * (10 + 4 * bounds)
 }
 
 /// Bytes that are in use while a graph of `n` vertices is contracted, beside those of [`contraction::memory`].
-pub fn held(n: u64, bounds: u64) -> u64 {
+pub(crate) fn held(n: u64, bounds: u64) -> u64 {
     n * (20 + 8 * bounds)
 }
 

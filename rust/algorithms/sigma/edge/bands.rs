@@ -18,14 +18,14 @@ const BITS: u32 = 4;
 
 /// Bands by lower degree.
 #[derive(Debug)]
-pub struct Bands {
+pub(crate) struct Bands {
     /// Of each slot of degrees, in which band it is.
     of_slot: Vec<u8>,
 }
 
 impl Bands {
     /// `count` bands (1 to 255) of a graph with these degrees.
-    pub fn new(degrees: &[u32], count: u32, run: &Run) -> Result<Self> {
+    pub(crate) fn new(degrees: &[u32], count: u32, run: &Run) -> Result<Self> {
         let mut volumes = vec![0_u64; slot(u32::MAX) as usize + 1];
         for degrees in degrees.chunks(STRIDE) {
             degrees.iter().for_each(|&degree| volumes[slot(degree) as usize] += u64::from(degree));
@@ -47,7 +47,7 @@ impl Bands {
 
     /// The band of a record whose ends have these degrees.
     #[inline(always)]
-    pub fn of(&self, degrees: [u32; 2]) -> u8 {
+    pub(crate) fn of(&self, degrees: [u32; 2]) -> u8 {
         self.of_slot[slot(degrees[0].min(degrees[1])) as usize]
     }
 }

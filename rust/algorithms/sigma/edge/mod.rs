@@ -44,7 +44,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
 use crate::graph::csr::Csr;
-use crate::graph::identity::Graph;
+use crate::graph::identity::Identity;
 use crate::partition::parameters::Whole;
 use crate::partition::{EdgePartition, EdgeParts, Need, Shape};
 use crate::sets::spill;
@@ -62,7 +62,7 @@ const AHEAD: usize = 16;
 const MAX_BANDS: u32 = 64;
 
 /// The number of bands.
-pub type BandCount = Whole<1, MAX_BANDS>;
+pub(crate) type BandCount = Whole<1, MAX_BANDS>;
 
 /// Parameters of SIGMA of edges.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ impl SigmaEdge {
         edges: &dyn EdgeStream,
         preferred: &[u32],
         degrees: Buffer<u32>,
-        graph: Graph,
+        graph: Identity,
         out: Option<&Path>,
         run: &Run,
     ) -> Result<EdgePartition> {

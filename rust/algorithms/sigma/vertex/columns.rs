@@ -26,7 +26,7 @@ const fn spread() -> [u64; 256] {
 
 /// Counts of the bits in each column.
 #[derive(Debug)]
-pub struct Columns {
+pub(crate) struct Columns {
     words: Vec<Word>,
     /// Rows that wait, fewer than 8.
     waiting: usize,
@@ -44,18 +44,18 @@ struct Word {
 
 impl Columns {
     /// Zeros for rows of `words` words.
-    pub fn new(words: usize) -> Self {
+    pub(crate) fn new(words: usize) -> Self {
         Self { words: vec![Word::default(); words], waiting: 0, rows: 0, sums: vec![0; 64 * words] }
     }
 
     /// Bytes for rows of `words` words.
-    pub fn memory(words: u64) -> u64 {
+    pub(crate) fn memory(words: u64) -> u64 {
         (128 + 256) * words
     }
 
     /// Adds a row.
     #[inline(always)]
-    pub fn add(&mut self, row: impl Iterator<Item = u64>) {
+    pub(crate) fn add(&mut self, row: impl Iterator<Item = u64>) {
         for (word, bits) in self.words.iter_mut().zip(row) {
             word.waiting[self.waiting] = bits;
         }
@@ -66,7 +66,7 @@ impl Columns {
     }
 
     /// The counts since [`clear`](Self::clear), one per column.
-    pub fn sums(&mut self) -> &[u32] {
+    pub(crate) fn sums(&mut self) -> &[u32] {
         if self.waiting > 0 {
             self.words.iter_mut().for_each(|word| word.waiting[self.waiting..].fill(0));
             self.add_waiting();
@@ -76,7 +76,7 @@ impl Columns {
     }
 
     /// Back to zeros.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.sums.fill(0);
     }
 

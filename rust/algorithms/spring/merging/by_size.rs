@@ -12,11 +12,11 @@ use crate::sets::groups::Groups;
 const AHEAD: usize = 12;
 
 /// The live clusters, by size and then id.
-pub struct BySize(Groups);
+pub(crate) struct BySize(Groups);
 
 impl BySize {
     /// Orders the clusters whose size is not 0.
-    pub fn of(sizes: &[u32], run: &Run) -> Result<Self> {
+    pub(crate) fn of(sizes: &[u32], run: &Run) -> Result<Self> {
         let largest = sizes.iter().max().map_or(0, |&size| size as usize);
         let mut counts: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
         for sizes in sizes.chunks(CHECK_EVERY) {
@@ -28,17 +28,17 @@ impl BySize {
     }
 
     /// (size, id), ascending.
-    pub fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn ascending(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..self.0.count()).flat_map(|size| self.run(size))
     }
 
     /// (size, id), sizes descending, ids of a size ascending.
-    pub fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn descending(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..self.0.count()).rev().flat_map(|size| self.run(size))
     }
 
     /// Prefetches the data that merging the clusters some places after `position` will touch.
-    pub fn look_ahead(&self, position: usize, clusters: &Clusters) {
+    pub(crate) fn look_ahead(&self, position: usize, clusters: &Clusters) {
         if let Some(&id) = self.0.items().get(position + 3 * AHEAD) {
             prefetch(&clusters.link, id as usize);
             prefetch(&clusters.size, id as usize);

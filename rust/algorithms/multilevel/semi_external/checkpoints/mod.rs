@@ -49,7 +49,7 @@ const LONGEST_LIST: u64 = 1 << 16;
 
 /// The checkpoints of a run.
 #[derive(Debug)]
-pub struct Checkpoints {
+pub(crate) struct Checkpoints {
     dir: PathBuf,
     /// Hash of the list of graph and parameters.
     key: u128,
@@ -243,7 +243,7 @@ fn locked(dir: &Path) -> Result<File> {
 impl Checkpoints {
     /// Removes the steps of the finished run, then the list: without that, what is left would be somebody else's.
     /// The partition is there already, so what cannot be removed is only told.
-    pub fn remove(&self, run: &Run) {
+    pub(crate) fn remove(&self, run: &Run) {
         let steps = std::mem::take(&mut *self.steps());
         let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir)]);
         let failed =

@@ -64,7 +64,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("MAX_PARTS", crate::capacity::MAX_PARTS)?;
+        module.add("MAX_PARTS", fastpart::internals::capacity::MAX_PARTS)?;
         // The package decides what is public.
         module.delattr("__all__")
     }

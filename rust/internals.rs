@@ -1,0 +1,232 @@
+//! What the binding to Python, the tests and the benchmarks of this repository use beside the facade. It may change
+//! with any version.
+
+pub mod algorithms {
+    pub use crate::algorithms::{PARTITIONERS, SUCCESSORS};
+    pub mod bytegnn {
+        pub use crate::algorithms::bytegnn::{ByteGnn, Rule};
+        pub mod blocks {
+            pub use crate::algorithms::bytegnn::blocks::Blocks;
+        }
+        pub mod room {
+            pub use crate::algorithms::bytegnn::room::{Piece, Room, total};
+        }
+    }
+    pub mod dbh {
+        pub use crate::algorithms::dbh::Dbh;
+    }
+    pub mod edge_streams {
+        pub use crate::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
+        pub mod greedy {
+            pub use crate::algorithms::edge_streams::greedy::Greedy;
+        }
+        pub mod hdrf {
+            pub use crate::algorithms::edge_streams::hdrf::Hdrf;
+        }
+        pub mod loads {
+            pub use crate::algorithms::edge_streams::loads::Balance;
+        }
+        pub mod refining {
+            pub use crate::algorithms::edge_streams::refining::Refining;
+        }
+    }
+    pub mod edges_of {
+        pub use crate::algorithms::edges_of::EdgesOf;
+    }
+    pub mod grem {
+        pub use crate::algorithms::grem::{Chunk, Grem, Order};
+    }
+    pub mod hep {
+        pub use crate::algorithms::hep::{Hep, Tau};
+    }
+    pub mod multilevel {
+        pub use crate::algorithms::multilevel::{
+            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Scheme,
+        };
+        pub mod assignment {
+            pub use crate::algorithms::multilevel::assignment::{Assignment, Connections};
+        }
+        pub mod clustering {
+            pub use crate::algorithms::multilevel::clustering::{Clusterer, Clustering};
+        }
+        pub mod contraction {
+            pub use crate::algorithms::multilevel::contraction::contract;
+        }
+        pub mod gain_table {
+            pub use crate::algorithms::multilevel::gain_table::GainTable;
+        }
+        pub mod graph {
+            pub use crate::algorithms::multilevel::graph::Graph;
+        }
+        pub mod jet {
+            pub use crate::algorithms::multilevel::jet::{Jet, refine};
+        }
+        pub mod ordering {
+            pub use crate::algorithms::multilevel::ordering::{order, places};
+        }
+        pub mod prices {
+            pub use crate::algorithms::multilevel::prices::Prices;
+        }
+        pub mod rebalancing {
+            pub use crate::algorithms::multilevel::rebalancing::rebalance;
+        }
+        pub mod refining {
+            pub use crate::algorithms::multilevel::refining::{Refinement, goal, memory};
+        }
+        pub mod semi_external {
+            pub mod contraction {
+                pub use crate::algorithms::multilevel::semi_external::contraction::contract;
+            }
+            pub mod sampling {
+                pub use crate::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
+            }
+        }
+        pub mod spread {
+            pub use crate::algorithms::multilevel::spread::{Gains, Spread};
+        }
+        pub mod updating {
+            pub use crate::algorithms::multilevel::updating::Update;
+        }
+    }
+    pub mod sigma {
+        pub use crate::algorithms::sigma::Sigma;
+        pub mod edge {
+            pub use crate::algorithms::sigma::edge::SigmaEdge;
+        }
+        pub mod preference {
+            pub use crate::algorithms::sigma::preference::{Weight, preferred_parts};
+        }
+        pub mod vertex {
+            pub use crate::algorithms::sigma::vertex::{Objective, SigmaVertex};
+        }
+    }
+    pub mod spring {
+        pub use crate::algorithms::spring::Spring;
+    }
+    pub mod two_phase {
+        pub use crate::algorithms::two_phase::{Scoring, TwoPhase};
+    }
+    pub mod vertex_streams {
+        pub use crate::algorithms::vertex_streams::{Fennel, Ldg, Refennel, Rule, VertexStream};
+    }
+}
+pub mod base {
+    pub use crate::base::{
+        Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, named, reserved, shown,
+        splitmix64,
+    };
+    pub mod budget {
+        pub use crate::base::budget::available;
+    }
+    pub mod file_hash {
+        pub use crate::base::file_hash::{of_bytes, of_files};
+    }
+    pub mod output {
+        pub use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file};
+    }
+    pub mod run {
+        pub use crate::base::run::{MAX_THREADS, Run, Step};
+    }
+}
+pub mod capacity {
+    pub use crate::capacity::{BalanceOn, MAX_PARTS, Placing, cap};
+}
+pub mod clustering {
+    pub use crate::clustering::{Clusters, Hollocou, Modularity, modularity, modularity_of_stream};
+    pub mod bounded {
+        pub use crate::clustering::bounded::BoundedClustering;
+    }
+}
+pub mod convert {
+    pub use crate::convert::{Conversion, Convert, Format, WeightsFrom, convert};
+    pub mod dedup {
+        pub use crate::convert::dedup::dedup;
+    }
+    pub mod metis {
+        pub use crate::convert::metis::read;
+    }
+    pub mod renumber {
+        pub use crate::convert::renumber::renumber;
+    }
+    pub mod text {
+        pub use crate::convert::text::{Cut, LONGEST_LINE, read};
+    }
+    pub mod write {
+        pub use crate::convert::write::{binedgelist, metis, text};
+    }
+}
+pub mod edges {
+    pub use crate::edges::{
+        BLOCK, Directedness, EdgeFile, EdgeStream, IdType, Io, Layout, MAX_VERTICES, MappedFile, MemoryEdges,
+        Record, TempRecords, Weights, WideRecord,
+    };
+    pub mod decode {
+        pub use crate::edges::decode::{Column, IdType};
+    }
+    pub mod npy {
+        pub use crate::edges::npy::{header, header_of};
+    }
+}
+pub mod exec {
+    pub use crate::exec::blocks;
+    pub mod pass {
+        pub use crate::exec::pass::{blocks, pass};
+    }
+    pub mod shuffle {
+        pub use crate::exec::shuffle::{key, shuffle};
+    }
+}
+pub mod generate {
+    pub use crate::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat, records, write};
+}
+pub mod graph {
+    pub use crate::graph::{Csr, Degrees, Identity};
+    pub mod checksum {
+        pub use crate::graph::checksum::{Hasher, UNIT, combine};
+    }
+    pub mod csr {
+        pub use crate::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
+    }
+    pub mod degrees {
+        pub use crate::graph::degrees::{Degrees, PRIVATE, identify, memory, scan, scan_sources};
+    }
+    pub mod identity {
+        pub use crate::graph::identity::{find_num_vertices, largest_id};
+    }
+    pub mod weights {
+        pub use crate::graph::weights::extent;
+    }
+}
+pub mod measure {
+    pub use crate::measure::{
+        Cut, Replicas, SparseMatrix, WeightedCut, cut, halo_sizes, label_skew, part_sizes, replicas,
+        sparse_matrix, split_counts, validate, weighted_cut,
+    };
+    pub mod homes {
+        pub use crate::measure::homes::home_parts;
+    }
+}
+pub mod partition {
+    pub use crate::partition::{
+        Capacity, EdgePartition, EdgeParts, Entry, Given, Graph, Input, Of, Outcome, Partition, Partitioner,
+        Shape, Value, VertexPartition, partition,
+    };
+    pub mod edge_parts {
+        pub use crate::partition::edge_parts::Words;
+    }
+    pub mod parameters {
+        pub use crate::partition::parameters::Field;
+    }
+}
+pub mod parts {
+    pub use crate::parts::{Gather, PartSizes, RowGatherer, Rows, write_edge_parts, write_vertex_parts};
+}
+pub mod sampling {
+    pub use crate::sampling::{
+        Ahead, Batch, FeatureRows, Features, Kind, Maker, Part, Place, Pooled, Pools, RecordWeights, Sample,
+        Sampler, Settings, Spent, Steps, Topology, Workers, append_degrees, append_ids, subgraph, walks,
+    };
+}
+pub mod traffic {
+    pub use crate::traffic::{Epoch, GraphEdges, PartTraffic, draw_weights, expected_steps, traffic};
+}
