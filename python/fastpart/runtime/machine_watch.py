@@ -24,7 +24,7 @@ _SILENCE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 4, "TCP_USER_T
 """A machine that has lost its power or its network counts as dead after 7 seconds."""
 
 
-class Tether:
+class MachineWatch:
     """The connections of this machine: from machine 0 to all others, or from another machine to machine 0.
 
     Raises
