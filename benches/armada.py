@@ -17,14 +17,14 @@ import numpy as np
 
 import fastpart as fp
 from fastpart.runtime.watch import Supervisor
-from fastpart.train.disaggregated.cache import mirror_of
-from fastpart.train.disaggregated.graphs import Mapped
+from fastpart.train.disaggregated.buffers import GroupReader
+from fastpart.train.disaggregated.cache import cache_index
+from fastpart.train.disaggregated.graphs import MappedParts
 from fastpart.train.disaggregated.grouping import Grouping
 from fastpart.train.disaggregated.messages import Kind, framed
 from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.rendezvous import address_of, connect
 from fastpart.train.disaggregated.settings import Settings, Source
-from fastpart.train.disaggregated.shelf import Opened
 
 N, M, K, WIDTH, COMPUTE = 1 << 20, 16_000_000, 8, 100, 4
 
@@ -59,7 +59,7 @@ def settings_of(parts: Path, **given) -> Settings:
         "batch_workers": 1,
         "compute_workers": COMPUTE,
         "first": 0,
-        "shares": given.get("compute_workers", COMPUTE),
+        "local_workers": given.get("compute_workers", COMPUTE),
         "timeout": 300.0,
         "token": secrets.token_hex(16),
     }
@@ -71,17 +71,17 @@ class Counted:
 
     def __init__(self, source: Source, worker: int, workers: int) -> None:
         settings = source.settings
-        hot = source.hot() if settings.policy == "static" else np.empty(0, np.uint32)
-        mirror = mirror_of(settings.policy, source.capacity, hot, worker, workers, source.num_rows)
-        self._source, self._graph = source, Mapped(source.partition, source.sampling)
-        self._grouping = Grouping(source.num_rows, source.row_bytes, mirror)
+        cached = source.most_accessed() if settings.policy == "static" else np.empty(0, np.uint32)
+        index = cache_index(settings.policy, source.capacity, cached, worker, workers, source.num_rows)
+        self._source, self._graph = source, MappedParts(source.partition, source.sampling)
+        self._grouping = Grouping(source.num_rows, source.row_bytes, index)
 
-    def step(self, epoch, number: int, step: int, lanes) -> np.ndarray:
+    def step(self, epoch, number: int, step: int, slices) -> np.ndarray:
         """Return bytes, bytes of messages of one batch each, rows, and rows that are sent."""
-        works = epoch.work(step, lanes, self._source.settings.compute_workers)
+        works = epoch.work(step, slices, self._source.settings.compute_workers)
         seeds = self._source.schedule.seeds.rows
         samples = [self._graph.sample(seeds[work.positions], number, step) for work in works]
-        group = self._grouping.group(samples, [work.share for work in works])
+        group = self._grouping.group(samples, [work.compute_worker for work in works])
         size = len(framed(group.content, [])) + sum(array.nbytes for array in group.arrays)
         size += len(group.sent) * self._source.row_bytes
         return np.array([size, group.content["ungrouped"], len(group.arrays[0]), len(group.sent)])
@@ -99,7 +99,9 @@ def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.nda
         total = np.zeros(4, np.int64)
         for step in range(min(epoch.steps, steps or epoch.steps)):
             for worker, counts in enumerate(workers):
-                total += counts.step(epoch, number, step, [lane for lane in owners if owners[lane] == worker])
+                total += counts.step(
+                    epoch, number, step, [seed_slice for seed_slice in owners if owners[seed_slice] == worker]
+                )
     return total
 
 
@@ -148,7 +150,7 @@ def predicted(source: Source) -> float:
     settings, rows = source.settings, source.schedule.seeds.rows
     given = {"num_seeds": len(rows), "batch_size": settings.batch_size}
     heat = source.topology.accesses(rows, list(settings.fanouts), **given)
-    return float(heat[source.hot()].sum() / heat.sum())
+    return float(heat[source.most_accessed()].sum() / heat.sum())
 
 
 def speed(out: Path) -> None:
@@ -188,7 +190,7 @@ def seconds(settings: Settings, sleep: float = 0.005) -> list[float]:
             steps = link.receive().content["steps"]
             for step in range(steps):
                 for piece in link.receive().content["pieces"]:
-                    Opened(*piece)
+                    GroupReader(*piece)
                 link.send({"kind": Kind.USED, "step": step})
                 time.sleep(sleep)
             after = [time.perf_counter(), *map(processor_seconds, pids)]

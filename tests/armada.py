@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from fastpart.train.disaggregated.buffers import GroupReader
 from fastpart.train.disaggregated.messages import Kind, Link
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
-from fastpart.train.disaggregated.shelf import Opened
 from fastpart.train.disaggregated.stream import Stream
 from fastpart.train.disaggregated.wire import Ended
 
@@ -38,7 +38,7 @@ def settings_of(parts: Path, **given) -> Settings:
         "timeout": 30.0,
         "token": secrets.token_hex(16),
     }
-    return Settings(shares=given.get("compute_workers", 1), **{**default, **given})
+    return Settings(local_workers=given.get("compute_workers", 1), **{**default, **given})
 
 
 class Dying(Link):
@@ -96,7 +96,7 @@ class Run:
         link, welcome = connect(address_of(self.folder), self.settings, {"batch worker": worker})
         if worker in self._deaths:
             link = Dying(link._line, *self._deaths[worker])
-        stream = Stream(link, self.source, worker, welcome["first"], welcome["shares"])
+        stream = Stream(link, self.source, worker, welcome["first"], welcome["workers"])
         self.streams[worker] = stream
         try:
             stream.run()
@@ -119,7 +119,7 @@ class Run:
                 if rank == 0:
                     self.counts = content["counts"]
                 for piece in content["pieces"]:
-                    opened = Opened(*piece)
+                    opened = GroupReader(*piece)
                     for levels, (places, indptr, indices) in opened.batches(rank):
                         rows, x = opened.rows[places], opened.x[places]
                         batches.append((rank, levels, rows, np.array(indptr), np.array(indices), x))

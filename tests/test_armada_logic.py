@@ -1,4 +1,4 @@
-"""The pieces of armada: progress of lanes, mirrors of caches, groups, and messages."""
+"""The pieces of armada: progress of slices, indexes of caches, groups, and messages."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.disaggregated.cache import NONE, Cache, Fixed, Recent, mirror_of  # noqa: E402
+from fastpart.train.disaggregated.cache import NONE, Cache, Fixed, Recent, cache_index  # noqa: E402
 from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
 from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
 from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
@@ -27,16 +27,18 @@ from fastpart.train.disaggregated.wire import Ended, Silent  # noqa: E402
 class Workers:
     """Batch workers whose messages arrive in any order, and that die at any moment, also with messages under way."""
 
-    def __init__(self, count, lanes, steps, ahead):
+    def __init__(self, count, slices, steps, ahead):
         self.coordinator = Coordinator(range(count), ahead)
         self.progress = {worker: Progress() for worker in range(count)}
         self.under_way = {worker: [] for worker in range(count)}
         self.taken, self.steps, self.ahead = [], steps, ahead
         self.used = self.complete = 0
-        orders = self.coordinator.begin({lane: lane % count for lane in range(lanes)}, steps)
-        for worker, its_lanes in orders.items():
+        orders = self.coordinator.begin(
+            {seed_slice: seed_slice % count for seed_slice in range(slices)}, steps
+        )
+        for worker, its_slices in orders.items():
             self.progress[worker].begin(steps)
-            self.progress[worker].add(its_lanes)
+            self.progress[worker].add(its_slices)
         self.tell_limit()
 
     def tell_limit(self):
@@ -51,9 +53,9 @@ class Workers:
     def arrive(self, worker):
         if not self.under_way[worker]:
             return False
-        step, lanes = self.under_way[worker].pop(0)
-        complete = self.coordinator.take(worker, step, lanes)
-        self.taken += [(step, lane) for lane in lanes]
+        step, slices = self.under_way[worker].pop(0)
+        complete = self.coordinator.take(worker, step, slices)
+        self.taken += [(step, seed_slice) for seed_slice in slices]
         assert list(complete) == list(range(self.complete, complete.stop))
         self.complete = complete.stop
         return True
@@ -67,15 +69,15 @@ class Workers:
         return True
 
     def die(self, worker):
-        for other, lanes in self.coordinator.lose(worker).items():
-            self.progress[other].add(lanes)
+        for other, slices in self.coordinator.lose(worker).items():
+            self.progress[other].add(slices)
         del self.progress[worker], self.under_way[worker]
 
 
 @settings(max_examples=200)
 @given(st.data(), st.integers(1, 4), st.integers(1, 6), st.integers(0, 6), st.integers(1, 3))
-def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead):
-    workers = Workers(count, lanes, steps, ahead)
+def test_every_step_of_every_seed_slice_is_taken_once(data, count, slices, steps, ahead):
+    workers = Workers(count, slices, steps, ahead)
     while True:
         alive = sorted(workers.progress)
         moves = [(call, worker) for worker in alive for call in (workers.make, workers.arrive)]
@@ -87,15 +89,17 @@ def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead
             continue
         if not done and not used and not workers.use():
             break
-    assert sorted(workers.taken) == [(step, lane) for step in range(steps) for lane in range(lanes)]
+    assert sorted(workers.taken) == [
+        (step, seed_slice) for step in range(steps) for seed_slice in range(slices)
+    ]
     assert workers.used == steps
     assert workers.coordinator.over
 
 
-def test_what_comes_out_of_turn_is_refused():
+def test_what_comes_out_of_order_is_refused():
     coordinator = Coordinator(range(2), 2)
     coordinator.begin({0: 0, 1: 0, 2: 1}, 3)
-    for worker, step, lanes in [
+    for worker, step, slices in [
         (1, 0, [0]),
         (0, 1, [0]),
         (0, 0, [0, 0]),
@@ -103,8 +107,8 @@ def test_what_comes_out_of_turn_is_refused():
         (0, 0, [9]),
         (0, 0, [0, 2]),
     ]:
-        with pytest.raises(Damaged, match="out of turn"):
-            coordinator.take(worker, step, lanes)
+        with pytest.raises(Damaged, match="out of order"):
+            coordinator.take(worker, step, slices)
     for step in range(2):
         coordinator.take(1, step, [2])
     with pytest.raises(Damaged):  # nothing was used
@@ -119,29 +123,29 @@ def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers
     """Whatever the rows, all arrive, and a batch worker never believes what is not there."""
     features = np.random.default_rng(0).standard_normal((31, 2)).astype(np.float32)
     hot = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
-    mirrors = [mirror_of(policy, capacity, hot, worker, workers, 31) for worker in range(workers)]
+    indexes = [cache_index(policy, capacity, hot, worker, workers, 31) for worker in range(workers)]
     cache = Cache(np.full((capacity, 2), np.nan, np.float32))
     for wanted in sequence:
         rows = np.array(sorted(wanted), np.uint32)
-        placing = mirrors[data.draw(st.integers(0, workers - 1))].place(rows)
-        ordered = np.concatenate([rows[~placing.held], rows[placing.held]])
-        sent = int((~placing.held).sum())
+        placement = indexes[data.draw(st.integers(0, workers - 1))].place(rows)
+        ordered = np.concatenate([rows[~placement.cached], rows[placement.cached]])
+        sent = int((~placement.cached).sum())
         x = np.full((len(rows), 2), np.nan, np.float32)
         x[:sent] = features[ordered[:sent]]
-        cache.fill(x, ordered, sent, placing.slots, placing.kept, placing.into)
+        cache.fill(x, ordered, sent, placement.slots, placement.kept, placement.into)
         assert np.array_equal(x, features[ordered])
         assert (cache._rows != NONE).sum() <= capacity
 
 
 @given(ROWS, st.integers(1, 12))
 def test_lru_holds_what_was_used_last(sequence, capacity):
-    mirror, used = Recent(5, capacity, 31), {}
+    index, used = Recent(5, capacity, 31), {}
     for time, wanted in enumerate(sequence):
         rows = np.array(sorted(wanted), np.uint32)
-        placing = mirror.place(rows)
-        assert placing.held.tolist() == [row in used for row in rows.tolist()]
+        placement = index.place(rows)
+        assert placement.cached.tolist() == [row in used for row in rows.tolist()]
         before, used = used, {}
-        for row in mirror._row_in[mirror._row_in != NONE].tolist():
+        for row in index._row_in[index._row_in != NONE].tolist():
             used[row] = time if row in wanted else before[row]
         missing = [row for row in rows.tolist() if row not in before]
         free = capacity - sum(row in wanted for row in before)
@@ -153,11 +157,11 @@ def test_lru_holds_what_was_used_last(sequence, capacity):
 
 
 def test_a_fixed_row_is_sent_once():
-    mirror = Fixed(np.array([2, 5, 7], np.uint32))
-    first, second = (mirror.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
-    assert first.held.tolist() == [False] * 4
+    index = Fixed(np.array([2, 5, 7], np.uint32))
+    first, second = (index.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
+    assert first.cached.tolist() == [False] * 4
     assert (first.kept.tolist(), first.into.tolist()) == ([1, 2], [0, 2])
-    assert second.held.tolist() == [False, True, True, False]
+    assert second.cached.tolist() == [False, True, True, False]
     assert (second.slots.tolist(), second.kept.tolist()) == ([0, 2], [])
 
 

@@ -26,8 +26,8 @@ Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""
 
-Room = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
-"""Returns arrays to receive into, given the content of a message and what they have to be."""
+Destination = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
+"""Returns arrays to receive into, given the content of a message and their types and shapes."""
 
 _MAGIC, _VERSION = b"fpar", 1
 
@@ -57,8 +57,8 @@ class Kind(StrEnum):
     """The receiver knows it."""
     EPOCH = "epoch"
     """An epoch begins, or a compute worker wants it to."""
-    LANES = "lanes"
-    """A batch worker has to continue lanes of another one."""
+    SLICES = "slices"
+    """A batch worker has to continue seed slices of another one."""
     LIMIT = "limit"
     """The first step that must not be made yet."""
     BATCH = "batch"
@@ -122,7 +122,9 @@ class Link:
         """Return whether :meth:`receive` has something to read now."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    def receive(self, most: int = 0, room: Room | None = None, most_text: int = MOST_TEXT) -> Message:
+    def receive(
+        self, most: int = 0, destination: Destination | None = None, most_text: int = MOST_TEXT
+    ) -> Message:
         """Return the next message, whose arrays and JSON have at most so many bytes.
 
         Raises
@@ -147,7 +149,11 @@ class Link:
         content, specs = _parsed(text)
         if sum(_num_bytes(spec) for spec in specs) != size:
             raise Damaged("the arrays of a message are not as long as it says")
-        arrays = [np.empty(shape, dtype) for dtype, shape in specs] if room is None else room(content, specs)
+        arrays = (
+            [np.empty(shape, dtype) for dtype, shape in specs]
+            if destination is None
+            else destination(content, specs)
+        )
         found = 0
         for array in arrays:
             if array.nbytes:

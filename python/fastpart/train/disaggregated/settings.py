@@ -1,4 +1,4 @@
-"""What batch workers and compute machines have to know, as a file of the run."""
+"""The settings that batch workers and compute machines read, as a file of the run."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Settings:
         As in :func:`fastpart.train.sampled`.
     order, hold, cache, policy, ahead, batch_workers, compute_workers
         As in :func:`fastpart.train.armada`.
-    first, shares : int
+    first, local_workers : int
         The first compute worker of a machine, and their number there.
     timeout : float
         Seconds that processes wait for each other.
     token : str
-        What a process has to know to be one of the run.
+        A secret that identifies the processes of the run.
     """
 
     source: str
@@ -52,7 +52,7 @@ class Settings:
     batch_workers: int
     compute_workers: int
     first: int
-    shares: int
+    local_workers: int
     timeout: float
     token: str
 
@@ -79,7 +79,7 @@ class Source:
     topology : Topology
         The in-edges of all parts, mapped.
     schedule : Schedule
-        What every step has.
+        The training vertices of every step.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -118,15 +118,15 @@ class Source:
 
     @cached_property
     def capacity(self) -> int:
-        """Rows that the cache of a compute machine has room for."""
+        """Rows that fit the cache of a compute machine."""
         return min(int(self.settings.cache * self.num_rows), self.num_rows)
 
     def refuse_large_cache(self) -> None:
         """Raise an error unless the cache fits the memory."""
         refuse_large(self.capacity, self.row_bytes, _core.memory_budget())
 
-    def hot(self) -> RowIds:
-        """Return the rows that the most batches have, as many as the cache has room for. They ascend."""
+    def most_accessed(self) -> RowIds:
+        """Return the rows that the most batches have, as many as the cache holds. They ascend."""
         if not self.capacity:
             return np.empty(0, np.uint32)
         every = np.ones(self.partition.k, np.bool_)
