@@ -117,7 +117,7 @@ def draw_distdgl() -> None:
     drawing = Drawing(410, "distdgl: trainers ask the servers of all parts for neighbours and features")
     for part in (0, 1):
         x = 16 + 228 * part
-        drawing.label(x, 16, 180, 76, f"trainer {part}\nits share of the\ntraining vertices")
+        drawing.label(x, 16, 180, 76, f"trainer {part}\nits part of the\ntraining vertices")
         drawing.label(
             x, 236, 180, 76, f"server of part {part}\nedges and features\nin /dev/shm", f"part{part}"
         )

@@ -85,9 +85,9 @@ class TrainedModel:
 
     @property
     def workers(self) -> pl.DataFrame | None:
-        """One row per worker with its share of the graph and its cost per epoch. None for methods without this table.
+        """One row per worker with its part of the graph and its cost per epoch. None for methods without this table.
 
-        Columns: ``worker``, its share such as ``vertices`` and ``edges``, the median seconds of each step and the means
+        Columns: ``worker``, its part such as ``vertices`` and ``edges``, the median seconds of each step and the means
         of ``sent_bytes`` and ``received_bytes`` over the epochs after the first, and ``peak_bytes``, its largest
         resident memory.
         """

@@ -100,7 +100,7 @@ def distdgl(
     Notes
     -----
     Each part needs as much of /dev/shm as its files have, and each process 300 to 500 MB in addition. Validation and
-    test scores are exact, with all neighbours. Each trainer computes them for its share of the vertices. The traffic
+    test scores are exact, with all neighbours. Each trainer computes them for its part of the vertices. The traffic
     between machines is neither authenticated nor encrypted: use a private network.
 
     Examples

@@ -20,7 +20,7 @@ from .dataset import LinkDataset
 
 @dataclass(kw_only=True)
 class Step(Batch):
-    """The share of a worker in a step, which may have no pairs. ``count`` are the pairs of all workers.
+    """The pairs of a step that one worker computes. There may be none. ``count`` is the number of pairs of all workers.
 
     Attributes
     ----------

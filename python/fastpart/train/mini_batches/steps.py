@@ -29,7 +29,7 @@ from ..seeds import mixed
 
 @dataclass(kw_only=True)
 class Step(Batch):
-    """The share of a worker in a step: a batch, which may have no targets, with its rows.
+    """The batch of a step that one worker computes, with its rows. It may have no targets.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from ...core.parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..data import Dataset
 from ..full_graph.launch import train
-from ..full_graph.share import Tools
+from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
 from ..jobs.group import Device
 from ..jobs.launch import launching
@@ -22,8 +22,8 @@ from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .blocks import Blocks
+from .part import part_of
 from .rows import ROWS, RowsSent
-from .share import share_of
 from .staleness import checked
 
 
@@ -186,6 +186,6 @@ def refuse(task: Task, options: Options) -> None:
         labels=torch.zeros(shape),
         splits={"train": none, "val": none, "test": none},
     )
-    share = share_of(two, task, 1, options, {"rows": "all"}, Tools.alone())
-    share.begin(0)
-    try_model(task, options, share.layers)
+    part = part_of(two, task, 1, options, {"rows": "all"}, Tools.alone())
+    part.begin(0)
+    try_model(task, options, part.layers)

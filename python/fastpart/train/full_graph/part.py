@@ -1,4 +1,4 @@
-"""The share of the graph of a process in full-batch training."""
+"""The part of the graph that a worker of full-batch training computes on."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tools:
 
 
 @dataclass
-class Share:
+class WorkerPart:
     """The vertices whose losses and scores this process computes, and the inputs of its network.
 
     Attributes
