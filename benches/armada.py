@@ -66,7 +66,7 @@ def settings_of(parts: Path, **given) -> Settings:
     return Settings(source=str(parts), **{**default, **given})
 
 
-class Counted:
+class MessageCounter:
     """The messages of a batch worker of several, by their length."""
 
     def __init__(self, source: Source, worker: int, workers: int) -> None:
@@ -90,7 +90,7 @@ class Counted:
 def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.ndarray:
     """Return the counts of the last of some epochs."""
     workers = [
-        Counted(source, worker, source.settings.batch_workers)
+        MessageCounter(source, worker, source.settings.batch_workers)
         for worker in range(source.settings.batch_workers)
     ]
     for number in range(epochs):

@@ -153,13 +153,13 @@ def verdicts(rows: list[dict[str, Any]]) -> Iterator[str]:
         group = [full, *(row for row in rows if row.get("partitioner") == partitioner)]
         accuracies = [row["test_accuracy"] for row in group]
         apart = max(accuracies) - min(accuracies)
-        yield f"{partitioner:8} accuracies are {100 * apart:.2f} points apart: {said(apart <= POINTS)}"
+        yield f"{partitioner:8} accuracies are {100 * apart:.2f} points apart: {verdict(apart <= POINTS)}"
     sent = sorted((row["cut_ratio"], row["remote_mb"]) for row in rows if row["method"] == "sampled")
     falls = all(less[1] < more[1] for less, more in pairwise(sent))
-    yield f"sampled: remote bytes per epoch fall with the cut: {said(falls)}"
+    yield f"sampled: remote bytes per epoch fall with the cut: {verdict(falls)}"
 
 
-def said(reached: bool) -> str:
+def verdict(reached: bool) -> str:
     return "reached" if reached else "NOT REACHED"
 
 

@@ -17,7 +17,7 @@ from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
 from fastpart.train.disaggregated.stream import Stream
-from fastpart.train.disaggregated.wire import Ended
+from fastpart.train.disaggregated.wire import ConnectionClosedError
 
 
 def settings_of(parts: Path, **given) -> Settings:
@@ -55,7 +55,7 @@ class Dying(Link):
             if self._half:
                 self._line.sendall(b"fpar\1\0")
             self.close()
-            raise Ended("killed by the test")
+            raise ConnectionClosedError("killed by the test")
         self._messages -= 1
         return super().send(content, arrays)
 
@@ -83,7 +83,7 @@ class Run:
         def run():
             try:
                 call(*arguments)
-            except Ended:
+            except ConnectionClosedError:
                 pass
             except BaseException as error:
                 self.errors.append(error)

@@ -16,12 +16,12 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.disaggregated.cache import NONE, Cache, Fixed, Recent, cache_index  # noqa: E402
+from fastpart.train.disaggregated.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
 from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
 from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
 from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
-from fastpart.train.disaggregated.messages import MOST_TEXT, Damaged, Link, framed  # noqa: E402
-from fastpart.train.disaggregated.wire import Ended, Silent  # noqa: E402
+from fastpart.train.disaggregated.messages import MOST_TEXT, Link, MessageError, framed  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
 
 
 class Workers:
@@ -107,11 +107,11 @@ def test_what_comes_out_of_order_is_refused():
         (0, 0, [9]),
         (0, 0, [0, 2]),
     ]:
-        with pytest.raises(Damaged, match="out of order"):
+        with pytest.raises(MessageError, match="out of order"):
             coordinator.take(worker, step, slices)
     for step in range(2):
         coordinator.take(1, step, [2])
-    with pytest.raises(Damaged):  # nothing was used
+    with pytest.raises(MessageError):  # nothing was used
         coordinator.take(1, 2, [2])
 
 
@@ -139,7 +139,7 @@ def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers
 
 @given(ROWS, st.integers(1, 12))
 def test_lru_holds_what_was_used_last(sequence, capacity):
-    index, used = Recent(5, capacity, 31), {}
+    index, used = LruIndex(5, capacity, 31), {}
     for time, wanted in enumerate(sequence):
         rows = np.array(sorted(wanted), np.uint32)
         placement = index.place(rows)
@@ -157,7 +157,7 @@ def test_lru_holds_what_was_used_last(sequence, capacity):
 
 
 def test_a_fixed_row_is_sent_once():
-    index = Fixed(np.array([2, 5, 7], np.uint32))
+    index = StaticIndex(np.array([2, 5, 7], np.uint32))
     first, second = (index.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
     assert first.cached.tolist() == [False] * 4
     assert (first.kept.tolist(), first.into.tolist()) == ([1, 2], [0, 2])
@@ -179,9 +179,9 @@ def test_a_cache_refuses_what_it_does_not_hold():
         ([], [], []),
     ]:
         slots, kept, into = (np.array(each, np.int32) for each in (slots, kept, into))
-        with pytest.raises(Damaged):
+        with pytest.raises(MessageError):
             cache.fill(x, rows[::-1].copy(), 1, slots, kept, into)
-    with pytest.raises(Damaged, match="other rows"):
+    with pytest.raises(MessageError, match="other rows"):
         cache.fill(x, rows, 1, np.array([1], np.int32), none, none)
 
 
@@ -196,7 +196,7 @@ def sampled(rng, seeds):
 def test_a_group_has_every_row_once(batches):
     rng, row_bytes = np.random.default_rng(0), 12
     samples = [sampled(rng, seeds) for seeds in (5, 1, 9)[:batches]]
-    grouping = Grouping(40, row_bytes, Fixed(np.arange(10, dtype=np.uint32)))
+    grouping = Grouping(40, row_bytes, StaticIndex(np.arange(10, dtype=np.uint32)))
     for turn in range(2):
         group = grouping.group(samples, range(batches))
         rows = group.arrays[0]
@@ -271,7 +271,7 @@ WHOLE = bytes_of({"kind": "batch"}, [np.arange(20, dtype=np.float32)])
 
 def test_half_a_message_is_the_end():
     for length in range(len(WHOLE)):
-        with pytest.raises(Ended):
+        with pytest.raises(ConnectionClosedError):
             received(WHOLE[:length])
 
 
@@ -279,7 +279,9 @@ def test_a_bit_that_flips_is_noticed():
     for place, bit in itertools.product(range(len(WHOLE)), (0, 7)):
         data = bytearray(WHOLE)
         data[place] ^= 1 << bit
-        with pytest.raises((Damaged, Ended)):  # a longer length is waited for until the end
+        with pytest.raises(
+            (MessageError, ConnectionClosedError)
+        ):  # a longer length is waited for until the end
             received(data)
 
 
@@ -297,32 +299,32 @@ def forged(text, body=b""):
     ],
 )  # fmt: skip
 def test_forged_arrays_are_refused(arrays):
-    with pytest.raises(Damaged):
+    with pytest.raises(MessageError):
         received(forged(json.dumps({"kind": "batch", "arrays": arrays}).encode(), bytes(4)))
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"nothing", b"[" * 100_000, b"\xff", b'"arrays"'])
 def test_forged_text_is_refused(text):
-    with pytest.raises(Damaged):
+    with pytest.raises(MessageError):
         received(forged(text))
 
 
 def test_what_is_too_long_is_refused_before_it_is_read():
-    with pytest.raises(Damaged, match="longer than allowed"):
+    with pytest.raises(MessageError, match="longer than allowed"):
         received(WHOLE, most=79)
-    with pytest.raises(Damaged, match="longer than allowed"):
+    with pytest.raises(MessageError, match="longer than allowed"):
         received(struct.pack("<4sHHIQI", b"fpar", 1, 0, MOST_TEXT + 1, 0, 0))
-    with pytest.raises(Damaged, match="of version 2"):
+    with pytest.raises(MessageError, match="of version 2"):
         received(struct.pack("<4sHHIQI", b"fpar", 2, 0, 0, 0, 0))
 
 
 def test_silence_is_no_hang():
     one, other = pair()
     other.wait_for(0.05)
-    with pytest.raises(Silent, match=r"silent for 0\.05 s"):
+    with pytest.raises(ConnectionSilentError, match=r"silent for 0\.05 s"):
         other.receive()
     one.close()
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         other.receive()
     other.close()
 

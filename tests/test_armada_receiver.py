@@ -25,9 +25,9 @@ torch = pytest.importorskip("torch")
 import armada  # noqa: E402
 from armada import Run, running, settings_of  # noqa: E402
 from fastpart.train.disaggregated import messages, receiver, rendezvous  # noqa: E402
-from fastpart.train.disaggregated.messages import Damaged, Link, framed  # noqa: E402
+from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
-from fastpart.train.disaggregated.wire import Ended  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError  # noqa: E402
 from fastpart.train.seeds import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
@@ -180,7 +180,7 @@ def test_no_more_steps_are_made_than_may_be(parts, tmp_path):
 def test_when_the_last_batch_worker_dies_the_receiver_fails(parts, tmp_path, monkeypatch):
     monkeypatch.setattr(receiver, "_LEFT_SECONDS", 0.2)
     run = Run(tmp_path, settings_of(parts, batch_size=10), {0: (2, True)})
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         for _ in run.epoch(0):
             pass
     run.close()
@@ -329,8 +329,8 @@ def test_nonsense_of_a_batch_worker_ends_the_receiver(parts, tmp_path, monkeypat
 
     monkeypatch.setattr(Link, "send", changed)
     run = Run(tmp_path, settings_of(parts, batch_size=SIZE))
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         for _ in run.epoch(0):
             pass
     run.close()
-    assert isinstance(run.receiver._error, Damaged)
+    assert isinstance(run.receiver._error, MessageError)

@@ -16,12 +16,12 @@ from ..core.pairs import among
 from .ahead import Ahead
 from .exchange import Array, Exchange, RowIds
 from .hot_rows import refuse_large
-from .sample import Sampled
+from .sample import SampledArrays
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
-Filled = tuple[Sampled, Array | None]
+FilledBatch = tuple[SampledArrays, Array | None]
 """A batch, and the features of its nodes."""
 
 
@@ -122,7 +122,7 @@ class Fetching:
         """Count the rows of a batch that was not made here."""
         self._count([self._absent(rows)])
 
-    def filled(self, batches: Iterator[Sampled], together: int, steps: int) -> Generator[Filled]:
+    def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
         if self._exchange is None:
             yield from self._counted(batches, together)
@@ -134,7 +134,7 @@ class Fetching:
         finally:
             ahead.close()
 
-    def _counted(self, batches: Iterator[Sampled], together: int) -> Iterator[Filled]:
+    def _counted(self, batches: Iterator[SampledArrays], together: int) -> Iterator[FilledBatch]:
         wanted: list[RowIds] = []
         for batch in batches:
             if self.away:
@@ -145,11 +145,11 @@ class Fetching:
             yield batch, batch.features if self._elsewhere is None else self._timed(self._read_wanted, batch)
         self._count(wanted)
 
-    def _fetched(self, batches: Iterator[Sampled], together: int) -> Iterator[list[Filled]]:
+    def _fetched(self, batches: Iterator[SampledArrays], together: int) -> Iterator[list[FilledBatch]]:
         while window := list(islice(batches, together)):
             yield self._timed(self._fetched_together, window)
 
-    def _fetched_together(self, window: list[Sampled]) -> list[Filled]:
+    def _fetched_together(self, window: list[SampledArrays]) -> list[FilledBatch]:
         assert self._exchange is not None
         rows = self._count([self._absent(batch.rows) for batch in window])
         found = self._fetch(rows, self.features, self._none)
@@ -162,7 +162,7 @@ class Fetching:
         self._seconds += time.perf_counter() - start
         return done
 
-    def _filled(self, batch: Sampled, rows: RowIds, found: Array) -> Array:
+    def _filled(self, batch: SampledArrays, rows: RowIds, found: Array) -> Array:
         if self._elsewhere is not None:
             x = self._read_wanted(batch)
             put(x, self._wanted(batch), rows, found)
@@ -172,10 +172,10 @@ class Fetching:
         put(x, batch.rows, self._held, self._values)
         return x
 
-    def _read_wanted(self, batch: Sampled) -> Array:
+    def _read_wanted(self, batch: SampledArrays) -> Array:
         return self.read(self._wanted(batch))
 
-    def _wanted(self, batch: Sampled) -> RowIds:
+    def _wanted(self, batch: SampledArrays) -> RowIds:
         """Return the rows of the nodes without those that are left out."""
         assert self._elsewhere is not None
         return batch.rows[~among(batch.rows, self._elsewhere)]

@@ -18,10 +18,10 @@ from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .hot_rows import Epoch
 from .loader import Loader, Steps
-from .making import Scheduled
+from .making import ScheduledSource
 from .negatives import KINDS, Kind, instead, others, partners
-from .sample import Sampled
-from .scheduling import Making
+from .sample import SampledArrays
+from .scheduling import BatchState
 from .scheduling.dag import unsupervised
 from .seeds import Seeds
 
@@ -120,7 +120,7 @@ class LinkLoader(Loader):
         places = np.flatnonzero(self._ranks[order] == self.rank)
         ends = np.empty((len(places), 2 + self._count), np.uint32)
         made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
-        if isinstance(self._source, Scheduled):
+        if isinstance(self._source, ScheduledSource):
             return made
         everything = slice(None)
         made.ends[:, :2], made.ends[:, 2:] = (
@@ -135,19 +135,19 @@ class LinkLoader(Loader):
             seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
         )
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         source = self._source
-        if not isinstance(source, Scheduled):
+        if not isinstance(source, ScheduledSource):
             return super()._sampled(steps, epoch)
         assert isinstance(steps, LinkSteps)
 
-        def positive(making: Making) -> None:
+        def positive(making: BatchState) -> None:
             steps.ends[making["seed"], :2] = self._positive(steps, making["seed"])
 
-        def negative(making: Making) -> None:
+        def negative(making: BatchState) -> None:
             steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
 
-        def neighbourhood(making: Making) -> Sampled:
+        def neighbourhood(making: BatchState) -> SampledArrays:
             return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
 
         dag = unsupervised(
@@ -182,7 +182,7 @@ class LinkLoader(Loader):
             found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
         return instead(found, random, sources, targets, n)
 
-    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
         _, places = np.unique(steps.ends[steps.of(step)], return_inverse=True)
         ends = places.reshape(-1, 2 + self._count)

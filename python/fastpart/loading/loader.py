@@ -21,10 +21,10 @@ from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .edge_rows import EdgeFeatures
 from .hot_rows import Epoch, checked, held_by, hottest, own_rows
-from .making import InOrder, Scheduled, Source, free_room, neighbourhood_of
+from .making import ScheduledSource, SequentialSource, Source, free_room, neighbourhood_of
 from .remote import fetching_of
 from .resident import Resident, room_of
-from .sample import Sampled
+from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
 
@@ -114,13 +114,15 @@ class Loader:
         )
         if share is not None or self.fetching.by_messages:
             self.fetching.hold(held_by(partition, self._own, share, given["hot"], self._epoch_of()))
-        self._source: Source = InOrder(self._sampler, self._with_batches, self._ahead, self._threads)
+        self._source: Source = SequentialSource(self._sampler, self._with_batches, self._ahead, self._threads)
         scheduled = parameters.flag("scheduled", given["scheduled"])
         if not scheduled and (given["neighbourhood"] is not None or given["trace"] is not None):
             raise ParameterError("neighbourhood, trace: they need scheduled=True")
         if scheduled:
             sampler = neighbourhood_of(self._sampler, given["neighbourhood"], len(self.fanouts))
-            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, given["trace"])
+            self._source = ScheduledSource(
+                sampler, topology, self._with_batches, self._threads, given["trace"]
+            )
         self.limit(free_room())
         self._resident: Resident | None = None
         room = parameters.memory_size(given["resident"], "resident", 0)
@@ -222,7 +224,7 @@ class Loader:
             filled.close()
             sampled.close()
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
 
     def _steps(self, epoch: int) -> Steps:
@@ -242,7 +244,7 @@ class Loader:
         order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
         return order[: len(self) * self.batch_size]
 
-    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
+    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
         if self._edge_features is not None and arrays.e_id is not None:

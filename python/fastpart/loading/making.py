@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .sample import Sample, Sampled, refuse_broken, refuse_other_types
-from .scheduling import Launching, Making, Pieces, Scheduler, Trace
+from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
+from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Dag, supervised
 
 Rows = npt.NDArray[np.uint32]
 
-Neighbourhood = Callable[[Rows, int, int], Sampled]
+Neighbourhood = Callable[[Rows, int, int], SampledArrays]
 """A sampler: returns the batch of some seeds, given as rows, in a step of an epoch."""
 
 _PIECE_BYTES = 1 << 22
@@ -37,7 +37,7 @@ class Source(ABC):
     """Makes the batches of an epoch after the other."""
 
     @abstractmethod
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
 
     @abstractmethod
@@ -49,7 +49,7 @@ class Source(ABC):
         """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
 
 
-class InOrder(Source):
+class SequentialSource(Source):
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
     def __init__(
@@ -62,7 +62,7 @@ class InOrder(Source):
         """Make fewer batches ahead, if they are large."""
         self._room = room
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""
         made = self._sampler.batches(
             rows,
@@ -83,7 +83,7 @@ class InOrder(Source):
         return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
 
 
-class Scheduled(Source):
+class ScheduledSource(Source):
     """Tasks of several batches at a time, launched by their score."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Scheduled(Source):
         """Launch batches only as long as they have room."""
         self._scheduler.room = room
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""
         dag = supervised(
             seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
@@ -117,15 +117,15 @@ class Scheduled(Source):
         )
         return self.run(dag, len(offsets) - 1)
 
-    def run(self, dag: Dag, steps: int) -> Generator[Sampled]:
+    def run(self, dag: Dag, steps: int) -> Generator[SampledArrays]:
         """Yield the batches that some operators make."""
         return self._scheduler.batches(dag, steps)
 
-    def features(self, making: Making) -> Pieces:
+    def features(self, making: BatchState) -> Pieces:
         """Read the features of a neighbourhood: the last operator."""
         return with_features(making["neighbourhood"], self._features())
 
-    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> Sampled:
+    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> SampledArrays:
         """Sample the neighbourhood of seeds."""
         sampled = self._neighbourhood(seeds, epoch, step)
         if not len(sampled.n_id) and isinstance(sampled, Sample):
@@ -150,7 +150,7 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
             f"neighbourhood: expected a callable(seeds, epoch, step), got {type(custom).__name__}"
         )
 
-    def checked(seeds: Rows, epoch: int, step: int) -> Sampled:
+    def checked(seeds: Rows, epoch: int, step: int) -> SampledArrays:
         sample = custom(seeds, epoch, step)
         refuse_other_types(sample)
         refuse_broken(sample, seeds, hops)
@@ -159,7 +159,7 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
     return checked
 
 
-def with_features(sampled: Sampled, features: _core.Features | None) -> Pieces:
+def with_features(sampled: SampledArrays, features: _core.Features | None) -> Pieces:
     """Return a batch with its features, which are read in pieces."""
     if features is None:
         return Pieces([], sampled)
@@ -182,7 +182,7 @@ def with_features(sampled: Sampled, features: _core.Features | None) -> Pieces:
     return Pieces(calls, sample)
 
 
-def _bytes_of(sampled: Sampled) -> int:
+def _bytes_of(sampled: SampledArrays) -> int:
     arrays = (
         sampled.rows,
         sampled.n_id,

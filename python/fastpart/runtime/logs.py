@@ -16,7 +16,7 @@ def show(name: str, text: str) -> None:
             print(f"{name}: {text}", file=sys.stderr, flush=True)
 
 
-class Printed:
+class Output:
     """The stdout of a worker, shown line by line."""
 
     def __init__(self, name: str) -> None:

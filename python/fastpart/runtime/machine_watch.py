@@ -99,7 +99,7 @@ class MachineWatch:
     def read(self, line: socket.socket) -> list[Any] | None:
         """Read from a connection. The other machine is done, or it has failed.
 
-        Return None if it is done, and an empty list if it has not said all of it.
+        Return None if it is done, and an empty list if the word is not complete yet.
         """
         try:
             data = line.recv(64)

@@ -57,8 +57,8 @@ class Workers:
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._control:
-                    said, files, *_ = socket.recv_fds(self._control, 1, _FILES)
-                    if not said:
+                    request, files, *_ = socket.recv_fds(self._control, 1, _FILES)
+                    if not request:
                         return self._kill(*self._running)
                     self._fork(socket.socket(fileno=files[0]), files[1:])
                     for file in files[1:]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import TrainingError
 from .launch import Process, begin, environment_of, is_asleep, send_signal
-from .logs import Printed, show
+from .logs import Output, show
 from .machine_watch import MachineWatch
 from .reporting import DONE, FAILED, READY, RUN, WARNING
 from .session import SHARED_MEMORY, Session
@@ -67,7 +67,7 @@ class Child:
         self.stdout, self.stderr, self.reports = pipes
         os.set_blocking(self.stderr, False)
         os.set_blocking(self.stdout, False)
-        self._printed = Printed(name)
+        self._printed = Output(name)
         self.ready = self.done = False
         self.ended = False
         self.failed = (False, math.inf)

@@ -101,10 +101,10 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
     remedies = list(dict.fromkeys(need.remedy for need in largest if need.remedy))
     # One that only says less than another one is left out.
     remedies = [each for each in remedies if not any(other.startswith(f"{each} ") for other in remedies)]
-    said = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
+    advice = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
     raise MemoryBudgetError(
         f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
-        f"{', '.join(map(str, largest))}. {said}"
+        f"{', '.join(map(str, largest))}. {advice}"
     )
 
 

@@ -31,7 +31,7 @@ from .scores import Task
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
 
-Found = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
+VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
 
 
@@ -67,7 +67,7 @@ def predictions(
     with scratch(target) as folder:
         rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
         for vertices, outputs in _outputs(dataset, network, layers, folder):
-            rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
+            rows.put(vertices, _classes_of(outputs, task) if kind == "classes" else outputs.numpy())
         return rows.moved(target)
 
 
@@ -105,7 +105,7 @@ def scratch(target: Path | None) -> Iterator[Path]:
         atomic.discard()
 
 
-def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> Found:
+def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> VertexOutputs:
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         inference = Inference(dataset, list(range(len(parts))), folder, layers)
@@ -125,7 +125,7 @@ def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: 
     yield np.asarray(local.vertices), x
 
 
-def _said(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+def _classes_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
     if task.multilabel:
         return (logits > 0).to(torch.uint8).numpy()
     return logits.argmax(1).numpy()

@@ -19,7 +19,7 @@ def is_better(score: float, best: float) -> bool:
     return score > best or (math.isnan(score) and best == -math.inf)
 
 
-class Validated(Protocol):
+class ValidationData(Protocol):
     """A dataset with something to validate on, or without.
 
     Attributes
@@ -32,7 +32,7 @@ class Validated(Protocol):
     def num_val(self) -> int: ...  # noqa: D102
 
 
-def refuse_patience_without_validation(dataset: Validated, options: Options) -> None:
+def refuse_patience_without_validation(dataset: ValidationData, options: Options) -> None:
     """Raise an error if ``patience`` has nothing to go by. Without it, warn that the last epoch counts as the best."""
     if dataset.num_val:
         return

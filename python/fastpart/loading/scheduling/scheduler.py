@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from .dag import Dag, Making, Operator, Pieces
+from .dag import BatchState, Dag, Operator, Pieces
 from .launching import Launching, Mean
 from .trace import Trace
 
@@ -92,7 +92,7 @@ class _Epoch:
         self._numbers = itertools.count()
         self._name = next(scheduler.epochs)
         self._tasks: list[Task] = []
-        self._making: dict[int, Making] = {}
+        self._making: dict[int, BatchState] = {}
         self._left: dict[tuple[int, str], int] = {}
         self._spent: defaultdict[int, float] = defaultdict(float)
         self._made: dict[int, tuple[Any, BaseException | None]] = {}
@@ -212,12 +212,12 @@ class _Epoch:
                 queue=queue,
             )
         of.launching.launched()
-        self._making[step] = making = Making(step)
+        self._making[step] = making = BatchState(step)
         self._next += 1
         for operator in self._dag.begin():
             self._push(making, operator)
 
-    def _push(self, making: Making, operator: Operator) -> None:
+    def _push(self, making: BatchState, operator: Operator) -> None:
         self._add(making.step, operator.name, partial(operator.run, making))
 
     def _add(self, step: int, operator: str, work: Callable[[], Any]) -> None:

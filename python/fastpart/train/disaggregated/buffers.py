@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import MemoryBudgetError, TrainingError
 from ...runtime.session import SHARED_MEMORY
 from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
-from .messages import Array, Damaged, Spec
+from .messages import Array, MessageError, Spec
 
 _ALIGN = 64
 
@@ -112,12 +112,12 @@ class BufferPool:
     def _check(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> None:
         graphs = content.get("graphs")
         if not isinstance(graphs, list) or len(specs) != INTO + 1 + (INDICES + 1) * len(graphs):
-            raise Damaged("a group has another number of arrays than its batches need")
+            raise MessageError("a group has another number of arrays than its batches need")
         types = [self._dtype, np.dtype(np.uint32), *[np.dtype(np.int32)] * (len(specs) - 2)]
         sent, rows = specs[SENT][1], specs[ROWS][1]
         right = [dtype for dtype, _ in specs] == types and sent[1:] == self._shape and len(sent) > 0
         if not right or any(len(shape) != 1 for _, shape in specs[ROWS:]) or sent[0] > rows[0]:
-            raise Damaged("a group has arrays of other types or shapes than this directory needs")
+            raise MessageError("a group has arrays of other types or shapes than this directory needs")
 
 
 def _unlink(file: File) -> None:

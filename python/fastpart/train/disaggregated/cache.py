@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import among
-from .messages import Damaged
+from .messages import MessageError
 
 Policy = Literal["static", "lru"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -52,7 +52,7 @@ class CacheIndex(Protocol):
         """Tell what becomes of the distinct rows of a message, which ascend."""
 
 
-class Fixed:
+class StaticIndex:
     """A cache of given rows, which ascend. Each is sent when it is needed first, and stays.
 
     All batch workers share the slots. Each relies on what it has sent itself.
@@ -75,7 +75,7 @@ class Fixed:
         )
 
 
-class Recent:
+class LruIndex:
     """A cache of the rows that were used last (LRU). All rows of a message are used at the same time.
 
     Parameters
@@ -113,9 +113,9 @@ def cache_index(
 ) -> CacheIndex:
     """Return the index of a batch worker, for a cache of so many rows. A static cache has the given ones."""
     if policy == "static" or not capacity:
-        return Fixed(rows[:capacity])
+        return StaticIndex(rows[:capacity])
     first, end = capacity * worker // workers, capacity * (worker + 1) // workers
-    return Recent(first, end - first, num_rows)
+    return LruIndex(first, end - first, num_rows)
 
 
 class Cache:
@@ -138,11 +138,11 @@ class Cache:
         The others are read from ``slots``. After that, ``kept`` ones of those that were sent go ``into`` slots.
         """
         if len(slots) != len(rows) - sent or len(kept) != len(into):
-            raise Damaged("a message has other numbers of rows and slots")
+            raise MessageError("a message has other numbers of rows and slots")
         if not (_within(slots, len(self._rows)) and _within(into, len(self._rows)) and _within(kept, sent)):
-            raise Damaged(f"a message names a slot or a row beyond the {len(self._rows)} of the cache")
+            raise MessageError(f"a message names a slot or a row beyond the {len(self._rows)} of the cache")
         if np.any(self._rows[slots] != rows[sent:]):
-            raise Damaged("a batch worker believes other rows to be in the cache than there are")
+            raise MessageError("a batch worker believes other rows to be in the cache than there are")
         # mode="clip" writes to x at once. The slots are checked above.
         np.take(self._values, slots, axis=0, out=x[sent:], mode="clip")
         self._values[into], self._rows[into] = x[kept], rows[kept]

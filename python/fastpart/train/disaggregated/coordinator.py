@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .messages import Damaged
+from .messages import MessageError
 
 SeedSlices = dict[int, int]
 """Seed slices of a batch worker, each with the first step to make."""
@@ -85,7 +85,9 @@ class Coordinator:
             self._owner.get(seed_slice) == worker and self._next[seed_slice] == step for seed_slice in slices
         )
         if not expected or len(set(slices)) < len(slices) or step >= self.limit:
-            raise Damaged(f"batch worker {worker} sent step {step} of slices {list(slices)[:4]} out of order")
+            raise MessageError(
+                f"batch worker {worker} sent step {step} of slices {list(slices)[:4]} out of order"
+            )
         for seed_slice in slices:
             self._next[seed_slice] = step + 1
         before, self._complete = self._complete, min(self._next.values())

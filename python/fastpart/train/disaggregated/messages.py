@@ -44,7 +44,7 @@ _LONGEST_SECONDS = 86_400.0
 """Longest time limit that is passed to the kernel."""
 
 
-class Damaged(TrainingError):
+class MessageError(TrainingError):
     """Bytes that are no message."""
 
 
@@ -95,16 +95,16 @@ class Link:
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def wait_for(self, seconds: float | None) -> None:
-        """Raise :class:`.wire.Silent` when the other side is silent for so long."""
+        """Raise :class:`.wire.ConnectionSilentError` when the other side is silent for so long."""
         self._until = None
         self._line.settimeout(seconds)
 
     def hurry(self, seconds: float) -> None:
-        """Raise :class:`.wire.Silent` unless all that is received from here on has come after so many seconds."""
+        """Raise :class:`.wire.ConnectionSilentError` unless all comes within so many seconds from now."""
         self._until = time.monotonic() + seconds
 
     def limit_sending(self, seconds: float) -> None:
-        """Raise :class:`.wire.Silent` when the other side reads nothing for so long, even if it may be silent."""
+        """Raise :class:`.wire.ConnectionSilentError` when the other side reads nothing for so long."""
         whole, part = divmod(min(seconds, _LONGEST_SECONDS), 1)
         limit = struct.pack("@ll", int(whole), max(int(part * 1e6), int(not whole)))
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -129,26 +129,28 @@ class Link:
 
         Raises
         ------
-        Damaged
+        MessageError
             The bytes are no message, or a checksum is wrong.
-        Ended, Silent
+        ConnectionClosedError, ConnectionSilentError
             There is none.
         """
         prefix = self._read(_PREFIX.size)
         magic, version, zero, length, size, checksum = _PREFIX.unpack(prefix)
         if magic != _MAGIC or zero:
-            raise Damaged("a message does not begin like one of fastpart")
+            raise MessageError("a message does not begin like one of fastpart")
         if version != _VERSION:
-            raise Damaged(f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere")
+            raise MessageError(
+                f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere"
+            )
         if length > most_text or size > most:
-            raise Damaged(f"a message of {length + size:,} bytes is longer than allowed")
+            raise MessageError(f"a message of {length + size:,} bytes is longer than allowed")
         (expected,) = _CHECKSUM.unpack(self._read(_CHECKSUM.size))
         text = self._read(length)
         if zlib.crc32(text, zlib.crc32(prefix)) != expected:
-            raise Damaged("the checksum of a message is wrong")
+            raise MessageError("the checksum of a message is wrong")
         content, specs = _parsed(text)
         if sum(_num_bytes(spec) for spec in specs) != size:
-            raise Damaged("the arrays of a message are not as long as it says")
+            raise MessageError("the arrays of a message are not as long as it says")
         arrays = (
             [np.empty(shape, dtype) for dtype, shape in specs]
             if destination is None
@@ -161,7 +163,7 @@ class Link:
                 read_into(self._line, body, self._until)
                 found = zlib.crc32(body, found)
         if found != checksum:
-            raise Damaged("the checksum of a message is wrong")
+            raise MessageError("the checksum of a message is wrong")
         return Message(content, arrays, len(prefix) + _CHECKSUM.size + length + size)
 
     def _read(self, count: int) -> bytes:
@@ -194,11 +196,11 @@ def _parsed(text: bytes) -> tuple[dict[str, Any], list[Spec]]:
         content = json.loads(text)
         specs = [(np.dtype(str(dtype)), tuple(shape)) for dtype, shape in content.pop("arrays")]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SyntaxError):
-        raise Damaged("the header of a message is no list of arrays") from None
+        raise MessageError("the header of a message is no list of arrays") from None
     for dtype, shape in specs:
         # dtype("O") would hold pointers.
         if dtype.kind not in "biuf" or not all(type(length) is int and length >= 0 for length in shape):
-            raise Damaged(f"a message has an array of type {dtype} and shape {shape}")
+            raise MessageError(f"a message has an array of type {dtype} and shape {shape}")
     return content, specs
 
 

@@ -27,10 +27,10 @@ from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO
-from .messages import Array, Damaged, Kind, Link, Spec
+from .messages import Array, Kind, Link, MessageError, Spec
 from .rendezvous import Strangers, greet, listen
 from .settings import Settings, Source
-from .wire import Ended, Silent
+from .wire import ConnectionClosedError, ConnectionSilentError
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
@@ -158,7 +158,7 @@ class Receiver:
                 if groups[-1].content["last"]:
                     self._take(worker, groups)
                     groups = []
-        except Ended:
+        except ConnectionClosedError:
             self._lose(worker)
         finally:
             for each in groups:  # the step is made again by others
@@ -175,7 +175,7 @@ class Receiver:
         try:
             message = link.receive(_core.memory_budget(), destination)
             if not buffers:
-                raise Damaged("a group has no arrays")
+                raise MessageError("a group has no arrays")
             features, rows, *cached = message.arrays[: INTO + 1]
             self._cache.fill(buffers[0].x, rows, len(features), *cached)
         except BaseException:
@@ -196,7 +196,7 @@ class Receiver:
         content = groups[-1].content
         with self._changed:
             if content["epoch"] != self._number:
-                raise Damaged(f"batch worker {worker} sent a batch of another epoch")
+                raise MessageError(f"batch worker {worker} sent a batch of another epoch")
             complete = self._coordinator.take(worker, content["step"], content["slices"])
             self._groups[content["step"]] += groups
             for step in complete:
@@ -220,9 +220,9 @@ class Receiver:
     def _tell(self, link: Link, content: dict[str, Any]) -> None:
         try:
             link.send(content)
-        except Ended:  # the thread that receives from it notices, too
+        except ConnectionClosedError:  # the thread that receives from it notices, too
             pass
-        except Silent as error:
+        except ConnectionSilentError as error:
             seconds = self._settings.timeout
             raise TrainingError(f"{self._name_of(link)} hangs: {error} for {seconds:g} s") from error
 
@@ -247,7 +247,7 @@ class Receiver:
                         self._begin()
                     else:
                         self._use(message.content["step"])
-        except Ended:
+        except ConnectionClosedError:
             with self._changed:
                 self._ended += 1
                 self._changed.notify_all()

@@ -95,7 +95,7 @@ class Schedule:
             return Global(positions, owners, parts, self.batch_size)
         slices = [parts[seed_slice :: self.batch_workers] for seed_slice in range(self.batch_workers)]
         return ByParts(
-            [PartOrder.of(seed_slice, self.hold, positions, owners) for seed_slice in slices],
+            [LoadingOrder.of(seed_slice, self.hold, positions, owners) for seed_slice in slices],
             max(1, -(-len(positions) // self.batch_size)),
         )
 
@@ -151,7 +151,7 @@ class Global:
 
 
 @dataclass(frozen=True)
-class PartOrder:
+class LoadingOrder:
     """The order in which the parts of a seed slice are in memory.
 
     It is a sequence of stages. In each, some parts are in memory, and the vertices of the new ones are trained on.
@@ -171,7 +171,7 @@ class PartOrder:
     ends: Ids
 
     @classmethod
-    def of(cls, parts: Sequence[int], hold: int, positions: Ids, owner: Ids) -> PartOrder:
+    def of(cls, parts: Sequence[int], hold: int, positions: Ids, owner: Ids) -> LoadingOrder:
         """Return the order of some parts: the first ones together, then each of the others replaces one."""
         count = max(1, len(parts) - hold + 1)
         stages = [tuple(parts[stage : stage + hold]) for stage in range(count)]
@@ -189,7 +189,7 @@ class PartOrder:
 class ByParts:
     """The steps of the paper. There is a seed slice for every batch worker. It samples over the parts in its memory."""
 
-    orders: Sequence[PartOrder]
+    orders: Sequence[LoadingOrder]
     steps: int
 
     @property

@@ -14,7 +14,7 @@ from .cache import RowIds, cache_index
 from .coordinator import Progress
 from .graphs import Graph, Graphs
 from .grouping import Grouping
-from .messages import Damaged, Kind, Link
+from .messages import Kind, Link, MessageError
 from .schedule import Work
 from .settings import Source
 
@@ -73,7 +73,7 @@ class Stream:
             self._progress.add(slices)
             self._own |= slices.keys()
         elif kind != Kind.LIMIT:
-            raise Damaged(f"the coordinator sent a message of kind {kind!r}")
+            raise MessageError(f"the coordinator sent a message of kind {kind!r}")
         self._progress.limit = content["limit"]
 
     def _make(self, step: int, slices: Collection[int]) -> None:

@@ -34,7 +34,7 @@ from .group import DEVICES, Device, joined, refuse_few_gpus, restarted, shared_o
 from .job import Job
 from .worker import Graph
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 PROCESS = "fastpart.train.jobs.process"
 """What a worker executes."""
@@ -79,7 +79,7 @@ class Launch:
         """
         return self.device == "cpu"
 
-    def once(self, make: Callable[[], Made]) -> Made:
+    def once(self, make: Callable[[], Result]) -> Result:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
         return make() if self.group is not None else _agreed(make)
 
@@ -217,9 +217,9 @@ def launching(
             yield Launch(run, report, folder, resume, device, timeout, group, group.folder)
 
 
-def _agreed(make: Callable[[], Made]) -> Made:
+def _agreed(make: Callable[[], Result]) -> Result:
     """Return what ``make`` returns in rank 0. What it refuses, all ranks refuse: else they would wait for rank 0."""
-    made: Made | None = None
+    made: Result | None = None
     refusal: Exception | None = None
     if is_first():
         try:
