@@ -122,8 +122,8 @@ ROWS = st.lists(st.sets(st.integers(0, 30), max_size=20), max_size=12)
 def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers, data):
     """Whatever the rows, all arrive, and a batch worker never believes what is not there."""
     features = np.random.default_rng(0).standard_normal((31, 2)).astype(np.float32)
-    hot = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
-    indexes = [cache_index(policy, capacity, hot, worker, workers, 31) for worker in range(workers)]
+    chosen = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
+    indexes = [cache_index(policy, capacity, chosen, worker, workers, 31) for worker in range(workers)]
     cache = Cache(np.full((capacity, 2), np.nan, np.float32))
     for wanted in sequence:
         rows = np.array(sorted(wanted), np.uint32)

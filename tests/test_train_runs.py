@@ -207,7 +207,7 @@ def test_where_rows_and_batches_wait_may_change(parts, run):
     at_once = fp.train.sampled(parts, epochs=4, **given)
     fp.train.sampled(parts, out=run, overwrite=True, epochs=2, ahead=0, **given)
     resumed = fp.train.sampled(
-        parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, hot="degree", **given
+        parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, cache_by="degree", **given
     )
     assert losses(resumed) == losses(at_once)
     with pytest.raises(fp.ParameterError, match=r"trained with draw = 'uniform', not 'labor'"):

@@ -16,7 +16,7 @@ from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
 from .batch import Batch
-from .hot_rows import Epoch
+from .cached_rows import Epoch
 from .loader import Loader, Steps
 from .making import ScheduledSource
 from .negatives import KINDS, Kind, instead, others, partners

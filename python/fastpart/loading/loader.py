@@ -19,8 +19,8 @@ from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from .batch import Batch
+from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
-from .hot_rows import Epoch, checked, held_by, hottest, own_rows
 from .making import ScheduledSource, SequentialSource, Source, free_room, neighbourhood_of
 from .remote import fetching_of
 from .resident import Resident, room_of
@@ -108,12 +108,14 @@ class Loader:
         seconds = parameters.positive("timeout", given["timeout"])
         self.fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
         share, self._own, self._topology = (
-            checked(given["cache"], given["hot"]),
+            checked(given["cache"], given["cache_by"]),
             owners == self.rank,
             topology,
         )
         if share is not None or self.fetching.by_messages:
-            self.fetching.hold(held_by(partition, self._own, share, given["hot"], self._epoch_of()))
+            self.fetching.keep_cached(
+                cached_rows_of(partition, self._own, share, given["cache_by"], self._epoch_of())
+            )
         self._source: Source = SequentialSource(self._sampler, self._with_batches, self._ahead, self._threads)
         scheduled = parameters.flag("scheduled", given["scheduled"])
         if not scheduled and (given["neighbourhood"] is not None or given["trace"] is not None):
@@ -146,7 +148,7 @@ class Loader:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
 
     def keep(self, device: torch.device, room: int | None) -> None:
-        """Keep rows of features on a device, of own parts and held ones: the hottest if not all have room.
+        """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
 
         Parameters
         ----------
@@ -156,10 +158,10 @@ class Loader:
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
         candidates = own_rows(self._topology.starts, self._own)
-        candidates = np.union1d(candidates, self.fetching.held).astype(np.uint32)
+        candidates = np.union1d(candidates, self.fetching.cached).astype(np.uint32)
         count = room_of(device, room) // max(self.fetching.row_bytes, 1)
         if self.fetching.row_bytes and count:
-            rows = hottest(self._topology, self._own, candidates, count, self._epoch_of())
+            rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
             self._resident = Resident(rows, self.fetching.read, device)
             self.fetching.leave_out(rows)
 

@@ -34,7 +34,7 @@ class LoaderOptions(TypedDict, total=False):
     remote: Literal["maps", "messages"] | None
     timeout: float
     cache: float | None
-    hot: Literal["access", "degree", "links", "halo"]
+    cache_by: Literal["access", "degree", "links", "halo"]
     resident: int | str | None
     scheduled: bool
     neighbourhood: Callable[[Any, int, int], Any] | None
@@ -51,7 +51,7 @@ LOADER_DEFAULTS: LoaderOptions = {
     "ahead": 2,
     "threads": 1,
     "timeout": 1800.0,
-    "hot": "access",
+    "cache_by": "access",
     "scheduled": False,
 }
 """Defaults other than None."""
@@ -134,14 +134,14 @@ class Loadable:
             Seconds to wait for messages of another rank. Then an error is raised.
         cache : float, optional
             How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
-            never changes a batch. Rows that are read from files are only counted as held. Default: the rows that
+            never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
             :meth:`save_cache` listed, if others come by messages.
-        hot : {"access", "degree", "links", "halo"}
+        cache_by : {"access", "degree", "links", "halo"}
             Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
             those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
         resident : int or str, optional
             Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
-            that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
+            that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
             never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
         scheduled : bool
             Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
@@ -237,7 +237,7 @@ class Loadable:
             Permute the edges in every epoch. Default: only those of "train".
         seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
             As in :meth:`loader`.
-        remote, timeout, cache, hot, resident, scheduled, neighbourhood, trace
+        remote, timeout, cache, cache_by, resident, scheduled, neighbourhood, trace
             As in :meth:`loader`.
 
         Returns
@@ -288,9 +288,9 @@ class Loadable:
         *,
         fanouts: Sequence[int],
         batch_size: int = 1024,
-        hot: Literal["access", "degree", "links", "halo"] = "access",
+        cache_by: Literal["access", "degree", "links", "halo"] = "access",
     ) -> None:
-        """List the hot rows of each part in the directory, so that loaders need not find them.
+        """List the rows that each part caches in the directory, so that loaders need not find them.
 
         Writes ``cache_ids.npy`` into the folder of each part: int64, ascending ids of vertices of other parts. And
         ``cache.json`` beside the manifest. Loaders whose rows come by messages hold these rows, and
@@ -298,7 +298,7 @@ class Loadable:
 
         Parameters
         ----------
-        cache, hot
+        cache, cache_by
             As in :meth:`loader`.
         fanouts, batch_size
             Of the loader. The seeds are the training vertices.

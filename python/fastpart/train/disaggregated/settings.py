@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ... import _core
-from ...loading.hot_rows import Epoch, hottest, refuse_large
+from ...loading.cached_rows import Epoch, most_accessed_rows, refuse_large
 from ...loading.seeds import seeds_of
 from ...partitions.partition import VertexPartition
 from ...store import open_partition
@@ -132,4 +132,4 @@ class Source:
         every = np.ones(self.partition.k, np.bool_)
         rows = np.arange(self.num_rows, dtype=np.uint32)
         epoch = Epoch(self._seeds.rows, self.settings.fanouts, self.settings.batch_size)
-        return hottest(self.topology, every, rows, self.capacity, epoch)
+        return most_accessed_rows(self.topology, every, rows, self.capacity, epoch)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from ...core.parameters import StrPath
-from ...loading.hot_rows import Hot
+from ...loading.cached_rows import CacheCriterion
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..trained import TrainedModel
@@ -25,7 +25,7 @@ def sampled(
     precision: Precision = "float32",
     ahead: int = 2,
     cache: float | None = None,
-    hot: Hot = "access",
+    cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     timeout: float = 1800.0,
     out: StrPath | None = None,
@@ -65,7 +65,7 @@ def sampled(
     ahead : int
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
         What several of them need is counted, and between machines sent, once.
-    cache, hot
+    cache, cache_by
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
         same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``draw``,
         ``ahead``, ``cache`` and ``resident``.
@@ -132,7 +132,7 @@ def sampled(
         "precision": precision,
         "ahead": ahead,
         "cache": cache,
-        "hot": hot,
+        "cache_by": cache_by,
         "resident": resident,
     }
     started = start("sampled", source, given, how, workers, device)

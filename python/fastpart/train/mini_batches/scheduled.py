@@ -8,7 +8,7 @@ from typing import Unpack
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...loading.hot_rows import Hot
+from ...loading.cached_rows import CacheCriterion
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..models import NEIGHBOUR, sampling
@@ -28,7 +28,7 @@ def bytegnn(
     precision: Precision = "float32",
     ahead: int = 2,
     cache: float | None = None,
-    hot: Hot = "access",
+    cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     timeout: float = 1800.0,
     trace: StrPath | None = None,
@@ -48,7 +48,7 @@ def bytegnn(
 
     Parameters
     ----------
-    source, batch_size, fanouts, draw, workers, device, precision, cache, hot, resident, timeout
+    source, batch_size, fanouts, draw, workers, device, precision, cache, cache_by, resident, timeout
         As in :func:`fastpart.train.sampled`.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. The model takes sampled neighbours.
@@ -106,7 +106,7 @@ def bytegnn(
         "precision": precision,
         "ahead": ahead,
         "cache": cache,
-        "hot": hot,
+        "cache_by": cache_by,
         "resident": resident,
     }
     target = None if trace is None else parameters.path("trace", trace)

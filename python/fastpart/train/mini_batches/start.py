@@ -14,7 +14,7 @@ from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
-from ...loading.hot_rows import checked
+from ...loading.cached_rows import checked
 from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers
@@ -151,8 +151,8 @@ def start(
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     running = {
         "ahead": parameters.integer("ahead", how["ahead"], 0, 2**10),
-        "cache": checked(how["cache"], how["hot"]),
-        "hot": how["hot"],
+        "cache": checked(how["cache"], how["cache_by"]),
+        "cache_by": how["cache_by"],
         "resident": parameters.memory_size(how["resident"], "resident", 0),
         "scheduled": False,
         **running,

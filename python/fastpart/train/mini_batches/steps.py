@@ -78,7 +78,7 @@ class Neighbours:
             ahead=how["ahead"],
             timeout=how["timeout"],
             cache=how["cache"],
-            hot=how["hot"],
+            cache_by=how["cache_by"],
             scheduled=how["scheduled"],
             threads=torch.get_num_threads() if how["scheduled"] else 1,
             trace=trace,
