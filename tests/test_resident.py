@@ -136,6 +136,6 @@ def test_workers_keep_them(tmp_path):
         "cache_by": "access",
         "resident": 10**6,
     }
-    how |= {"scheduled": False, "room": 10**6}
+    how |= {"scheduled": False, "free_bytes": 10**6}
     kept = Neighbours(dataset, options, how, False, None)._loader._resident
     assert len(kept.rows) == dataset.topology.num_vertices

@@ -1,6 +1,6 @@
-"""What methods of results do with rooms above their own.
+"""Bodies of the methods of results that need packages above their own.
 
-Type checkers compare parameters and results with those of the methods. What takes long to import is imported on use.
+Type checkers compare parameters and results with those of the methods. Slow modules are imported on use.
 """
 
 from __future__ import annotations

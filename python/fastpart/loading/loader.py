@@ -21,9 +21,9 @@ from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
-from .making import ScheduledSource, SequentialSource, Source, free_room, neighbourhood_of
+from .making import ScheduledSource, SequentialSource, Source, free_memory, neighbourhood_of
 from .remote import fetching_of
-from .resident import Resident, room_of
+from .resident import Resident, device_bytes
 from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
@@ -125,11 +125,11 @@ class Loader:
             self._source = ScheduledSource(
                 sampler, topology, self._with_batches, self._threads, given["trace"]
             )
-        self.limit(free_room())
+        self.limit(free_memory())
         self._resident: Resident | None = None
-        room = parameters.memory_size(given["resident"], "resident", 0)
-        if self.device is not None or room is not None:
-            self.keep(self.device or torch.device("cpu"), room)
+        memory = parameters.memory_size(given["resident"], "resident", 0)
+        if self.device is not None or memory is not None:
+            self.keep(self.device or torch.device("cpu"), memory)
         self._edge_features = None
         if given["edge_ids"] and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
@@ -147,31 +147,31 @@ class Loader:
     def _epoch_of(self) -> Epoch:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
 
-    def keep(self, device: torch.device, room: int | None) -> None:
+    def keep(self, device: torch.device, memory: int | None) -> None:
         """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
 
         Parameters
         ----------
         device : torch.device
             Where they stay, and where ``x`` of the batches is from then on.
-        room : int or None
+        memory : int or None
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
         candidates = own_rows(self._topology.starts, self._own)
         candidates = np.union1d(candidates, self.fetching.cached).astype(np.uint32)
-        count = room_of(device, room) // max(self.fetching.row_bytes, 1)
+        count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
         if self.fetching.row_bytes and count:
             rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
             self._resident = Resident(rows, self.fetching.read, device)
             self.fetching.leave_out(rows)
 
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
 
         It does not change batches, only how many of them are made ahead. One is always made.
         """
-        self._source.limit(room)
-        self._topology.keep_at_most(room)
+        self._source.limit(free_bytes)
+        self._topology.keep_at_most(free_bytes)
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""

@@ -28,7 +28,7 @@ _SHARE = 4
 """Batches take one part in so many of the memory that is free."""
 
 
-def free_room() -> int:
+def free_memory() -> int:
     """Return the bytes that batches of a process may take before they are used, unless it was told otherwise."""
     return _core.memory_budget() // _SHARE // int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
@@ -41,7 +41,7 @@ class Source(ABC):
         """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
 
     @abstractmethod
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used. One is always made."""
 
     @abstractmethod
@@ -56,11 +56,11 @@ class SequentialSource(Source):
         self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
     ) -> None:
         self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
-        self._room: int | None = None
+        self._free_bytes: int | None = None
 
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Make fewer batches ahead, if they are large."""
-        self._room = room
+        self._free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""
@@ -70,7 +70,7 @@ class SequentialSource(Source):
             epoch=epoch,
             features=self._features(),
             ahead=self._ahead,
-            room=self._room,
+            room=self._free_bytes,
             threads=self._threads,
         )
         try:
@@ -99,14 +99,14 @@ class ScheduledSource(Source):
         self._scheduler = Scheduler(
             threads,
             Launching(max(1.0, _core.default_threads() / here)),
-            free_room(),
+            free_memory(),
             _bytes_of,
             trace,
         )
 
-    def limit(self, room: int) -> None:
-        """Launch batches only as long as they have room."""
-        self._scheduler.room = room
+    def limit(self, free_bytes: int) -> None:
+        """Launch batches only as long as they fit the given memory."""
+        self._scheduler.free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""

@@ -162,7 +162,7 @@ def become(parent: int, request: int, folder: int, stdout: int, stderr: int, rep
 
 
 def _rename(words: list[str]) -> None:
-    """Let ``ps`` show a command line, as far as that of the server has room for it."""
+    """Let ``ps`` show a command line, as far as it fits into that of the server."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end = int(fields[45]), int(fields[46])  # where the arguments lie
     text = b"\0".join(os.fsencode(word) for word in words)[: end - begin - 1]

@@ -112,7 +112,7 @@ def _limit(run: RunOptions) -> int:
     return _core.memory_budget() if run.memory_limit is None else run.memory_limit
 
 
-def room_for_batches(left: int, workers: int) -> int:
+def bytes_for_batches(left: int, workers: int) -> int:
     """Return the bytes that batches of a worker may take before their use, of what the needs leave."""
     return left // max(workers, 1) // _SHARE
 
@@ -230,7 +230,7 @@ SMALLER = "a smaller batch_size= or fanouts="
 
 
 def batches(options: Options, task: Task, size: BatchSize, row_bytes: int, edge_bytes: int = 4) -> list[Need]:
-    """Return the needs of training on batches: one in use, one in the making. Others are made as there is room."""
+    """Return the needs of training on batches: one in use, one in the making. Others are made as memory allows."""
     return [
         Need("two batches", 2 * size.size(row_bytes, edge_bytes), SMALLER),
         Need("activations", activations(options, task, size.levels(options.layers)), f"{SMALLER} or hidden="),

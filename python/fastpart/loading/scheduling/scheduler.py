@@ -46,7 +46,7 @@ class Scheduler:
         Threads that make batches.
     launching : Launching
         When to launch the next one.
-    room : int
+    free_bytes : int
         Bytes that batches may take before they are used. One is always made.
     size : callable
         Returns the bytes of a batch.
@@ -63,11 +63,17 @@ class Scheduler:
         self,
         threads: int,
         launching: Launching,
-        room: int,
+        free_bytes: int,
         size: Callable[[Any], int],
         trace: Trace | None = None,
     ) -> None:
-        self.threads, self.launching, self.room, self.size, self.trace = threads, launching, room, size, trace
+        self.threads, self.launching, self.free_bytes, self.size, self.trace = (
+            threads,
+            launching,
+            free_bytes,
+            size,
+            trace,
+        )
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.costs: defaultdict[str, Mean] = defaultdict(Mean)
         self.sizes = Mean()
@@ -193,7 +199,7 @@ class _Epoch:
         if unused == 0:
             return True  # otherwise the user would wait for a score that only grows with the gap
         size = of.sizes.value or 0.0
-        if self._tasks or (unused + 1) * size > of.room:
+        if self._tasks or (unused + 1) * size > of.free_bytes:
             return False
         if of.launching.training.value is None:  # nothing is known yet
             return unused < of.threads

@@ -21,7 +21,7 @@ from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..memory import Need, left_by, may_copy, of_processes, processes, room_for_batches, workers_here
+from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
@@ -119,7 +119,7 @@ class Launch:
         """Train with so many workers, and return the result.
 
         ``summary`` is added to it. ``needs`` states the memory of each worker, and ``others`` that of other processes.
-        A training that the memory limit does not hold is refused. What it leaves is room for more batches. ``source``
+        A training that exceeds the memory limit is refused. More batches may take the memory that it leaves. ``source``
         is what the user gave, if the dataset was made from it. ``task`` and ``make`` are what networks are made for and
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
@@ -128,7 +128,7 @@ class Launch:
         copies = self._copies and may_copy(here, stated, self.run)
         started = processes(here, copies) if self.group is not None else []
         left = left_by([*started, *stated], self.run)
-        running["room"] = room_for_batches(left, here)
+        running["free_bytes"] = bytes_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
         out = os.path.abspath(self.folder.path)

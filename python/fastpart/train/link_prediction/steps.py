@@ -55,7 +55,7 @@ class Links:
             timeout=how["timeout"],
         )
         assert isinstance(loader, LinkLoader)
-        loader.limit(how["room"])
+        loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
 
     def read_seconds(self) -> dict[str, float]:

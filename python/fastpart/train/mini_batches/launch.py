@@ -56,7 +56,7 @@ def sampled(
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
     device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that have room stay there,
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that fit stay there,
         the others are copied while the batch before computes, and gradients go through NCCL. This was never run on a
         GPU.
     precision : {"float32", "bfloat16"}

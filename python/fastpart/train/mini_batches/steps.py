@@ -85,7 +85,7 @@ class Neighbours:
         )
         assert isinstance(loader, Loader)
         loader.keep(device(), how["resident"])
-        loader.limit(how["room"])
+        loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:
