@@ -49,7 +49,7 @@ def stored(out: Path, name: str) -> Path:
 
 def settings_of(parts: Path, **given) -> Settings:
     default = {
-        "draw": "uniform",
+        "sampling": "uniform",
         "seed": 0,
         "order": "global",
         "hold": 0,
@@ -156,18 +156,18 @@ def predicted(source: Source) -> float:
 def speed(out: Path) -> None:
     """Print the seconds per step of one and of two batch workers, with a compute step that sleeps."""
     print(
-        "| draw | batch | cache | batch workers | ms per step | times faster | processor ms of each, receiver |"
+        "| sampling | batch | cache | batch workers | ms per step | times faster | processor ms of each, receiver |"
     )
     print("|---|---|---:|---:|---:|---:|---:|")
     parts = stored(out, "planted")
-    for draw, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
+    for sampling, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
         times = []
         for workers in (1, 2):
-            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "draw": draw}
+            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "sampling": sampling}
             wall, *processor = seconds(settings_of(parts, compute_workers=1, batch_workers=workers, **given))
             times.append(wall)
             cells = [
-                draw,
+                sampling,
                 f"{batch_size:,}",
                 str(cache),
                 str(workers),

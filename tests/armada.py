@@ -25,7 +25,7 @@ def settings_of(parts: Path, **given) -> Settings:
         "source": str(parts),
         "fanouts": (4, 3),
         "batch_size": 100,
-        "draw": "uniform",
+        "sampling": "uniform",
         "seed": 0,
         "order": "global",
         "hold": 0,

@@ -61,7 +61,7 @@ def test_as_many_rows_stay_as_have_room(parts):
     own = parts.parts[1].num_inner
     assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank)._resident.rows) == own
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached._resident.rows) == own + len(cached.fetching.held) > own
+    assert len(cached._resident.rows) == own + len(cached.fetching.cached) > own
 
 
 def test_the_most_accessed_rows_stay(parts):
@@ -129,7 +129,7 @@ def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
     options, _ = options_of({"batch_size": 100, "fanouts": [4, 3]})
     how = {
-        "draw": "uniform",
+        "sampling": "uniform",
         "ahead": 1,
         "timeout": 9.0,
         "cache": None,

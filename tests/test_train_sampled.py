@@ -37,7 +37,12 @@ def assert_same(one, other, tolerance=1e-4):
 
 @pytest.mark.parametrize(
     ("model", "given"),
-    [("graphsage", {}), ("gcn", {"draw": "labor"}), ("gat", {"heads": 2}), ("gin", {"fanouts": [-1, -1]})],
+    [
+        ("graphsage", {}),
+        ("gcn", {"sampling": "labor"}),
+        ("gat", {"heads": 2}),
+        ("gin", {"fanouts": [-1, -1]}),
+    ],
 )
 def test_parts_and_workers_do_not_change_the_losses(parts, tmp_path, model, given):
     given = {**QUICK, "model": model, **given}
@@ -214,7 +219,7 @@ def test_gpus_that_are_not_there_are_refused(parts):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"draw": "best"}, "draw: unknown value 'best'. Valid values are 'uniform', 'labor'"),
+        ({"sampling": "best"}, "sampling: unknown value 'best'. Valid values are 'uniform', 'labor'"),
         ({"workers": 0}, "workers"),
         ({"device": "tpu"}, "device: unknown value 'tpu'. Valid values are 'cpu', 'cuda'"),
         ({"precision": "half"}, "precision: unknown value 'half'. Valid values are 'float32', 'bfloat16'"),

@@ -63,7 +63,7 @@ class Loader:
     batch_size : int
         Seeds of a step on all ranks. The last step of an epoch may have fewer.
     seed : int
-        Seed of the order and of all draws.
+        Seed of the order and of all samples.
     rank, world_size : int
         This rank, and the number of ranks.
     """

@@ -102,14 +102,14 @@ class Loadable:
         batch_size : int
             Seeds of a step on all ranks together.
         seed : int
-            Of the order and of all draws.
+            Seed of the order and of all samples.
         rank, world_size : int, optional
             This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
             those of ``torch.distributed`` if it is initialized, else one rank.
         device : torch.device or str, optional
             Where the tensors of a batch are. Default: the CPU.
         sampling : {"uniform", "weighted", "labor"}
-            How in-edges are drawn: all subsets with the same probability, in proportion to ``weights``, or by LABOR-0,
+            Probabilities of in-edges: all subsets alike, in proportion to ``weights``, or by LABOR-0,
             which gives fewer distinct sources.
         weights : array or path of a .npy, optional
             One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
@@ -175,7 +175,7 @@ class Loadable:
 
         Notes
         -----
-        What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
+        The sample of a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
         seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
         and any number of ranks. This holds for all kinds of sampling, with :meth:`fastpart.loading.Batch.dropout`, and
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
@@ -254,14 +254,14 @@ class Loadable:
 
         Notes
         -----
-        What is drawn, negatives included, is a function of (seed, epoch, step, edge or vertex). So batches of all ranks
+        All samples, negatives included, are functions of (seed, epoch, step, edge or vertex). So batches of all ranks
         together are the same for any partition and any number of ranks, except with ``negatives="local"``.
 
         A negative is never one of the two ends of its positive. It may be another neighbour of the source: a share of
         about the mean degree over n of uniform negatives is.
 
-        Edges are left out after the draw. What remains of a vertex's neighbours is a uniform sample of the others, so
-        means over it are unbiased, but for vertices that lose all that was drawn. With a fanout of -1 they are exact.
+        Edges are left out after sampling. What remains of a vertex's neighbours is a uniform sample of the others, so
+        means over it are unbiased, but for vertices that lose their whole sample. With a fanout of -1 they are exact.
 
         The loader takes 50 bytes per edge of all ranks, and while an epoch begins about 100 per edge and negative of
         this rank.

@@ -24,7 +24,7 @@ from .batches.batch import STEPS
 from .config import Options
 from .data import AnyDataset, Dataset
 from .inference import PIECE_BYTES
-from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling
+from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
 from .scores import Task
 
 LIGHT_BYTES = 64 << 20
@@ -198,7 +198,7 @@ class BatchSize:
     @classmethod
     def of(cls, options: Options, seeds: int, training: int, vertices: int, edges: int) -> BatchSize:
         """Return the bounds of the batches of a model over a graph, with so many of its training vertices."""
-        kind = sampling(options.model)
+        kind = sampling_of(options.model)
         if kind == NEIGHBOUR:
             return cls.sampled(seeds, options.fanouts, vertices, edges)
         batch = options.batch_size or -(-training // STEPS)

@@ -50,15 +50,15 @@ class Graph(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How neighbours are drawn."""
+    """The fanouts, rule and seed of neighbour sampling."""
 
     fanouts: Sequence[int]
-    draw: str
+    sampling: str
     seed: int
 
     def sampler(self, topology: _core.Topology) -> _core.Sampler:
         """Return a sampler."""
-        return _core.Sampler(topology, list(self.fanouts), kind=self.draw, seed=self.seed)
+        return _core.Sampler(topology, list(self.fanouts), kind=self.sampling, seed=self.seed)
 
 
 class MappedParts:

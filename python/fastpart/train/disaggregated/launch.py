@@ -16,8 +16,8 @@ from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
 from ..jobs.group import Device
 from ..jobs.launch import launching
-from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
-from ..models import NEIGHBOUR, sampling
+from ..mini_batches.start import PRECISIONS, SAMPLING_RULES, Precision, SamplingRule
+from ..models import NEIGHBOUR, sampling_of
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy
@@ -39,7 +39,7 @@ def armada(
     policy: Policy = "static",
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    draw: Draw = "uniform",
+    sampling: SamplingRule = "uniform",
     device: Device = "cpu",
     precision: Precision = "float32",
     ahead: int = 2,
@@ -82,7 +82,7 @@ def armada(
         Training vertices per step, of all compute workers together. None: all at once.
     fanouts : sequence of int, optional
         Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
-    draw, device, precision
+    sampling, device, precision
         As in :func:`fastpart.train.sampled`.
     ahead : int
         Steps that are made ahead of their use. Batch workers wait when there are so many.
@@ -148,13 +148,13 @@ def armada(
     1.0
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    if sampling(options.model) != NEIGHBOUR:
+    if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} needs sampled graphs, but batch workers sample neighbours only. Train it with "
             "sampled, or use graphsage, which has the same layers"
         )
     how: dict[str, Any] = {
-        "draw": parameters.choice("draw", draw, DRAWS),
+        "sampling": parameters.choice("sampling", sampling, SAMPLING_RULES),
         "precision": parameters.choice("precision", precision, PRECISIONS),
         "order": parameters.choice("order", order, ORDERS),
     }
@@ -172,7 +172,7 @@ def armada(
         source=os.path.abspath(dataset.path),
         fanouts=options.fanouts,
         batch_size=options.batch_size or dataset.num_train,
-        draw=draw,
+        sampling=sampling,
         seed=options.seed,
         order=order,
         hold=hold,

@@ -27,7 +27,7 @@ class Settings:
     ----------
     source : str
         The partition directory.
-    fanouts, batch_size, draw, seed
+    fanouts, batch_size, sampling, seed
         As in :func:`fastpart.train.sampled`.
     order, hold, cache, policy, ahead, batch_workers, compute_workers
         As in :func:`fastpart.train.armada`.
@@ -42,7 +42,7 @@ class Settings:
     source: str
     fanouts: tuple[int, ...]
     batch_size: int
-    draw: str
+    sampling: str
     seed: int
     order: Order
     hold: int
@@ -98,7 +98,7 @@ class Source:
             settings.batch_workers,
             settings.hold,
         )
-        self.sampling = Sampling(settings.fanouts, settings.draw, settings.seed)
+        self.sampling = Sampling(settings.fanouts, settings.sampling, settings.seed)
         row = partition.parts[0].row_type("features")
         assert row is not None
         self.dtype, self.shape = row

@@ -10,7 +10,7 @@ from ...loading.cached_rows import CacheCriterion
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..trained import TrainedModel
-from .start import Draw, Precision, start
+from .start import Precision, SamplingRule, start
 
 
 @trains
@@ -19,7 +19,7 @@ def sampled(
     *,
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    draw: Draw = "uniform",
+    sampling: SamplingRule = "uniform",
     workers: int | None = None,
     device: Device = "cpu",
     precision: Precision = "float32",
@@ -50,8 +50,8 @@ def sampled(
         Training vertices per step, of all workers together. None: all at once.
     fanouts : sequence of int, optional
         Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
-    draw : {"uniform", "labor"}
-        How neighbours are drawn: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which draws the same
+    sampling : {"uniform", "labor"}
+        How neighbours are sampled: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which samples the same
         neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
@@ -67,7 +67,7 @@ def sampled(
         What several of them need is counted, and between machines sent, once.
     cache, cache_by
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
-        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``draw``,
+        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``sampling``,
         ``ahead``, ``cache`` and ``resident``.
     resident : int or str, optional
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
@@ -128,7 +128,7 @@ def sampled(
     """
     given = {**training, "batch_size": batch_size, "fanouts": fanouts}
     how = {
-        "draw": draw,
+        "sampling": sampling,
         "precision": precision,
         "ahead": ahead,
         "cache": cache,

@@ -73,7 +73,7 @@ class Neighbours:
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
-            sampling=how["draw"],
+            sampling=how["sampling"],
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],

@@ -17,7 +17,7 @@ from ...measures.evaluate import evaluate
 from ..config import Options
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
-from ..models import NEIGHBOUR, sampling
+from ..models import NEIGHBOUR, sampling_of
 from .regroup import graph_of, partitioned
 
 COMPUTING = 2 / 3
@@ -145,7 +145,7 @@ def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:
 def _training_bytes(dataset: Dataset, options: Options, index: int) -> int:
     task, part, trained = dataset.task, dataset.partition.parts[index], dataset.train_counts[index]
     n = part.num_inner + part.num_halo
-    if options.batch_size is None and sampling(options.model) == NEIGHBOUR:
+    if options.batch_size is None and sampling_of(options.model) == NEIGHBOUR:
         return full_batch(options, task, part.num_rows, n, part.num_edges)
     size = BatchSize.of(options, options.batch_size or trained, trained, n, part.num_edges)
     return sum(need.size for need in batches(options, task, size, 4 * task.features))

@@ -84,7 +84,7 @@ def _made(model: ModelSource, task: Task, options: Options) -> Any:
         ) from error
 
 
-def sampling(model: ModelSource) -> str:
+def sampling_of(model: ModelSource) -> str:
     """Return the kind of batches of a model: its attribute ``sampling``, by default neighbours.
 
     Raises
