@@ -15,7 +15,7 @@ from fastpart.train.batches import batches, neighbour  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 from fastpart.train.model_source import NAMES  # noqa: E402
-from fastpart.train.models import MODELS, build, sampling  # noqa: E402
+from fastpart.train.models import MODELS, build, sampling_of  # noqa: E402
 from fastpart.train.rows import Rows  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
@@ -244,11 +244,11 @@ def test_gcn_over_samples_is_right_in_expectation():
 
 
 def test_sampling_of_models():
-    kinds = {name: sampling(name) for name in MODELS}
+    kinds = {name: sampling_of(name) for name in MODELS}
     assert kinds.pop("clustergcn") == "cluster"
     assert kinds.pop("graphsaint") == "saint"
     assert set(kinds.values()) == {"neighbour"}
-    assert sampling(lambda task, options: None) == "neighbour"
+    assert sampling_of(lambda task, options: None) == "neighbour"
 
 
 @pytest.mark.dgl
@@ -267,4 +267,4 @@ def test_unknown_kinds_of_batches_are_refused():
         fp.ParameterError,
         match=r"unknown sampling 'snowball'\. Valid values are 'neighbour', 'cluster', 'saint'",
     ):
-        sampling(Other)
+        sampling_of(Other)

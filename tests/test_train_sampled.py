@@ -15,7 +15,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.models import MODELS, sampling  # noqa: E402
+from fastpart.train.models import MODELS, sampling_of  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
 
@@ -99,7 +99,7 @@ def test_it_learns_as_full_does(parts):
     assert found.summary["test_accuracy"] > 0.9
 
 
-SAMPLED = [name for name in MODELS if sampling(name) != "neighbour"]
+SAMPLED = [name for name in MODELS if sampling_of(name) != "neighbour"]
 
 
 @pytest.mark.parametrize("model", SAMPLED)

@@ -370,11 +370,11 @@ def sampler(
     [(3, 6, [0, 1, 2]), (3, 6, [3, 4, 5])]
     """
     _stored(partition)
-    kind = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
+    rule = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
     return PartitionSampler(
         partition,
         fanouts,
-        kind=kind,
+        kind=rule,
         weights=weights_of(weights, partition),
         seed=parameters.seed(seed),
         merged=parameters.flag("merged", merged),

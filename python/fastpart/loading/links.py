@@ -19,7 +19,7 @@ from .batch import Batch
 from .cached_rows import Epoch
 from .loader import Loader, Steps
 from .making import ScheduledSource
-from .negatives import KINDS, Kind, instead, others, partners
+from .negatives import NEGATIVE_RULES, NegativeRule, instead, others, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
 from .scheduling.dag import unsupervised
@@ -93,9 +93,15 @@ class LinkLoader(Loader):
     _items = "edges"
 
     def __init__(
-        self, partition: VertexPartition, edges: Any, *, negatives: Kind, num_negatives: int, **given: Any
+        self,
+        partition: VertexPartition,
+        edges: Any,
+        *,
+        negatives: NegativeRule,
+        num_negatives: int,
+        **given: Any,
     ) -> None:
-        self._kind = parameters.choice("negatives", negatives, KINDS)
+        self._rule = parameters.choice("negatives", negatives, NEGATIVE_RULES)
         self._count = parameters.integer("num_negatives", num_negatives, 0, 2**16)
         if self._count and len(partition) < 3:
             raise ParameterError(
@@ -171,9 +177,9 @@ class LinkLoader(Loader):
         random = hashed(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
         if not random.size:
             return random.astype(np.int64)
-        if self._kind == "uniform":
+        if self._rule == "uniform":
             return others(random, sources, targets, n)
-        if self._kind == "batch":
+        if self._rule == "batch":
             found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
         else:
             first, last = np.flatnonzero(self._own)[[0, -1]]

@@ -154,7 +154,7 @@ def predict_traffic(
     Notes
     -----
     Up to 64 batches of each part are sampled at once, each as one bit of a mask per vertex, in one pass over the edges
-    every hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
+    per hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
     batches rank the rows for the cache. The probabilities alone treat the vertices of a level as independent, and say
     up to twice as many rows where a graph has many triangles.
 

@@ -177,7 +177,7 @@ class Loadable:
         -----
         The sample of a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
         seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
-        and any number of ranks. This holds for all kinds of sampling, with :meth:`fastpart.loading.Batch.dropout`, and
+        and any number of ranks. This holds for every ``sampling``, with :meth:`fastpart.loading.Batch.dropout`, and
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
         the gradients with :func:`fastpart.loading.sum_gradients`.
 

@@ -198,12 +198,12 @@ class BatchSize:
     @classmethod
     def of(cls, options: Options, seeds: int, training: int, vertices: int, edges: int) -> BatchSize:
         """Return the bounds of the batches of a model over a graph, with so many of its training vertices."""
-        kind = sampling_of(options.model)
-        if kind == NEIGHBOUR:
+        batch_kind = sampling_of(options.model)
+        if batch_kind == NEIGHBOUR:
             return cls.sampled(seeds, options.fanouts, vertices, edges)
         batch = options.batch_size or -(-training // STEPS)
         share = min(1.0, 2 * batch / max(training, 1))  # groups of clusters differ in size
-        most = min(vertices, int(vertices * share) if kind == CLUSTER else batch * (options.layers + 1))
+        most = min(vertices, int(vertices * share) if batch_kind == CLUSTER else batch * (options.layers + 1))
         inside = min(edges, int(edges * min(1.0, 2 * most / max(vertices, 1))))
         return cls((most, *[0] * options.layers), (inside, *[0] * (options.layers - 1)))
 

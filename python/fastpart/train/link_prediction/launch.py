@@ -12,7 +12,7 @@ from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...loading.negatives import KINDS, Kind
+from ...loading.negatives import NEGATIVE_RULES, NegativeRule
 from ..config import Options, Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
@@ -33,7 +33,7 @@ def links(
     source: StrPath,
     *,
     decoder: DecoderName = "dot",
-    negatives: Kind = "uniform",
+    negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     embeddings: int | None = None,
     candidates: int = 1000,
@@ -154,7 +154,7 @@ def links(
     decoder = parameters.choice("decoder", decoder, DECODERS)
     how = {
         "decoder": decoder,
-        "negatives": parameters.choice("negatives", negatives, KINDS),
+        "negatives": parameters.choice("negatives", negatives, NEGATIVE_RULES),
         "num_negatives": parameters.integer("num_negatives", num_negatives, 1, 2**16),
         "candidates": parameters.integer("candidates", candidates, 1, 2**31 - 1),
         "embeddings": width,
