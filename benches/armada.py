@@ -1,4 +1,4 @@
-"""What Armada's groups and cache save, and what a second batch worker brings.
+"""Bytes that Armada's groups and cache save, and the speed-up of a second batch worker.
 
     python benches/armada.py OUT [bytes | speed] ...
 

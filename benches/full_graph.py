@@ -1,4 +1,4 @@
-"""What full batches over parts cost: accuracy, seconds, bytes and memory, by mode and partitioner.
+"""Costs of full batches over parts: accuracy, seconds, bytes and memory, by mode and partitioner.
 
 ``.venv-train/bin/python benches/full_graph.py [GRAPH ...] [--epochs 100] [--model graphsage]`` trains over 4 parts of
 amazon-computers and coauthor-cs (``../shared/data``; splits and features as in ``benches/training.py``): ``distgnn``
@@ -59,7 +59,7 @@ COMPARED = 20
 """Epochs whose losses are compared with those of ``full``."""
 
 ROUNDS, STEPS = 7, 5
-"""Of the comparison with DGL: so many times so many epochs each, in turn."""
+"""Repetitions and epochs of the comparison with DGL. The two alternate."""
 
 
 def main() -> None:

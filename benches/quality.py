@@ -42,10 +42,10 @@ VERTICES, VOLUME, RECORDS = 1.03, 1.10, 1.05
 """Bounds on the parts, over the mean. The peers have them too."""
 
 SLACK = 0.0005
-"""What is no more than rounding above a bound."""
+"""Largest excess over a bound that counts as rounding."""
 
 ON_REQUEST = ("mtkahypar:preset=deterministic", "mtkahypar:preset=quality")
-"""What runs with ``--all-peers`` only."""
+"""Peers that run with ``--all-peers`` only."""
 
 ONE_BOUND = {
     "spring": f"spring:balance={VERTICES}",
@@ -60,7 +60,7 @@ ONE_BOUND = {
     "mtkahypar": "mtkahypar",
     **dict(zip(ON_REQUEST, ON_REQUEST, strict=True)),
 }
-"""What runs under which name, with a bound on the vertices of a part. A tenth of the memory leads to "files"."""
+"""Algorithms by name, with a bound on the vertices of a part. A tenth of the memory leads to "files"."""
 
 TWO_BOUNDS = {
     "sigma/2": f"sigma:balance={VERTICES}:volume_balance={VOLUME}",
@@ -86,13 +86,13 @@ GROUPS = {
     "two-bounds": (TWO_BOUNDS, "metis/2"),
     "edges": (OF_EDGES, "hep"),
 }
-"""What is compared with one another, and with which baseline."""
+"""Groups of algorithms that are compared with one another, and the baseline of each."""
 
 ALGORITHMS = ONE_BOUND | TWO_BOUNDS | OF_EDGES
 QUICK_PEERS = ("metis", "kaminpar", "metis/2")
 SLOW_PEERS = ("mtkahypar", *ON_REQUEST)
 FIRST_SEED = ("multilevel best", "edges best", *SLOW_PEERS)
-"""What runs with the first seed only."""
+"""Algorithms that run with the first seed only."""
 
 RIVALS = (
     ("multilevel", "metis"),
@@ -114,7 +114,7 @@ RIVALS = (
 COSTS = ("seconds", "memory_kb")
 OF_VERTICES_MEASURES = ("cut_ratio", "halo_rf", "vertex_balance", "edge_balance", *COSTS)
 OF_EDGES_MEASURES = ("rf", "replica_balance", "edge_balance", *COSTS)
-"""What rows show. Rivals are compared by the first two of each and by the costs: less is better."""
+"""Columns of the rows. Rivals are compared by the first two of each and by the costs: less is better."""
 
 SCHEMA = {
     "graph": pl.String, "n": pl.Int64, "m": pl.Int64, "k": pl.Int64, "algorithm": pl.String,

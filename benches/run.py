@@ -1,4 +1,4 @@
-"""What criterion does not show: memory, a billion edges, Ctrl-C, and the GIL. Run it with `make bench`.
+"""Measurements that criterion does not make: memory, a billion edges, Ctrl-C, and the GIL. Run it with `make bench`.
 
 `FASTPART_BENCH_BILLION=0` leaves out the file of a billion edges (8 GB under target/).
 """

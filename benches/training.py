@@ -1,4 +1,4 @@
-"""What partitions cost training: accuracy, seconds and bytes, by method and partitioner.
+"""Effects of partitions on training: accuracy, seconds and bytes, by method and partitioner.
 
 ``.venv-train/bin/python benches/training.py [GRAPH ...] [--seeds 3] [--epochs-share 1.0] [--halo-hops 1]`` trains
 GraphSAGE over 4 parts of amazon-computers and coauthor-cs (``../shared/data``; 70 % of the vertices to train, 15 % to
@@ -36,7 +36,7 @@ OUT = ROOT / "target" / "training.parquet"
 
 K = 4
 POINTS = 0.01
-"""What the methods may differ by in their mean accuracy."""
+"""Largest difference of the mean accuracies of the methods."""
 
 EPOCHS = {"amazon-computers": 30, "coauthor-cs": 4}
 """After which none of them learns much more."""

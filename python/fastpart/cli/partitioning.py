@@ -202,11 +202,11 @@ def _content(names: list[str], run: RunOptions) -> list[str]:
     return checksums + inside
 
 
-# What the options name.
+# Values that the options name.
 
 
 def _weights(files: str | list[str], n: int) -> Any:
-    """What the files of ``--balance-on`` hold, with commas between them; one file is no list."""
+    """Return the arrays in the files of ``--balance-on``, which commas separate. One file is no list."""
     names = files if isinstance(files, list) else [files]
     arrays = [weights_of(name, n) for name in names]
     return arrays if len(arrays) > 1 else arrays[0]

@@ -22,7 +22,7 @@ class Option:
     annotation: str
     default: Any = REQUIRED
     type: str = ""
-    """As numpydoc has it."""
+    """The type of a parameter, as numpydoc documents it."""
     doc: str = ""
 
     @property

@@ -90,7 +90,7 @@ class Sidecar:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What is known, by name."""
+        """The known entries, by name."""
         known = vars(self) | {"companions": described(self.companions or {}) or None}
         return {name: value for name, value in known.items() if value is not None}
 

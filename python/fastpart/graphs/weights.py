@@ -90,7 +90,7 @@ class Weights:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a sidecar says of them."""
+        """The entry of the weights in a sidecar."""
         return {"scale": self.scale, "checksum": self.checksum}
 
     def described(self, description: Mapping[str, Any], file: Path) -> Weights:

@@ -210,7 +210,7 @@ class Fetching:
         x : numpy.ndarray or None
             Values of the rows that are here. None if there are no rows.
         features : _core.Features or None
-            What the other ranks are answered from: values of the rows that are here.
+            Values of the rows that are here. Answers to the other ranks are read from them.
         """
         x = np.empty((0, 0), np.float32) if x is None else x
         wanted = self._absent(rows)

@@ -1,4 +1,4 @@
-"""What a sampler returns: nodes by level, and a CSR over them."""
+"""The result of a sampler: nodes by level, and a CSR over them."""
 
 from __future__ import annotations
 

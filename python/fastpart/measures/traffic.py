@@ -65,12 +65,12 @@ class Traffic:
 
     @property
     def saved_rows(self) -> float:
-        """Those of ``remote_rows`` that are in the cache."""
+        """The number of ``remote_rows`` that are in the cache."""
         return float(self.parts["saved_rows"].sum())
 
     @property
     def fetched_rows(self) -> float:
-        """Those of ``remote_rows`` that are not in the cache, and are sent."""
+        """The number of ``remote_rows`` that are not in the cache, and are sent."""
         return self.remote_rows - self.saved_rows
 
     @property

@@ -1,4 +1,4 @@
-"""What a vertex partition of a directory can do: give mini-batches."""
+"""Mini-batches from a vertex partition of a directory."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -301,7 +301,7 @@ class Loadable:
         cache, cache_by
             As in :meth:`loader`.
         fanouts, batch_size
-            Of the loader. The seeds are the training vertices.
+            Parameters of the loader. The seeds are the training vertices.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What has started this process as one of several: torchrun, MPI, Slurm, or code that has made a process group."""
+"""The launcher of this process, if it is one of several: torchrun, MPI, Slurm, or code that made a process group."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Ranks:
     Attributes
     ----------
     launcher : str
-        What has started them, as errors name it.
+        The launcher, as errors name it.
     rank, size : int
         The number of this process, and how many there are.
     local_rank, local_size : int, optional
-        The same among those of its machine. None: the launcher does not say.
+        The same numbers among the processes of its machine. None: the launcher does not say.
     """
 
     launcher: str

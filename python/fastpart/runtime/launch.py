@@ -21,7 +21,7 @@ from ..core.processes import exit_status, is_stopped
 from .reporting import PARENT, PIPE
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
-"""What the server imports, the last one for optimizers. Nothing may start threads, as Polars does: copies lose them."""
+"""Modules that the server imports, the last one for optimizers. None may start threads: copies lose them."""
 
 _READ_ONCE = (
     *("ATEN", "CUDA", "DNNL", "GOMP", "KMP", "LD_", "MALLOC", "MKL", "NVIDIA", "OMP", "ONEDNN", "OPENBLAS"),

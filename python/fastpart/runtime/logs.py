@@ -1,4 +1,4 @@
-"""What workers print and warn of, shown to the user on stderr with the name of the worker."""
+"""Output and warnings of workers, shown to the user on stderr with the name of the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must agree when a training is resumed: data, model and parameters of the method. The rest may change."""
+"""The data, model and parameters that must agree when a training is resumed. The rest may change."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ SERVER_BYTES = 384 << 20
 """The process that workers are copies of. It has what optimizers import, too. Measured: 383 MB."""
 
 COPY_BYTES = 64 << 20
-"""What a copy of it has for itself, with a small network. Measured: 49 MB."""
+"""Memory that a copy of it has for itself, with a small network. Measured: 49 MB."""
 
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
@@ -51,12 +51,12 @@ _NUMBER = 4
 
 @dataclass(frozen=True)
 class Need:
-    """What a process needs memory for.
+    """A use of memory of a process.
 
     Attributes
     ----------
     what : str
-        As an error names it.
+        Its name in errors.
     size : int
         Bytes, of each process.
     remedy : str

@@ -1,4 +1,4 @@
-"""What decides which epoch is the best."""
+"""The score that decides which epoch is the best."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ValidationData(Protocol):
     Attributes
     ----------
     num_val : int
-        What the validation score counts: labelled vertices, or edges.
+        Number of labelled vertices, or edges, that the validation score counts.
     """
 
     @property

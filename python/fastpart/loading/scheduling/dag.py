@@ -20,7 +20,7 @@ class BatchState:
     step : int
         Its number in the epoch.
     results : dict
-        What each operator returned.
+        The result of each operator.
     """
 
     step: int
@@ -45,7 +45,7 @@ class Operator:
     Attributes
     ----------
     name : str
-        What traces call it. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
+        Its name in traces. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
     run : callable
         Returns the result for a :class:`BatchState`, or :class:`Pieces`. It must depend only on the number of the
         step and the results of the operators before it. Several threads call it.

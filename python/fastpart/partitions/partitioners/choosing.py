@@ -91,7 +91,7 @@ def partition(
     of : {"vertices", "edges"}
         Partition the vertices or the edge records.
     objective : {"cut", "halo", "traffic", "replication"}, optional
-        What there should be few of. For vertices "cut" (the default), edges between parts, or "halo", copies of
+        What is minimised. For vertices "cut" (the default), edges between parts, or "halo", copies of
         vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
         parts. For edges "replication", the parts in which a vertex has edges.
     effort : {"fast", "default", "best"}

@@ -1,4 +1,4 @@
-"""What begins with a vertex partition: its graph, and the bounds that it was made with where it is improved."""
+"""Functions that start from a vertex partition: they take its graph and, to improve it, its bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...graphs.graph import Graph, open_graph
 from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
 
 _NO_PART = np.uint32(2**32 - 1)
-"""Of a vertex that the partition does not know."""
+"""Part of a vertex that the partition does not know."""
 
 _INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
 """Parameters of a refinement whose default is that of the partition."""

@@ -1,4 +1,4 @@
-"""What a batch worker samples over and reads features from: mapped files of all parts, or some parts in memory."""
+"""The graphs that a batch worker samples: mapped files of all parts, or some parts in memory."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class MessageError(TrainingError):
 
 
 class Kind(StrEnum):
-    """What messages are about."""
+    """Kinds of messages."""
 
     HELLO = "hello"
     """A process says who it is."""
@@ -81,7 +81,7 @@ class Message:
 
     @property
     def kind(self) -> str:
-        """What it is about."""
+        """The kind of the message."""
         return str(self.content.get("kind"))
 
 

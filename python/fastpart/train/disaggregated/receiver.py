@@ -35,7 +35,7 @@ from .wire import ConnectionClosedError, ConnectionSilentError
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
 MAKING = ("sampling", "fetching")
-"""What batch workers spend their time on."""
+"""Tasks of batch workers whose time is measured."""
 
 _MOST_STRANGERS = 32
 """Connections that may be silent, beside those of the run."""

@@ -1,4 +1,4 @@
-"""What every step of an epoch has: a function of the seed, the epoch and the directory."""
+"""The training vertices of every step: a function of the seed, the epoch and the directory."""
 
 from __future__ import annotations
 

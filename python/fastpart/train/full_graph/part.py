@@ -61,7 +61,7 @@ class WorkerPart:
     features : torch.Tensor
         One row for each source of the first layer.
     labels : torch.Tensor
-        Of the targets of the last layer.
+        Labels of the targets of the last layer.
     splits : dict of torch.Tensor
         Labelled targets of the last layer in ``train``, ``val`` and ``test``.
     num_train : int

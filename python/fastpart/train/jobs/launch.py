@@ -37,7 +37,7 @@ from .worker import Graph
 Result = TypeVar("Result")
 
 PROCESS = "fastpart.train.jobs.process"
-"""What a worker executes."""
+"""The module that a worker executes."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Launch:
     timeout : float
         Seconds that workers wait for each other.
     group : Supervisor or None
-        What starts the workers. None: this process is one of those that a launcher started.
+        The supervisor that starts the workers. None: this process is one of those that a launcher started.
     scratch : pathlib.Path
         A folder for temporary files that all workers see.
     """

@@ -41,7 +41,7 @@ class Embeddings:
     width : int
         Numbers per vertex.
     seed : int
-        Of the first values.
+        Seed of the first values.
     lr : float
         Learning rate.
     wire : Wire
@@ -168,7 +168,7 @@ class Embeddings:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a resume needs beside the files."""
+        """Return the state that a resume needs beside the files."""
         return {"steps": self._adam.steps, "slot": self._slot}
 
 

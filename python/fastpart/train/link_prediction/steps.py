@@ -1,4 +1,4 @@
-"""What a worker trains on in each step: edges, negatives, and sampled neighbours of their ends."""
+"""The batch of a worker in each step: edges, negatives, and sampled neighbours of their ends."""
 
 from __future__ import annotations
 

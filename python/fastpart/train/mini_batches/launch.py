@@ -37,7 +37,7 @@ def sampled(
 
     Every worker maps the edges of all parts, takes the training vertices of its own parts, and fetches the features
     that its batches need. Gradients are added in every step and divided by the training vertices of the whole batch.
-    What is sampled for a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
+    The sample of a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
     are the same for any partition, any number of parts and any number of workers, up to rounding.
 
     Parameters
@@ -64,7 +64,7 @@ def sampled(
         and losses stay float32.
     ahead : int
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
-        What several of them need is counted, and between machines sent, once.
+        A row that several of them need is counted once. Between machines it is sent once.
     cache, cache_by
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
         same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``sampling``,

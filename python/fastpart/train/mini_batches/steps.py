@@ -1,4 +1,4 @@
-"""What a worker trains on in each step: sampled neighbours, or a sampled graph."""
+"""The batch of a worker in each step: sampled neighbours, or a sampled graph."""
 
 from __future__ import annotations
 
