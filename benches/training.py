@@ -94,21 +94,21 @@ def load(name: str) -> tuple[fp.Graph, dict[str, Any]]:
     order = np.random.default_rng(0).permutation(n)
     train, val = int(0.7 * n), int(0.85 * n)
     splits = {"train": order[:train], "val": order[train:val], "test": order[val:]}
-    edges = fp.open_graph(DATA / name / "edges.npy", num_vertices=n)
-    return edges, {"features": features, "labels": labels, "splits": splits}
+    graph = fp.open_graph(DATA / name / "edges.npy", num_vertices=n)
+    return graph, {"features": features, "labels": labels, "splits": splits}
 
 
 def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Train over the parts of all partitioners, and once per seed over none."""
-    edges, content = load(name)
-    mask = np.isin(np.arange(edges.num_vertices), content["splits"]["train"])
+    graph, content = load(name)
+    mask = np.isin(np.arange(graph.num_vertices), content["splits"]["train"])
     print(
-        f"{name}: n = {edges.num_vertices:,}, m = {edges.num_edges:,}, k = {K}, {options.halo_hops} hops of halo"
+        f"{name}: n = {graph.num_vertices:,}, m = {graph.num_edges:,}, k = {K}, {options.halo_hops} hops of halo"
     )
     for partitioner, function in PARTITIONERS.items():
-        part = function(edges, k=K, **({"balance_on": mask} if partitioner in BALANCED else {}))
+        p = function(graph, k=K, **({"balance_on": mask} if partitioner in BALANCED else {}))
         target = folder / partitioner
-        part.save(target, graph=edges, halo_hops=options.halo_hops, **content)
+        p.save(target, graph=graph, halo_hops=options.halo_hops, **content)
         measured = json.loads((target / "manifest.json").read_bytes())["summary"]
         facts = {key: measured[key] for key in ("cut_ratio", "halo_rf", "label_skew")}
         for method in METHODS:
