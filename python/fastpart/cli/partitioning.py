@@ -213,7 +213,7 @@ def _weights(files: str | list[str], n: int) -> Any:
 
 
 def _extras(call: Call, form: str) -> Extras:
-    """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
+    """Return the data to store in a partition directory. Other formats use labels and splits for the measures only."""
     measured = () if form == "directory" else ("labels", "splits", "split")
-    held = call.of("save", *measured)
-    return Extras.of(held)[0]
+    given = call.of("save", *measured)
+    return Extras.of(given)[0]

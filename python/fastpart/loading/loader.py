@@ -189,7 +189,7 @@ class Loader:
         -------
         dict of int
             ``remote_rows``: rows of features, each once for all batches that are fetched together. ``remote_bytes``:
-            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows that the cache held,
+            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows found in the cache,
             which are no ``remote_rows``.
         """
         return self.fetching.read_counts()

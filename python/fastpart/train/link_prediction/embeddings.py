@@ -173,7 +173,7 @@ class Embeddings:
 
 
 SLOTS = ("first", "second")
-"""Folders that the rows are saved to in turn."""
+"""Folders that the rows are saved to alternately."""
 
 
 def file_of(slot: int, part: int) -> str:

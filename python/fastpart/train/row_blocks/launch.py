@@ -44,9 +44,9 @@ def sancus(
 ) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
-    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
-    and the others sum those that their edges need. A broadcast is skipped while the copies of the others are recent or
-    close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients equal
+    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows one after
+    another, and the others sum those that their edges need. A broadcast is skipped while the copies of the others are
+    recent or close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients equal
     those of the whole graph in one process up to rounding, including dropout.
 
     Parameters
@@ -58,8 +58,8 @@ def sancus(
         layers that are products of matrices, where the matrix of the edges never changes. ``clustergcn`` and
         ``graphsaint`` learn from samples and are refused, too.
     max_age : int, optional
-        Largest age of a copy, in epochs (the paper's eps_a). Each part has its own turn, so copies have different ages
-        and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
+        Largest age of a copy, in epochs (the paper's eps_a). Parts are broadcast at different times. So copies have
+        different ages, and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
     max_change : float, optional
         Largest relative distance of a copy from the rows, ``norm(rows - copies) / norm(copies)`` (eps_h). A part is
         broadcast in a layer when its copies are farther. Dropout alone moves the rows by ``sqrt(2 * dropout)``, which
