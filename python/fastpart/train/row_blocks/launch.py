@@ -46,8 +46,8 @@ def sancus(
 
     Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows one after
     another, and the others sum those that their edges need. A broadcast is skipped while the copies of the others are
-    recent or close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients equal
-    those of the whole graph in one process up to rounding, including dropout.
+    recent or close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients
+    equal those of the whole graph in one process up to rounding, including dropout.
 
     Parameters
     ----------
