@@ -4,7 +4,7 @@
 amazon-computers and coauthor-cs (``../shared/data``; splits and features as in ``benches/training.py``): ``distgnn``
 over the edge partitions of four partitioners in three modes, ``sancus`` over the vertex partitions of two with all and
 with boundary rows, and ``full``. Then it times one part against a plain loop with PyG's own layers, alternately.
-Prints a table for each graph, and whether the figures that were aimed at are reached; writes the rows to
+Prints a table for each graph, and whether the figures that were aimed at are reached. Writes the rows to
 target/full_graph.parquet.
 """
 

@@ -2,7 +2,7 @@
 
 ``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5] [--all-peers]`` for edge files of
 yours; without any, the graphs of datasets/ and, where they are, of ../shared/data. ``--all-peers`` adds two presets of
-Mt-KaHyPar. Prints a table per graph; writes to target/quality/
+Mt-KaHyPar. Prints a table per graph, and writes to target/quality/
 
 - ``table.parquet``: one row per graph, k and partitioner;
 - ``quality.md``, for docs/: means over the graphs, every cell where a peer is better, all tables;
@@ -140,7 +140,7 @@ class Graph(NamedTuple):
 
 
 def known_graphs(folder: Path) -> list[Graph]:
-    """Return the graphs of datasets/, converted into the folder, and those of ../shared/data; small ones first."""
+    """Return the graphs of datasets/, converted into the folder, and those of ../shared/data. Small ones come first."""
     graphs = {}
     for name, n in SHIPPED.items():
         fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin", num_vertices=n)
@@ -249,7 +249,7 @@ def mean(values: list[float]) -> int | None:
 
 
 def lost(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> list[str]:
-    """Name the cells where the peer has less, the worst first, by how much ours has more; * if it breaks a bound."""
+    """Name the cells where the peer has less, the worst first, by how much ours has more. A * marks broken bounds."""
     worse = [
         (a[measure] / b[measure] - 1 if b[measure] > 0 else math.inf, b)
         for a, b in cells(frame, ours, peer)
@@ -262,7 +262,7 @@ def lost(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> list[str]:
 def breaks_a_bound(row: Row) -> bool:
     """Say whether a part has more than its share, rounded up, of vertices, of records, or of volume (two bounds).
 
-    The volume that is bounded counts degree + 1 of each vertex; ``edge_balance``, without the 1, may be above it.
+    The volume that is bounded counts degree + 1 of each vertex. ``edge_balance``, without the 1, may be above it.
     """
     if row["algorithm"] in OF_EDGES:
         mean = row["m"] / row["k"]

@@ -3,7 +3,7 @@
 ``.venv-train/bin/python benches/training.py [GRAPH ...] [--seeds 3] [--epochs-share 1.0] [--halo-hops 1]`` trains
 GraphSAGE over 4 parts of amazon-computers and coauthor-cs (``../shared/data``; 70 % of the vertices to train, 15 % to
 validate on, the rest to test) by each method over the parts of each partitioner. Prints a table per graph, and whether
-the figures that were aimed at are reached; writes the rows to target/training.parquet.
+the figures that were aimed at are reached. Writes the rows to target/training.parquet.
 
 All take equally large mini-batches and as many epochs. Halos of as many hops as layers (``--halo-hops 2``) give model
 averaging all that centralized training sees.

@@ -26,7 +26,7 @@ def splits() -> dict[str, np.ndarray]:
 
 
 def mini_batches(graph: fp.Graph, out: Path, **content) -> Path:
-    """Train on sampled mini-batches over 2 parts of the vertices; return the directory of the parts."""
+    """Train on sampled mini-batches over 2 parts of the vertices. Return the directory of the parts."""
     start = time.perf_counter()
     mask = np.zeros(VERTICES, bool)
     mask[content["splits"]["train"]] = True
@@ -52,7 +52,7 @@ def mini_batches(graph: fp.Graph, out: Path, **content) -> Path:
 
 
 def full_batches(graph: fp.Graph, out: Path, **content) -> Path:
-    """Train over 4 parts of the edges, by SIGMA, one process each; return the directory of the parts."""
+    """Train over 4 parts of the edges, by SIGMA, one process each. Return the directory of the parts."""
     start = time.perf_counter()
     folder = out / f"{NAME}-edges"
     fp.sigma(graph, k=4, of="edges").save(folder, graph=graph, **content)

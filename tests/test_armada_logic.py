@@ -119,7 +119,7 @@ ROWS = st.lists(st.sets(st.integers(0, 30), max_size=20), max_size=12)
 
 
 @given(ROWS, st.integers(0, 12), st.sampled_from(["static", "lru"]), st.integers(1, 3), st.data())
-def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers, data):
+def test_an_index_knows_the_contents_of_the_cache(sequence, capacity, policy, workers, data):
     """Whatever the rows, all arrive, and a batch worker never believes what is not there."""
     features = np.random.default_rng(0).standard_normal((31, 2)).astype(np.float32)
     chosen = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)

@@ -191,7 +191,7 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
 
 
 def _content(names: list[str], run: RunOptions) -> list[str]:
-    """Return the checksums of files, and of what a partition directory says of its vertices."""
+    """Return the checksums of files, and of the vertices of a partition directory."""
     files, inside = [], []
     for text in names:
         name, array = archive_and_name(text)

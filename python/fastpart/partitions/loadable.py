@@ -138,7 +138,7 @@ class Loadable:
             :meth:`save_cache` listed, if others come by messages.
         cache_by : {"access", "degree", "links", "halo"}
             Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
-            those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
+            those with the most edges into the part, or all that have such an edge, for any ``cache``.
         resident : int or str, optional
             Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
             that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
@@ -176,8 +176,8 @@ class Loadable:
         Notes
         -----
         The sample of a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
-        seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
-        and any number of ranks. This holds for every ``sampling``, with :meth:`fastpart.loading.Batch.dropout`, and
+        seed therefore has the same output and the same loss for any partition, any number of parts and any number of
+        ranks. This holds for every ``sampling``, with :meth:`fastpart.loading.Batch.dropout`, and
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
         the gradients with :func:`fastpart.loading.sum_gradients`.
 

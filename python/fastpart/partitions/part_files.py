@@ -1,6 +1,6 @@
 """The files of one part of a partition directory, mapped and checked.
 
-Whatever is read is checked here before anyone indexes by it: a file may be damaged, or have been changed by others.
+All values are checked here before anyone indexes by them. A file may be damaged, or changed by others.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Ranks:
         return self.launcher == GROUP
 
     def refuse_missing_address(self) -> None:
-        """Raise an error if a variable is missing that says where the processes meet."""
+        """Raise an error if the variable with the address of rank 0 is missing."""
         if missing := [name for name in _ADDRESS if not os.environ.get(name)]:
             raise ParameterError(
                 f"{' and '.join(missing)}: not set, but this is one of {self.size} processes of {self.launcher}, which "
@@ -126,7 +126,7 @@ def _of_mpi() -> Ranks | None:
 def _of_slurm() -> Ranks | None:
     """Return the place in a step of srun. ``sbatch``, ``salloc`` and notebooks there have a single process.
 
-    mpirun starts a step of one task per machine, too, so what it says comes first.
+    mpirun starts a step of one task per machine, too, so its variables come first.
     """
     size, is_step = _number("SLURM_STEP_NUM_TASKS"), "SLURM_STEP_ID" in os.environ
     if size < 2 or not is_step or _number("SLURM_STEP_ID") >= _NO_STEP:

@@ -160,7 +160,7 @@ class TrainedModel:
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
     ) -> npt.NDArray[Any]:
-        """Return what the network says of every vertex, from whole neighbourhoods.
+        """Return the classes, logits or embeddings of every vertex, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
         do hidden layers and, with ``out``, the result: graphs may be larger than memory.

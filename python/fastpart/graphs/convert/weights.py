@@ -110,7 +110,7 @@ def take(weights_from: WeightSource, raw: Path, m: int) -> Weights | None:
 
 
 def write(weights: Weights, file: Path, options: RunOptions) -> dict[str, Any]:
-    """Write the weights beside a raw file, and return what its sidecar says of them."""
+    """Write the weights beside a raw file, and return their entry for its sidecar."""
     target = Weights.beside(file)
     with target.open("xb") as written:
         np.save(written, weights.array)

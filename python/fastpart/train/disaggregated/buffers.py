@@ -60,7 +60,7 @@ class BufferPool:
     Parameters
     ----------
     run : str
-        Name of the run. Files are removed with it, whatever happens.
+        Name of the run. Files are removed with it in any case.
     dtype, shape
         Type and shape of a row of features.
     """

@@ -66,7 +66,7 @@ def armada(
     compute_workers : int, optional
         Processes that train. Each computes an equal part of every step. Default: 1.
     order : {"global", "parts"}
-        ``"global"``: the batches of :func:`fastpart.train.sampled`, whatever the numbers of workers. The batch workers
+        ``"global"``: the batches of :func:`fastpart.train.sampled`, for any numbers of workers. The batch workers
         map all parts. ``"parts"``, as in the paper: a batch worker has ``hold`` parts in memory, samples over the edges
         between these, and reads each part once per epoch. So the batches depend on the parts, ``batch_workers`` and
         ``hold``.

@@ -102,7 +102,7 @@ class Receiver:
             self._pool.close()
 
     def _accept(self, server: socket.socket) -> None:
-        """Welcome whoever comes, until the socket is closed in the end."""
+        """Accept connections until the socket is closed in the end."""
         while True:
             try:
                 line, _ = server.accept()
@@ -134,7 +134,7 @@ class Receiver:
                 self._serve_compute(link, int(message.content["compute worker"]))
             else:
                 self._serve_batch(link, int(message.content["batch worker"]))
-        except BaseException as error:  # whatever it is, all have to end with it
+        except BaseException as error:  # after any error, all have to end
             with self._changed:
                 self._error = self._error or error
                 self._changed.notify_all()

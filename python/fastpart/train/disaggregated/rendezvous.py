@@ -22,7 +22,7 @@ HELLO_SECONDS = 10.0
 """Time for a new connection to say who it is."""
 
 _MOST_HELLO = 1 << 12
-"""Longest JSON of a connection that has not said who it is."""
+"""Longest JSON of a connection that has not identified itself."""
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
@@ -66,9 +66,9 @@ def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tup
 
 
 class Strangers:
-    """Connections that have not said who they are yet. The oldest one gives way when there are too many.
+    """Connections that have not identified themselves yet. The oldest one gives way when there are too many.
 
-    Processes of the run say it at once, so whoever keeps silent is the oldest.
+    Processes of the run identify themselves at once. So the oldest connection is none of theirs.
     """
 
     def __init__(self, most: int) -> None:

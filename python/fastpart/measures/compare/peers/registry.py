@@ -39,7 +39,7 @@ class Peer:
     command: tuple[str, ...] = (*interpreter("fastpart.measures.compare.peers.child"),)
 
     def installed(self) -> bool:
-        """Say whether the package can be found; it is not imported."""
+        """Say whether the package can be found. It is not imported."""
         try:
             return importlib.util.find_spec(self.module) is not None
         except (ImportError, ValueError):
