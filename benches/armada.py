@@ -1,4 +1,4 @@
-"""What Armada's groups and cache save, and what a second batch worker brings.
+"""Bytes that Armada's groups and cache save, and the speed-up of a second batch worker.
 
     python benches/armada.py OUT [bytes | speed] ...
 
@@ -17,14 +17,14 @@ import numpy as np
 
 import fastpart as fp
 from fastpart.runtime.watch import Supervisor
-from fastpart.train.disaggregated.cache import mirror_of
-from fastpart.train.disaggregated.graphs import Mapped
+from fastpart.train.disaggregated.buffers import GroupReader
+from fastpart.train.disaggregated.cache import cache_index
+from fastpart.train.disaggregated.graphs import MappedParts
 from fastpart.train.disaggregated.grouping import Grouping
 from fastpart.train.disaggregated.messages import Kind, framed
 from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.rendezvous import address_of, connect
 from fastpart.train.disaggregated.settings import Settings, Source
-from fastpart.train.disaggregated.shelf import Opened
 
 N, M, K, WIDTH, COMPUTE = 1 << 20, 16_000_000, 8, 100, 4
 
@@ -49,7 +49,7 @@ def stored(out: Path, name: str) -> Path:
 
 def settings_of(parts: Path, **given) -> Settings:
     default = {
-        "draw": "uniform",
+        "sampling": "uniform",
         "seed": 0,
         "order": "global",
         "hold": 0,
@@ -59,29 +59,29 @@ def settings_of(parts: Path, **given) -> Settings:
         "batch_workers": 1,
         "compute_workers": COMPUTE,
         "first": 0,
-        "shares": given.get("compute_workers", COMPUTE),
+        "local_workers": given.get("compute_workers", COMPUTE),
         "timeout": 300.0,
         "token": secrets.token_hex(16),
     }
     return Settings(source=str(parts), **{**default, **given})
 
 
-class Counted:
+class MessageCounter:
     """The messages of a batch worker of several, by their length."""
 
     def __init__(self, source: Source, worker: int, workers: int) -> None:
         settings = source.settings
-        hot = source.hot() if settings.policy == "static" else np.empty(0, np.uint32)
-        mirror = mirror_of(settings.policy, source.capacity, hot, worker, workers, source.num_rows)
-        self._source, self._graph = source, Mapped(source.partition, source.sampling)
-        self._grouping = Grouping(source.num_rows, source.row_bytes, mirror)
+        cached = source.most_accessed() if settings.policy == "static" else np.empty(0, np.uint32)
+        index = cache_index(settings.policy, source.capacity, cached, worker, workers, source.num_rows)
+        self._source, self._graph = source, MappedParts(source.partition, source.sampling)
+        self._grouping = Grouping(source.num_rows, source.row_bytes, index)
 
-    def step(self, epoch, number: int, step: int, lanes) -> np.ndarray:
+    def step(self, epoch, number: int, step: int, slices) -> np.ndarray:
         """Return bytes, bytes of messages of one batch each, rows, and rows that are sent."""
-        works = epoch.work(step, lanes, self._source.settings.compute_workers)
+        works = epoch.work(step, slices, self._source.settings.compute_workers)
         seeds = self._source.schedule.seeds.rows
         samples = [self._graph.sample(seeds[work.positions], number, step) for work in works]
-        group = self._grouping.group(samples, [work.share for work in works])
+        group = self._grouping.group(samples, [work.compute_worker for work in works])
         size = len(framed(group.content, [])) + sum(array.nbytes for array in group.arrays)
         size += len(group.sent) * self._source.row_bytes
         return np.array([size, group.content["ungrouped"], len(group.arrays[0]), len(group.sent)])
@@ -90,7 +90,7 @@ class Counted:
 def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.ndarray:
     """Return the counts of the last of some epochs."""
     workers = [
-        Counted(source, worker, source.settings.batch_workers)
+        MessageCounter(source, worker, source.settings.batch_workers)
         for worker in range(source.settings.batch_workers)
     ]
     for number in range(epochs):
@@ -99,7 +99,9 @@ def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.nda
         total = np.zeros(4, np.int64)
         for step in range(min(epoch.steps, steps or epoch.steps)):
             for worker, counts in enumerate(workers):
-                total += counts.step(epoch, number, step, [lane for lane in owners if owners[lane] == worker])
+                total += counts.step(
+                    epoch, number, step, [seed_slice for seed_slice in owners if owners[seed_slice] == worker]
+                )
     return total
 
 
@@ -148,24 +150,24 @@ def predicted(source: Source) -> float:
     settings, rows = source.settings, source.schedule.seeds.rows
     given = {"num_seeds": len(rows), "batch_size": settings.batch_size}
     heat = source.topology.accesses(rows, list(settings.fanouts), **given)
-    return float(heat[source.hot()].sum() / heat.sum())
+    return float(heat[source.most_accessed()].sum() / heat.sum())
 
 
 def speed(out: Path) -> None:
     """Print the seconds per step of one and of two batch workers, with a compute step that sleeps."""
     print(
-        "| draw | batch | cache | batch workers | ms per step | times faster | processor ms of each, receiver |"
+        "| sampling | batch | cache | batch workers | ms per step | times faster | processor ms of each, receiver |"
     )
     print("|---|---|---:|---:|---:|---:|---:|")
     parts = stored(out, "planted")
-    for draw, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
+    for sampling, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
         times = []
         for workers in (1, 2):
-            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "draw": draw}
+            given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "sampling": sampling}
             wall, *processor = seconds(settings_of(parts, compute_workers=1, batch_workers=workers, **given))
             times.append(wall)
             cells = [
-                draw,
+                sampling,
                 f"{batch_size:,}",
                 str(cache),
                 str(workers),
@@ -188,7 +190,7 @@ def seconds(settings: Settings, sleep: float = 0.005) -> list[float]:
             steps = link.receive().content["steps"]
             for step in range(steps):
                 for piece in link.receive().content["pieces"]:
-                    Opened(*piece)
+                    GroupReader(*piece)
                 link.send({"kind": Kind.USED, "step": step})
                 time.sleep(sleep)
             after = [time.perf_counter(), *map(processor_seconds, pids)]

@@ -1,6 +1,6 @@
-"""What the list of files in a partition directory costs: seconds to write, to open and to read it with and without.
+"""Costs of the list of files in a partition directory: seconds to write, to open and to read it with and without.
 
-`python benches/directories.py [vertices edges features k rounds]`. Both ways take turns. The median of each counts.
+`python benches/directories.py [vertices edges features k rounds]`. The two ways alternate. The median of each counts.
 """
 
 import shutil

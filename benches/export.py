@@ -28,8 +28,8 @@ def rss_anon() -> int:
 
 def with_fastpart(folder: Path, threads: int, k: int) -> None:
     partition = fp.VertexPartition(np.load(folder / "parts.npy"), k)
-    edges = fp.open_graph(folder / "g.bin")
-    partition.save(folder / "parts", graph=edges, features=folder / "x.npy", threads=threads)
+    graph = fp.open_graph(folder / "g.bin")
+    partition.save(folder / "parts", graph=graph, features=folder / "x.npy", threads=threads)
     fp.export.dgl(folder / "parts", folder / "dgl", threads=threads)
 
 

@@ -1,10 +1,10 @@
-"""What full batches over parts cost: accuracy, seconds, bytes and memory, by mode and partitioner.
+"""Costs of full batches over parts: accuracy, seconds, bytes and memory, by mode and partitioner.
 
 ``.venv-train/bin/python benches/full_graph.py [GRAPH ...] [--epochs 100] [--model graphsage]`` trains over 4 parts of
 amazon-computers and coauthor-cs (``../shared/data``; splits and features as in ``benches/training.py``): ``distgnn``
 over the edge partitions of four partitioners in three modes, ``sancus`` over the vertex partitions of two with all and
-with boundary rows, and ``full``. Then it times one part against a plain loop with PyG's own layers, both in turn.
-Prints a table for each graph, and whether the figures that were aimed at are reached; writes the rows to
+with boundary rows, and ``full``. Then it times one part against a plain loop with PyG's own layers, alternately.
+Prints a table for each graph, and whether the figures that were aimed at are reached. Writes the rows to
 target/full_graph.parquet.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 import torch
 from torch_geometric.nn import SAGEConv
-from training import ROOT, load, said
+from training import ROOT, load, verdict
 
 import fastpart as fp
 from fastpart.report.text import table
@@ -59,7 +59,7 @@ COMPARED = 20
 """Epochs whose losses are compared with those of ``full``."""
 
 ROUNDS, STEPS = 7, 5
-"""Of the comparison with DGL: so many times so many epochs each, in turn."""
+"""Repetitions and epochs of the comparison with DGL. The two alternate."""
 
 
 def main() -> None:
@@ -136,23 +136,23 @@ def verdicts(rows: list[dict[str, Any]]) -> Iterator[str]:
     full, *others = rows
     exact = [row for row in others if row["mode"] == "cd-0"]
     worst = max(row["loss_difference"] for row in exact)
-    yield f"cd-0: losses of {COMPARED} epochs differ by at most {worst:.1e} from full: {said(worst <= 1e-4)}"
+    yield f"cd-0: losses of {COMPARED} epochs differ by at most {worst:.1e} from full: {verdict(worst <= 1e-4)}"
     for mode, points in (("cd-0", 0.3), ("cd-5", 1.0)):
         apart = [
             100 * (full["test_accuracy"] - row["test_accuracy"]) for row in others if row["mode"] == mode
         ]
-        yield f"{mode}: accuracy is at most {max(apart):.2f} points below full: {said(max(apart) <= points)}"
+        yield f"{mode}: accuracy is at most {max(apart):.2f} points below full: {verdict(max(apart) <= points)}"
     late = [row for row in others if row["mode"] == "cd-5"]
     for what in ("mb_per_epoch", "mb_in_all"):
         share = max(row[what] / at_once[what] for row, at_once in zip(late, exact, strict=True))
-        yield f"cd-5: {what} is {share:.2f} of that of cd-0: {said(share <= 0.25)}"
+        yield f"cd-5: {what} is {share:.2f} of that of cd-0: {verdict(share <= 0.25)}"
     ordered = sorted((row["rf"], row["mb_per_epoch"]) for row in exact)
-    yield f"cd-0: bytes rise with the replication factor: {said(all(a[1] < b[1] for a, b in pairwise(ordered)))}"
+    yield f"cd-0: bytes rise with the replication factor: {verdict(all(a[1] < b[1] for a, b in pairwise(ordered)))}"
     for what in ("mb_per_epoch", "worker_mb", "peak_mb", "seconds_per_epoch"):
         sigma, *rest = (row[what] for row in exact)
         yield (
             f"cd-0: {what} of sigma {sigma:.3g}, of the others {', '.join(f'{value:.3g}' for value in rest)}: "
-            + said(sigma <= min(rest))
+            + verdict(sigma <= min(rest))
         )
 
 
@@ -193,7 +193,7 @@ def overhead(folder: Path) -> str:
         ratios.append(ours / statistics.median(plain() for _ in range(STEPS)))
     ratio = statistics.median(ratios)
     spread = f"{np.min(ratios):.2f} to {np.max(ratios):.2f}"
-    return f"one part: {ratio:.2f} of the time of plain PyG ({spread}): {said(ratio <= 1.1)}"
+    return f"one part: {ratio:.2f} of the time of plain PyG ({spread}): {verdict(ratio <= 1.1)}"
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ import fastpart as fp
 CHUNKS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 
-def measured(edges: fp.Graph, chunk: float, revise: bool, seeds: int) -> float:
+def measured(graph: fp.Graph, chunk: float, revise: bool, seeds: int) -> float:
     """Return the mean cut of several seeds."""
-    made = [fp.grem(edges, 2, chunk=chunk, revise=revise, seed=seed) for seed in range(seeds)]
-    return sum(float(fp.evaluate(edges, part).summary["cut_ratio"][0]) for part in made) / seeds
+    partitions = [fp.grem(graph, 2, chunk=chunk, revise=revise, seed=seed) for seed in range(seeds)]
+    return sum(float(fp.evaluate(graph, p).summary["cut_ratio"][0]) for p in partitions) / seeds
 
 
 def main() -> None:
@@ -29,14 +29,14 @@ def main() -> None:
     parser.add_argument("--out", help="where the figure goes")
     given = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
-    edges = fp.open_graph(given.graph)
-    best = fp.grem(edges, 2, chunk=1.0)
+    graph = fp.open_graph(given.graph)
+    best = fp.grem(graph, 2, chunk=1.0)
     curves: dict[str, list[float]] = {}
     for revise in (True, False):
         word = "refined" if revise else "greedy"
-        curves[f"{word}, expected"] = [fp.expected_cut(edges, best, chunk, revise=revise) for chunk in CHUNKS]
-        curves[f"{word}, measured"] = [measured(edges, chunk, revise, given.seeds) for chunk in CHUNKS]
-    whole = float(fp.evaluate(edges, best).summary["cut_ratio"][0])
+        curves[f"{word}, expected"] = [fp.expected_cut(graph, best, chunk, revise=revise) for chunk in CHUNKS]
+        curves[f"{word}, measured"] = [measured(graph, chunk, revise, given.seeds) for chunk in CHUNKS]
+    whole = float(fp.evaluate(graph, best).summary["cut_ratio"][0])
     print(f"whole graph in memory: {whole:.4f}")
     print("chunk", *curves, sep="\t")
     for chunk, *cuts in zip(CHUNKS, *curves.values(), strict=True):

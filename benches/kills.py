@@ -35,7 +35,7 @@ SHARED_MEMORY = "/dev/shm"
 
 @dataclass(frozen=True)
 class Method:
-    """How to train, and what has to be said and when.
+    """How to train, and what has to be printed and when.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def attempt(method, parts, generator):
         )  # fmt: skip
         event = Event(started.pid, method, generator.choice(list(method.signals)), generator)
         event.start()
-        said, _ = started.communicate()
+        printed, _ = started.communicate()
         ended = time.monotonic()
         event.over = True
         event.join()
@@ -189,7 +189,7 @@ def attempt(method, parts, generator):
         left = [
             name for place in (SHARED_MEMORY, tmp) for name in os.listdir(place) if is_of(name, event.seen)
         ]
-    return judged(method, event, ended, said, left)
+    return judged(method, event, ended, printed, left)
 
 
 def is_of(name, seen):
@@ -197,16 +197,16 @@ def is_of(name, seen):
     return match is not None and int(match[1]) in seen
 
 
-def judged(method, event, ended, said, left):
+def judged(method, event, ended, printed, left):
     """Print how a run ended, and return whether that is as it should be."""
     alive = [pid for pid in event.seen if role(pid, method.roles)]
     for pid in alive:
         os.kill(pid, signal.SIGKILL)
     if event.at is None:
-        print(f"BAD   ended before anything was hit: {said[-500:]}", flush=True)
+        print(f"BAD   ended before anything was hit: {printed[-500:]}", flush=True)
         return False
     seconds = ended - event.at
-    named = re.search(method.signals[event.number].format(rank=event.rank), said, re.DOTALL)
+    named = re.search(method.signals[event.number].format(rank=event.rank), printed, re.DOTALL)
     good = seconds < method.within and named and not alive and not left
     print(
         f"{'good' if good else 'BAD '}  {event.number.name} to {event.hit} {event.rank} after {event.delay:4.1f} s; "
@@ -214,7 +214,7 @@ def judged(method, event, ended, said, left):
         flush=True,
     )
     if not good:
-        print(said[-3000:], flush=True)
+        print(printed[-3000:], flush=True)
     return bool(good)
 
 

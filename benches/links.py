@@ -1,4 +1,4 @@
-"""What parts and workers change in link prediction: nothing but rounding.
+"""Link prediction with any parts and workers gives the same results but for rounding.
 
 ``.venv-train/bin/python benches/links.py [GRAPH ...] [--seeds 2]`` trains GraphSAGE with learnable rows on cit-hep-ph
 and fb15k-237 (``../shared/data``, without relations) in one process over one part, and with 2 and 4 workers over 4

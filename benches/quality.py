@@ -2,7 +2,7 @@
 
 ``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5] [--all-peers]`` for edge files of
 yours; without any, the graphs of datasets/ and, where they are, of ../shared/data. ``--all-peers`` adds two presets of
-Mt-KaHyPar. Prints a table per graph; writes to target/quality/
+Mt-KaHyPar. Prints a table per graph, and writes to target/quality/
 
 - ``table.parquet``: one row per graph, k and partitioner;
 - ``quality.md``, for docs/: means over the graphs, every cell where a peer is better, all tables;
@@ -42,10 +42,10 @@ VERTICES, VOLUME, RECORDS = 1.03, 1.10, 1.05
 """Bounds on the parts, over the mean. The peers have them too."""
 
 SLACK = 0.0005
-"""What is no more than rounding above a bound."""
+"""Largest excess over a bound that counts as rounding."""
 
 ON_REQUEST = ("mtkahypar:preset=deterministic", "mtkahypar:preset=quality")
-"""What runs with ``--all-peers`` only."""
+"""Peers that run with ``--all-peers`` only."""
 
 ONE_BOUND = {
     "spring": f"spring:balance={VERTICES}",
@@ -60,7 +60,7 @@ ONE_BOUND = {
     "mtkahypar": "mtkahypar",
     **dict(zip(ON_REQUEST, ON_REQUEST, strict=True)),
 }
-"""What runs under which name, with a bound on the vertices of a part. A tenth of the memory leads to "files"."""
+"""Algorithms by name, with a bound on the vertices of a part. A tenth of the memory leads to "files"."""
 
 TWO_BOUNDS = {
     "sigma/2": f"sigma:balance={VERTICES}:volume_balance={VOLUME}",
@@ -86,13 +86,13 @@ GROUPS = {
     "two-bounds": (TWO_BOUNDS, "metis/2"),
     "edges": (OF_EDGES, "hep"),
 }
-"""What is compared with one another, and with which baseline."""
+"""Groups of algorithms that are compared with one another, and the baseline of each."""
 
 ALGORITHMS = ONE_BOUND | TWO_BOUNDS | OF_EDGES
 QUICK_PEERS = ("metis", "kaminpar", "metis/2")
 SLOW_PEERS = ("mtkahypar", *ON_REQUEST)
 FIRST_SEED = ("multilevel best", "edges best", *SLOW_PEERS)
-"""What runs with the first seed only."""
+"""Algorithms that run with the first seed only."""
 
 RIVALS = (
     ("multilevel", "metis"),
@@ -114,7 +114,7 @@ RIVALS = (
 COSTS = ("seconds", "memory_kb")
 OF_VERTICES_MEASURES = ("cut_ratio", "halo_rf", "vertex_balance", "edge_balance", *COSTS)
 OF_EDGES_MEASURES = ("rf", "replica_balance", "edge_balance", *COSTS)
-"""What rows show. Rivals are compared by the first two of each and by the costs: less is better."""
+"""Columns of the rows. Rivals are compared by the first two of each and by the costs: less is better."""
 
 SCHEMA = {
     "graph": pl.String, "n": pl.Int64, "m": pl.Int64, "k": pl.Int64, "algorithm": pl.String,
@@ -140,7 +140,7 @@ class Graph(NamedTuple):
 
 
 def known_graphs(folder: Path) -> list[Graph]:
-    """Return the graphs of datasets/, converted into the folder, and those of ../shared/data; small ones first."""
+    """Return the graphs of datasets/, converted into the folder, and those of ../shared/data. Small ones come first."""
     graphs = {}
     for name, n in SHIPPED.items():
         fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin", num_vertices=n)
@@ -249,7 +249,7 @@ def mean(values: list[float]) -> int | None:
 
 
 def lost(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> list[str]:
-    """Name the cells where the peer has less, the worst first, by how much ours has more; * if it breaks a bound."""
+    """Name the cells where the peer has less, the worst first, by how much ours has more. A * marks broken bounds."""
     worse = [
         (a[measure] / b[measure] - 1 if b[measure] > 0 else math.inf, b)
         for a, b in cells(frame, ours, peer)
@@ -262,7 +262,7 @@ def lost(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> list[str]:
 def breaks_a_bound(row: Row) -> bool:
     """Say whether a part has more than its share, rounded up, of vertices, of records, or of volume (two bounds).
 
-    The volume that is bounded counts degree + 1 of each vertex; ``edge_balance``, without the 1, may be above it.
+    The volume that is bounded counts degree + 1 of each vertex. ``edge_balance``, without the 1, may be above it.
     """
     if row["algorithm"] in OF_EDGES:
         mean = row["m"] / row["k"]

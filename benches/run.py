@@ -1,4 +1,4 @@
-"""What criterion does not show: memory, a billion edges, Ctrl-C, and the GIL. Run it with `make bench`.
+"""Measurements that criterion does not make: memory, a billion edges, Ctrl-C, and the GIL. Run it with `make bench`.
 
 `FASTPART_BENCH_BILLION=0` leaves out the file of a billion edges (8 GB under target/).
 """
@@ -54,13 +54,13 @@ def graph(name: str, n: int, m: int) -> fp.Graph:
     return fp.open_graph(file)
 
 
-def measure(edges: fp.Graph, threads: int) -> None:
-    edges.identify()  # the file into the page cache, its map into the page tables
+def measure(graph: fp.Graph, threads: int) -> None:
+    graph.identify()  # the file into the page cache, its map into the page tables
     with Peak() as memory:
         start = time.perf_counter()
-        partition = fp.spring(edges, k=8, threads=threads)
+        partition = fp.spring(graph, k=8, threads=threads)
         seconds = time.perf_counter() - start
-    n, m = edges.num_vertices, edges.num_edges
+    n, m = graph.num_vertices, graph.num_edges
     extra = (memory.bytes - 32 * n) / 1e6
     print(
         f"spring k=8       n={n:,} m={m:,} threads={threads}: {seconds:.1f} s, {m / seconds / 1e6:.1f} M edges/s, "
@@ -69,7 +69,7 @@ def measure(edges: fp.Graph, threads: int) -> None:
     )
 
 
-def gil_pace(edges: fp.Graph) -> None:
+def gil_pace(graph: fp.Graph) -> None:
     """Compare how often a Python thread ticks beside a sleeping main thread and beside spring()."""
 
     def ticks_during(work: object) -> float:
@@ -90,29 +90,29 @@ def gil_pace(edges: fp.Graph) -> None:
         return count / (time.perf_counter() - start)
 
     alone = median(ticks_during(lambda: time.sleep(1)) for _ in range(3))
-    beside = median(ticks_during(lambda: fp.spring(edges, k=8, threads=1)) for _ in range(3))
+    beside = median(ticks_during(lambda: fp.spring(graph, k=8, threads=1)) for _ in range(3))
     print(
         f"GIL              another Python thread keeps {beside / alone:.0%} of its pace beside spring(threads=1)"
     )
 
 
-def interrupts(edges: fp.Graph) -> None:
+def interrupts(graph: fp.Graph) -> None:
     """Time from SIGINT to KeyboardInterrupt, in a child, at several moments of a call."""
     child = (
         "import sys, time, fastpart as fp\n"
-        "edges = fp.open_graph(sys.argv[1])\n"
+        "graph = fp.open_graph(sys.argv[1])\n"
         "print('ready', flush=True)\n"
         "try:\n"
         "    while True:\n"
-        "        part = fp.spring(edges, k=8)\n"
-        "        fp.evaluate(edges, part)\n"
+        "        p = fp.spring(graph, k=8)\n"
+        "        fp.evaluate(graph, p)\n"
         "except KeyboardInterrupt:\n"
         "    print(time.time(), flush=True)\n"
     )
     waits = []
     for moment in (0.05, 0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1):
         with subprocess.Popen(
-            [sys.executable, "-c", child, edges.path], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", child, graph.path], stdout=subprocess.PIPE, text=True
         ) as process:
             process.stdout.readline()
             time.sleep(moment)

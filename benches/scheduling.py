@@ -5,7 +5,7 @@
 A random graph of 2^18 vertices and 2^22 edges, 100 features, fanouts 15,10,5, batches of 500. "skewed": every tenth
 batch costs about ten times as much as the others, whose seeds mostly have no neighbours, and the step of training
 sleeps for as long as a batch takes on average. So all processors are free for batches. "plain": all batches cost the
-same, and the step computes on them. Prints medians over epochs, in which both loaders take turns.
+same, and the step computes on them. Prints medians over epochs, in which both loaders alternate.
 """
 
 import statistics

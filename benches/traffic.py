@@ -60,11 +60,11 @@ def row(name: str, algorithm: str, stored: fp.VertexPartition, fanouts: list[int
     traffic = fp.predict_traffic(stored, fanouts, batch_size)
     seconds = time.perf_counter() - start
     remote = saved = best = 0
-    for part, counts, hot in measured(stored, fanouts, batch_size):
-        held = traffic.parts["cached_rows"][part]
+    for part, counts, expected in measured(stored, fanouts, batch_size):
+        cached = traffic.parts["cached_rows"][part]
         remote += counts.sum()
-        saved += counts[np.argsort(-hot, kind="stable")[:held]].sum()
-        best += np.sort(counts)[::-1][:held].sum()
+        saved += counts[np.argsort(-expected, kind="stable")[:cached]].sum()
+        best += np.sort(counts)[::-1][:cached].sum()
     cells = [
         name,
         algorithm,
@@ -93,10 +93,10 @@ def measured(stored: fp.VertexPartition, fanouts: list[int], batch_size: int):
             rows, offsets = seeds.rows[order[own]], np.concatenate(([0], np.cumsum(own)))[bounds]
             for batch in sampler.batches(rows, offsets, epoch=epoch):
                 counts[np.unique(batch.rows)] += 1
-        hot = topology.accesses(rows, fanouts, num_seeds=count, batch_size=batch_size).copy()
-        for values in (counts, hot):
+        expected = topology.accesses(rows, fanouts, num_seeds=count, batch_size=batch_size).copy()
+        for values in (counts, expected):
             values[starts[part] : starts[part + 1]] = 0
-        yield part, counts, hot
+        yield part, counts, expected
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What partitions cost training: accuracy, seconds and bytes, by method and partitioner.
+"""Effects of partitions on training: accuracy, seconds and bytes, by method and partitioner.
 
 ``.venv-train/bin/python benches/training.py [GRAPH ...] [--seeds 3] [--epochs-share 1.0] [--halo-hops 1]`` trains
 GraphSAGE over 4 parts of amazon-computers and coauthor-cs (``../shared/data``; 70 % of the vertices to train, 15 % to
 validate on, the rest to test) by each method over the parts of each partitioner. Prints a table per graph, and whether
-the figures that were aimed at are reached; writes the rows to target/training.parquet.
+the figures that were aimed at are reached. Writes the rows to target/training.parquet.
 
 All take equally large mini-batches and as many epochs. Halos of as many hops as layers (``--halo-hops 2``) give model
 averaging all that centralized training sees.
@@ -36,7 +36,7 @@ OUT = ROOT / "target" / "training.parquet"
 
 K = 4
 POINTS = 0.01
-"""What the methods may differ by in their mean accuracy."""
+"""Largest difference of the mean accuracies of the methods."""
 
 EPOCHS = {"amazon-computers": 30, "coauthor-cs": 4}
 """After which none of them learns much more."""
@@ -94,21 +94,21 @@ def load(name: str) -> tuple[fp.Graph, dict[str, Any]]:
     order = np.random.default_rng(0).permutation(n)
     train, val = int(0.7 * n), int(0.85 * n)
     splits = {"train": order[:train], "val": order[train:val], "test": order[val:]}
-    edges = fp.open_graph(DATA / name / "edges.npy", num_vertices=n)
-    return edges, {"features": features, "labels": labels, "splits": splits}
+    graph = fp.open_graph(DATA / name / "edges.npy", num_vertices=n)
+    return graph, {"features": features, "labels": labels, "splits": splits}
 
 
 def rows_of(name: str, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Train over the parts of all partitioners, and once per seed over none."""
-    edges, content = load(name)
-    mask = np.isin(np.arange(edges.num_vertices), content["splits"]["train"])
+    graph, content = load(name)
+    mask = np.isin(np.arange(graph.num_vertices), content["splits"]["train"])
     print(
-        f"{name}: n = {edges.num_vertices:,}, m = {edges.num_edges:,}, k = {K}, {options.halo_hops} hops of halo"
+        f"{name}: n = {graph.num_vertices:,}, m = {graph.num_edges:,}, k = {K}, {options.halo_hops} hops of halo"
     )
     for partitioner, function in PARTITIONERS.items():
-        part = function(edges, k=K, **({"balance_on": mask} if partitioner in BALANCED else {}))
+        p = function(graph, k=K, **({"balance_on": mask} if partitioner in BALANCED else {}))
         target = folder / partitioner
-        part.save(target, graph=edges, halo_hops=options.halo_hops, **content)
+        p.save(target, graph=graph, halo_hops=options.halo_hops, **content)
         measured = json.loads((target / "manifest.json").read_bytes())["summary"]
         facts = {key: measured[key] for key in ("cut_ratio", "halo_rf", "label_skew")}
         for method in METHODS:
@@ -153,13 +153,13 @@ def verdicts(rows: list[dict[str, Any]]) -> Iterator[str]:
         group = [full, *(row for row in rows if row.get("partitioner") == partitioner)]
         accuracies = [row["test_accuracy"] for row in group]
         apart = max(accuracies) - min(accuracies)
-        yield f"{partitioner:8} accuracies are {100 * apart:.2f} points apart: {said(apart <= POINTS)}"
+        yield f"{partitioner:8} accuracies are {100 * apart:.2f} points apart: {verdict(apart <= POINTS)}"
     sent = sorted((row["cut_ratio"], row["remote_mb"]) for row in rows if row["method"] == "sampled")
     falls = all(less[1] < more[1] for less, more in pairwise(sent))
-    yield f"sampled: remote bytes per epoch fall with the cut: {said(falls)}"
+    yield f"sampled: remote bytes per epoch fall with the cut: {verdict(falls)}"
 
 
-def said(reached: bool) -> str:
+def verdict(reached: bool) -> str:
     return "reached" if reached else "NOT REACHED"
 
 

@@ -16,7 +16,7 @@ NAMES = ("cora", "amazon-computers")
 
 
 def write_edges(target: Path, edges: np.ndarray, meta: dict) -> None:
-    """Write a SNAP-style edge list; n is stated because isolated vertices have no line."""
+    """Write a SNAP-style edge list. n is stated because isolated vertices have no line."""
     header = (
         f"# {meta['name']}: undirected, each edge once, u < v, no loops; ids 0..{meta['n'] - 1}\n"
         f"# Source: {meta['source']}; licence: {meta['licence']}\n"

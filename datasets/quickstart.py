@@ -17,11 +17,11 @@ def main() -> None:
     out.mkdir(exist_ok=True)
     rows, pictures = [], {}
     for name, n in GRAPHS.items():
-        edges = fp.convert(HERE / f"{name}.txt.gz", out / f"{name}.bin", num_vertices=n)
+        graph = fp.convert(HERE / f"{name}.txt.gz", out / f"{name}.bin", num_vertices=n)
         for k in PARTS:
-            part = fp.partition(edges, k=k)
-            evaluation = fp.evaluate(edges, part, labels=HERE / f"{name}.labels.npy")
-            part.save(out / f"{name}-{k}", graph=edges, labels=HERE / f"{name}.labels.npy")
+            p = fp.partition(graph, k=k)
+            evaluation = fp.evaluate(graph, p, labels=HERE / f"{name}.labels.npy")
+            p.save(out / f"{name}-{k}", graph=graph, labels=HERE / f"{name}.labels.npy")
             rows.append(evaluation.summary.insert_column(0, pl.Series("graph", [name])).drop("of"))
             if k == 8:
                 pictures[f"{name}, k = {k}"] = evaluation

@@ -25,15 +25,15 @@ def splits() -> dict[str, np.ndarray]:
     return {"train": order[:train], "val": order[train:val], "test": order[val:]}
 
 
-def mini_batches(edges: fp.Graph, out: Path, **content) -> Path:
-    """Train on sampled mini-batches over 2 parts of the vertices; return the directory of the parts."""
+def mini_batches(graph: fp.Graph, out: Path, **content) -> Path:
+    """Train on sampled mini-batches over 2 parts of the vertices. Return the directory of the parts."""
     start = time.perf_counter()
     mask = np.zeros(VERTICES, bool)
     mask[content["splits"]["train"]] = True
     # Every worker is to have as much to do: the training vertices are balanced, too.
-    part = fp.spring(edges, k=2, balance_on=mask)
+    p = fp.spring(graph, k=2, balance_on=mask)
     folder = out / f"{NAME}-train"
-    part.save(folder, graph=edges, **content)
+    p.save(folder, graph=graph, **content)
     first = None
 
     def progress(phase: str, done: int, total: int) -> None:
@@ -51,11 +51,11 @@ def mini_batches(edges: fp.Graph, out: Path, **content) -> Path:
     return folder
 
 
-def full_batches(edges: fp.Graph, out: Path, **content) -> Path:
-    """Train over 4 parts of the edges, by SIGMA, one process each; return the directory of the parts."""
+def full_batches(graph: fp.Graph, out: Path, **content) -> Path:
+    """Train over 4 parts of the edges, by SIGMA, one process each. Return the directory of the parts."""
     start = time.perf_counter()
     folder = out / f"{NAME}-edges"
-    fp.sigma(edges, k=4, of="edges").save(folder, graph=edges, **content)
+    fp.sigma(graph, k=4, of="edges").save(folder, graph=graph, **content)
     trained = fp.train.distgnn(folder, epochs=60, out=out / "train-demo-edges")
     print(f"\n{trained}\n\nall of it {time.perf_counter() - start:.0f} s\n")
     return folder
@@ -64,12 +64,12 @@ def full_batches(edges: fp.Graph, out: Path, **content) -> Path:
 def main() -> None:
     out = HERE.parent / "out"
     out.mkdir(exist_ok=True)
-    edges = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
+    graph = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
     content = {"features": features(), "labels": HERE / f"{NAME}.labels.npy", "splits": splits()}
     print("sampled: mini-batches over 2 parts of the vertices\n")
-    vertices = mini_batches(edges, out, **content)
+    vertices = mini_batches(graph, out, **content)
     print("distgnn: full batches over 4 parts of the edges")
-    by_edges = full_batches(edges, out, **content)
+    by_edges = full_batches(graph, out, **content)
     print(f"next: .venv-train/bin/fastpart train sdt out/{vertices.name} --epochs 50")
     print(f"      .venv-train/bin/fastpart train distgnn out/{by_edges.name} --delay 5")
     print(

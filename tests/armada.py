@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from fastpart.train.disaggregated.buffers import GroupReader
 from fastpart.train.disaggregated.messages import Kind, Link
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
-from fastpart.train.disaggregated.shelf import Opened
 from fastpart.train.disaggregated.stream import Stream
-from fastpart.train.disaggregated.wire import Ended
+from fastpart.train.disaggregated.wire import ConnectionClosedError
 
 
 def settings_of(parts: Path, **given) -> Settings:
@@ -25,7 +25,7 @@ def settings_of(parts: Path, **given) -> Settings:
         "source": str(parts),
         "fanouts": (4, 3),
         "batch_size": 100,
-        "draw": "uniform",
+        "sampling": "uniform",
         "seed": 0,
         "order": "global",
         "hold": 0,
@@ -38,7 +38,7 @@ def settings_of(parts: Path, **given) -> Settings:
         "timeout": 30.0,
         "token": secrets.token_hex(16),
     }
-    return Settings(shares=given.get("compute_workers", 1), **{**default, **given})
+    return Settings(local_workers=given.get("compute_workers", 1), **{**default, **given})
 
 
 class Dying(Link):
@@ -55,7 +55,7 @@ class Dying(Link):
             if self._half:
                 self._line.sendall(b"fpar\1\0")
             self.close()
-            raise Ended("killed by the test")
+            raise ConnectionClosedError("killed by the test")
         self._messages -= 1
         return super().send(content, arrays)
 
@@ -83,7 +83,7 @@ class Run:
         def run():
             try:
                 call(*arguments)
-            except Ended:
+            except ConnectionClosedError:
                 pass
             except BaseException as error:
                 self.errors.append(error)
@@ -96,7 +96,7 @@ class Run:
         link, welcome = connect(address_of(self.folder), self.settings, {"batch worker": worker})
         if worker in self._deaths:
             link = Dying(link._line, *self._deaths[worker])
-        stream = Stream(link, self.source, worker, welcome["first"], welcome["shares"])
+        stream = Stream(link, self.source, worker, welcome["first"], welcome["workers"])
         self.streams[worker] = stream
         try:
             stream.run()
@@ -119,7 +119,7 @@ class Run:
                 if rank == 0:
                     self.counts = content["counts"]
                 for piece in content["pieces"]:
-                    opened = Opened(*piece)
+                    opened = GroupReader(*piece)
                     for levels, (places, indptr, indices) in opened.batches(rank):
                         rows, x = opened.rows[places], opened.x[places]
                         batches.append((rank, levels, rows, np.array(indptr), np.array(indices), x))

@@ -1,4 +1,4 @@
-"""Who imports whom in a Python package or a Rust crate, and what that breaks: the order of rooms, or freedom of cycles.
+"""Who imports whom in a Python package or a Rust crate, and what that breaks: the order of units, or freedom of cycles.
 
 A tree is the modules by their dotted names, the root by the empty one, and the arrows between them.
 """
@@ -53,44 +53,44 @@ def parent(module):
 # What is refused.
 
 
-def against_the_order(tree, rooms):
-    """Return modules without a room, and arrows that do not lead down.
+def against_the_order(tree, units):
+    """Return modules without a unit, and arrows that do not lead down.
 
-    ``rooms`` has one line per layer, the lowest first; commas separate its rooms, which do not import each other, and a
-    room is one or several modules, which may. The root is above all.
+    ``units`` has one line per layer, the lowest first; commas separate its units, which do not import each other, and a
+    unit is one or several modules, which may. The root is above all.
     """
-    layers = [line.split(",") for line in rooms.strip().split("\n")]
-    room_of = {
+    layers = [line.split(",") for line in units.strip().split("\n")]
+    unit_of = {
         module: (level, number)
         for level, layer in enumerate(layers)
-        for number, room in enumerate(layer)
-        for module in room.split()
+        for number, unit in enumerate(layer)
+        for module in unit.split()
     }
     tops = {module for module in tree.files if module and "." not in module}
     wrong = [
-        f"{tree.files[module].relative_to(tree.root)}: no room" for module in sorted(tops - set(room_of))
+        f"{tree.files[module].relative_to(tree.root)}: no unit" for module in sorted(tops - set(unit_of))
     ]
-    wrong += [f"{module}: a room without a module" for module in sorted(set(room_of) - tops)]
-    room_of[""] = (len(layers), 0)
+    wrong += [f"{module}: a unit without a module" for module in sorted(set(unit_of) - tops)]
+    unit_of[""] = (len(layers), 0)
     for arrow in tree.arrows:
-        source, target = (room_of.get(end.partition(".")[0]) for end in arrow[:2])
+        source, target = (unit_of.get(end.partition(".")[0]) for end in arrow[:2])
         if source and target and source != target and target[0] >= source[0]:
             wrong.append(tree.told(arrow))
     return wrong
 
 
-def within(tree, room):
-    """Return the modules of a room, by their names in it, and their imports of each other."""
-    start = f"{room}."
+def within(tree, unit):
+    """Return the modules of a unit, by their names in it, and their imports of each other."""
+    start = f"{unit}."
     inside = Tree(tree.root, tree.parents)
     inside.files = {
         name.removeprefix(start): file for name, file in tree.files.items() if name.startswith(start)
     }
-    inside.files[""] = tree.files[room]
+    inside.files[""] = tree.files[unit]
     for source, target, symbol in tree.arrows:
         if source.startswith(start) and f"{target}.".startswith(start):
             inside.add(
-                source.removeprefix(start), target.removeprefix(start) if target != room else "", symbol
+                source.removeprefix(start), target.removeprefix(start) if target != unit else "", symbol
             )
     return inside
 

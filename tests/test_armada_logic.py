@@ -1,4 +1,4 @@
-"""The pieces of armada: progress of lanes, mirrors of caches, groups, and messages."""
+"""The pieces of armada: progress of slices, indexes of caches, groups, and messages."""
 
 import itertools
 import json
@@ -16,27 +16,29 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.disaggregated.cache import NONE, Cache, Fixed, Recent, mirror_of  # noqa: E402
+from fastpart.train.disaggregated.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
 from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
 from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
 from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
-from fastpart.train.disaggregated.messages import MOST_TEXT, Damaged, Link, framed  # noqa: E402
-from fastpart.train.disaggregated.wire import Ended, Silent  # noqa: E402
+from fastpart.train.disaggregated.messages import MOST_TEXT, Link, MessageError, framed  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
 
 
 class Workers:
     """Batch workers whose messages arrive in any order, and that die at any moment, also with messages under way."""
 
-    def __init__(self, count, lanes, steps, ahead):
+    def __init__(self, count, slices, steps, ahead):
         self.coordinator = Coordinator(range(count), ahead)
         self.progress = {worker: Progress() for worker in range(count)}
         self.under_way = {worker: [] for worker in range(count)}
         self.taken, self.steps, self.ahead = [], steps, ahead
         self.used = self.complete = 0
-        orders = self.coordinator.begin({lane: lane % count for lane in range(lanes)}, steps)
-        for worker, its_lanes in orders.items():
+        orders = self.coordinator.begin(
+            {seed_slice: seed_slice % count for seed_slice in range(slices)}, steps
+        )
+        for worker, its_slices in orders.items():
             self.progress[worker].begin(steps)
-            self.progress[worker].add(its_lanes)
+            self.progress[worker].add(its_slices)
         self.tell_limit()
 
     def tell_limit(self):
@@ -51,9 +53,9 @@ class Workers:
     def arrive(self, worker):
         if not self.under_way[worker]:
             return False
-        step, lanes = self.under_way[worker].pop(0)
-        complete = self.coordinator.take(worker, step, lanes)
-        self.taken += [(step, lane) for lane in lanes]
+        step, slices = self.under_way[worker].pop(0)
+        complete = self.coordinator.take(worker, step, slices)
+        self.taken += [(step, seed_slice) for seed_slice in slices]
         assert list(complete) == list(range(self.complete, complete.stop))
         self.complete = complete.stop
         return True
@@ -67,15 +69,15 @@ class Workers:
         return True
 
     def die(self, worker):
-        for other, lanes in self.coordinator.lose(worker).items():
-            self.progress[other].add(lanes)
+        for other, slices in self.coordinator.lose(worker).items():
+            self.progress[other].add(slices)
         del self.progress[worker], self.under_way[worker]
 
 
 @settings(max_examples=200)
 @given(st.data(), st.integers(1, 4), st.integers(1, 6), st.integers(0, 6), st.integers(1, 3))
-def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead):
-    workers = Workers(count, lanes, steps, ahead)
+def test_every_step_of_every_seed_slice_is_taken_once(data, count, slices, steps, ahead):
+    workers = Workers(count, slices, steps, ahead)
     while True:
         alive = sorted(workers.progress)
         moves = [(call, worker) for worker in alive for call in (workers.make, workers.arrive)]
@@ -87,15 +89,17 @@ def test_every_step_of_every_lane_is_taken_once(data, count, lanes, steps, ahead
             continue
         if not done and not used and not workers.use():
             break
-    assert sorted(workers.taken) == [(step, lane) for step in range(steps) for lane in range(lanes)]
+    assert sorted(workers.taken) == [
+        (step, seed_slice) for step in range(steps) for seed_slice in range(slices)
+    ]
     assert workers.used == steps
     assert workers.coordinator.over
 
 
-def test_what_comes_out_of_turn_is_refused():
+def test_what_comes_out_of_order_is_refused():
     coordinator = Coordinator(range(2), 2)
     coordinator.begin({0: 0, 1: 0, 2: 1}, 3)
-    for worker, step, lanes in [
+    for worker, step, slices in [
         (1, 0, [0]),
         (0, 1, [0]),
         (0, 0, [0, 0]),
@@ -103,11 +107,11 @@ def test_what_comes_out_of_turn_is_refused():
         (0, 0, [9]),
         (0, 0, [0, 2]),
     ]:
-        with pytest.raises(Damaged, match="out of turn"):
-            coordinator.take(worker, step, lanes)
+        with pytest.raises(MessageError, match="out of order"):
+            coordinator.take(worker, step, slices)
     for step in range(2):
         coordinator.take(1, step, [2])
-    with pytest.raises(Damaged):  # nothing was used
+    with pytest.raises(MessageError):  # nothing was used
         coordinator.take(1, 2, [2])
 
 
@@ -115,33 +119,33 @@ ROWS = st.lists(st.sets(st.integers(0, 30), max_size=20), max_size=12)
 
 
 @given(ROWS, st.integers(0, 12), st.sampled_from(["static", "lru"]), st.integers(1, 3), st.data())
-def test_a_mirror_knows_what_the_cache_holds(sequence, capacity, policy, workers, data):
+def test_an_index_knows_the_contents_of_the_cache(sequence, capacity, policy, workers, data):
     """Whatever the rows, all arrive, and a batch worker never believes what is not there."""
     features = np.random.default_rng(0).standard_normal((31, 2)).astype(np.float32)
-    hot = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
-    mirrors = [mirror_of(policy, capacity, hot, worker, workers, 31) for worker in range(workers)]
+    chosen = np.sort(np.random.default_rng(1).permutation(31)[:capacity]).astype(np.uint32)
+    indexes = [cache_index(policy, capacity, chosen, worker, workers, 31) for worker in range(workers)]
     cache = Cache(np.full((capacity, 2), np.nan, np.float32))
     for wanted in sequence:
         rows = np.array(sorted(wanted), np.uint32)
-        placing = mirrors[data.draw(st.integers(0, workers - 1))].place(rows)
-        ordered = np.concatenate([rows[~placing.held], rows[placing.held]])
-        sent = int((~placing.held).sum())
+        placement = indexes[data.draw(st.integers(0, workers - 1))].place(rows)
+        ordered = np.concatenate([rows[~placement.cached], rows[placement.cached]])
+        sent = int((~placement.cached).sum())
         x = np.full((len(rows), 2), np.nan, np.float32)
         x[:sent] = features[ordered[:sent]]
-        cache.fill(x, ordered, sent, placing.slots, placing.kept, placing.into)
+        cache.fill(x, ordered, sent, placement.slots, placement.kept, placement.into)
         assert np.array_equal(x, features[ordered])
         assert (cache._rows != NONE).sum() <= capacity
 
 
 @given(ROWS, st.integers(1, 12))
 def test_lru_holds_what_was_used_last(sequence, capacity):
-    mirror, used = Recent(5, capacity, 31), {}
+    index, used = LruIndex(5, capacity, 31), {}
     for time, wanted in enumerate(sequence):
         rows = np.array(sorted(wanted), np.uint32)
-        placing = mirror.place(rows)
-        assert placing.held.tolist() == [row in used for row in rows.tolist()]
+        placement = index.place(rows)
+        assert placement.cached.tolist() == [row in used for row in rows.tolist()]
         before, used = used, {}
-        for row in mirror._row_in[mirror._row_in != NONE].tolist():
+        for row in index._row_in[index._row_in != NONE].tolist():
             used[row] = time if row in wanted else before[row]
         missing = [row for row in rows.tolist() if row not in before]
         free = capacity - sum(row in wanted for row in before)
@@ -153,11 +157,11 @@ def test_lru_holds_what_was_used_last(sequence, capacity):
 
 
 def test_a_fixed_row_is_sent_once():
-    mirror = Fixed(np.array([2, 5, 7], np.uint32))
-    first, second = (mirror.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
-    assert first.held.tolist() == [False] * 4
+    index = StaticIndex(np.array([2, 5, 7], np.uint32))
+    first, second = (index.place(np.array([1, 2, 7, 9], np.uint32)) for _ in range(2))
+    assert first.cached.tolist() == [False] * 4
     assert (first.kept.tolist(), first.into.tolist()) == ([1, 2], [0, 2])
-    assert second.held.tolist() == [False, True, True, False]
+    assert second.cached.tolist() == [False, True, True, False]
     assert (second.slots.tolist(), second.kept.tolist()) == ([0, 2], [])
 
 
@@ -175,9 +179,9 @@ def test_a_cache_refuses_what_it_does_not_hold():
         ([], [], []),
     ]:
         slots, kept, into = (np.array(each, np.int32) for each in (slots, kept, into))
-        with pytest.raises(Damaged):
+        with pytest.raises(MessageError):
             cache.fill(x, rows[::-1].copy(), 1, slots, kept, into)
-    with pytest.raises(Damaged, match="other rows"):
+    with pytest.raises(MessageError, match="other rows"):
         cache.fill(x, rows, 1, np.array([1], np.int32), none, none)
 
 
@@ -192,7 +196,7 @@ def sampled(rng, seeds):
 def test_a_group_has_every_row_once(batches):
     rng, row_bytes = np.random.default_rng(0), 12
     samples = [sampled(rng, seeds) for seeds in (5, 1, 9)[:batches]]
-    grouping = Grouping(40, row_bytes, Fixed(np.arange(10, dtype=np.uint32)))
+    grouping = Grouping(40, row_bytes, StaticIndex(np.arange(10, dtype=np.uint32)))
     for turn in range(2):
         group = grouping.group(samples, range(batches))
         rows = group.arrays[0]
@@ -267,7 +271,7 @@ WHOLE = bytes_of({"kind": "batch"}, [np.arange(20, dtype=np.float32)])
 
 def test_half_a_message_is_the_end():
     for length in range(len(WHOLE)):
-        with pytest.raises(Ended):
+        with pytest.raises(ConnectionClosedError):
             received(WHOLE[:length])
 
 
@@ -275,7 +279,9 @@ def test_a_bit_that_flips_is_noticed():
     for place, bit in itertools.product(range(len(WHOLE)), (0, 7)):
         data = bytearray(WHOLE)
         data[place] ^= 1 << bit
-        with pytest.raises((Damaged, Ended)):  # a longer length is waited for until the end
+        with pytest.raises(
+            (MessageError, ConnectionClosedError)
+        ):  # a longer length is waited for until the end
             received(data)
 
 
@@ -293,32 +299,32 @@ def forged(text, body=b""):
     ],
 )  # fmt: skip
 def test_forged_arrays_are_refused(arrays):
-    with pytest.raises(Damaged):
+    with pytest.raises(MessageError):
         received(forged(json.dumps({"kind": "batch", "arrays": arrays}).encode(), bytes(4)))
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"nothing", b"[" * 100_000, b"\xff", b'"arrays"'])
 def test_forged_text_is_refused(text):
-    with pytest.raises(Damaged):
+    with pytest.raises(MessageError):
         received(forged(text))
 
 
 def test_what_is_too_long_is_refused_before_it_is_read():
-    with pytest.raises(Damaged, match="longer than allowed"):
+    with pytest.raises(MessageError, match="longer than allowed"):
         received(WHOLE, most=79)
-    with pytest.raises(Damaged, match="longer than allowed"):
+    with pytest.raises(MessageError, match="longer than allowed"):
         received(struct.pack("<4sHHIQI", b"fpar", 1, 0, MOST_TEXT + 1, 0, 0))
-    with pytest.raises(Damaged, match="of version 2"):
+    with pytest.raises(MessageError, match="of version 2"):
         received(struct.pack("<4sHHIQI", b"fpar", 2, 0, 0, 0, 0))
 
 
 def test_silence_is_no_hang():
     one, other = pair()
     other.wait_for(0.05)
-    with pytest.raises(Silent, match=r"silent for 0\.05 s"):
+    with pytest.raises(ConnectionSilentError, match=r"silent for 0\.05 s"):
         other.receive()
     one.close()
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         other.receive()
     other.close()
 

@@ -25,9 +25,9 @@ torch = pytest.importorskip("torch")
 import armada  # noqa: E402
 from armada import Run, running, settings_of  # noqa: E402
 from fastpart.train.disaggregated import messages, receiver, rendezvous  # noqa: E402
-from fastpart.train.disaggregated.messages import Damaged, Link, framed  # noqa: E402
+from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
-from fastpart.train.disaggregated.wire import Ended  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError  # noqa: E402
 from fastpart.train.seeds import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
@@ -137,9 +137,9 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
     config = settings_of(parts, batch_size=SIZE, cache=cache, fanouts=(-1, -1), **given)
     with running(tmp_path, config, deaths) as run:
         for epoch in range(EPOCHS):
-            lanes = list(swapped(parts, 0, epoch, batch_workers, hold))
+            slices = list(swapped(parts, 0, epoch, batch_workers, hold))
             where = {}  # of each training vertex: the parts that are held
-            for turns in lanes:
+            for turns in slices:
                 for held, new in turns:
                     where |= dict.fromkeys(train[np.isin(assignment[train], new)], held)
             assert sorted(where) == sorted(train)
@@ -180,7 +180,7 @@ def test_no_more_steps_are_made_than_may_be(parts, tmp_path):
 def test_when_the_last_batch_worker_dies_the_receiver_fails(parts, tmp_path, monkeypatch):
     monkeypatch.setattr(receiver, "_LEFT_SECONDS", 0.2)
     run = Run(tmp_path, settings_of(parts, batch_size=10), {0: (2, True)})
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         for _ in run.epoch(0):
             pass
     run.close()
@@ -198,7 +198,7 @@ STRANGERS = {
     "a browser": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3,
     "a hello without the token": framed({"kind": "hello", "batch worker": 0}, []),
     "a hello with another token": framed({"kind": "hello", "token": "0" * 32, "batch worker": 0}, []),
-    "a batch": framed({"kind": "batch", "epoch": 0, "step": 0, "lanes": [0]}, []),
+    "a batch": framed({"kind": "batch", "epoch": 0, "step": 0, "slices": [0]}, []),
     "a long one": b"fpar\x01\x00\x00\x00" + b"\xff" * 24,
 }
 
@@ -316,11 +316,11 @@ def too_few(content, arrays):
     return content, arrays[:-1]
 
 
-def no_lanes(content, arrays):
-    return {**content, "lanes": []}, arrays
+def no_slices(content, arrays):
+    return {**content, "slices": []}, arrays
 
 
-@pytest.mark.parametrize("change", [wrong_step, wrong_slot, wrong_type, too_few, no_lanes])
+@pytest.mark.parametrize("change", [wrong_step, wrong_slot, wrong_type, too_few, no_slices])
 def test_nonsense_of_a_batch_worker_ends_the_receiver(parts, tmp_path, monkeypatch, change):
     send = Link.send
 
@@ -329,8 +329,8 @@ def test_nonsense_of_a_batch_worker_ends_the_receiver(parts, tmp_path, monkeypat
 
     monkeypatch.setattr(Link, "send", changed)
     run = Run(tmp_path, settings_of(parts, batch_size=SIZE))
-    with pytest.raises(Ended):
+    with pytest.raises(ConnectionClosedError):
         for _ in run.epoch(0):
             pass
     run.close()
-    assert isinstance(run.receiver._error, Damaged)
+    assert isinstance(run.receiver._error, MessageError)

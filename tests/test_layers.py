@@ -23,7 +23,7 @@ train
 cli, methods
 __main__
 """
-"""Lowest first; commas separate rooms that do not import each other."""
+"""Lowest first; commas separate units that do not import each other."""
 
 INSIDE = {
     "core": """
@@ -51,7 +51,7 @@ evaluate, expected, traffic
 compare
 """,
 }
-"""The files of a room, the same way."""
+"""The files of a unit, the same way."""
 
 RUST = """
 base
@@ -78,14 +78,14 @@ TREES = {
 
 @pytest.mark.parametrize("language", TREES)
 def test_every_import_leads_down(language):
-    read, rooms = TREES[language]
-    assert against_the_order(read(), rooms) == []
+    read, units = TREES[language]
+    assert against_the_order(read(), units) == []
 
 
-@pytest.mark.parametrize("room", INSIDE)
-def test_every_import_inside_a_room_leads_down(room):
+@pytest.mark.parametrize("unit", INSIDE)
+def test_every_import_inside_a_unit_leads_down(unit):
     tree = python_tree(HOME / "python" / "fastpart")
-    assert against_the_order(within(tree, room), INSIDE[room]) == []
+    assert against_the_order(within(tree, unit), INSIDE[unit]) == []
 
 
 @pytest.mark.parametrize("language", TREES)
@@ -100,10 +100,10 @@ ROOMS = "low\nleft, right\nhigh"
 
 
 def grown(folder, files, read):
-    """Write files, and empty ones where a room has none, and read them."""
+    """Write files, and empty ones where a unit has none, and read them."""
     root, suffix = {python_tree: ("__init__.py", ".py"), rust_tree: ("lib.rs", ".rs")}[read]
     there = {Path(name).parts[0].partition(".")[0] for name in files}
-    empty = [root, *(f"{room}{suffix}" for room in ("low", "left", "right", "high") if room not in there)]
+    empty = [root, *(f"{unit}{suffix}" for unit in ("low", "left", "right", "high") if unit not in there)]
     for name, text in {**dict.fromkeys(empty, ""), **files}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -122,7 +122,7 @@ def grown(folder, files, read):
         ({"low.py": "from . import version"}, "low.py -> __init__.py: version"),
         ({"left.py": "from .right import x"}, "left.py -> right.py: x"),
         ({"left/__init__.py": "", "left/a.py": "from ..right import x"}, "left/a.py -> right.py: x"),
-        ({"other.py": "from .high import x"}, "other.py: no room"),
+        ({"other.py": "from .high import x"}, "other.py: no unit"),
         ({"low.py": '"""from .high import x"""\n# from .high import x\nfrom high import x'}, None),
     ],
 )
@@ -138,10 +138,10 @@ def test_order_of_python(tmp_path, files, wrong):
         ({"big/high.py": "from .low import x\nfrom ..left import y", "left.py": ""}, []),
         ({"big/low.py": "from .high import x"}, ["big/low.py -> big/high.py: x"]),
         ({"big/low.py": "from . import x"}, ["big/low.py -> big/__init__.py: x"]),
-        ({"big/other.py": ""}, ["big/other.py: no room"]),
+        ({"big/other.py": ""}, ["big/other.py: no unit"]),
     ],
 )
-def test_order_inside_a_room(tmp_path, files, wrong):
+def test_order_inside_a_unit(tmp_path, files, wrong):
     there = {f"big/{name}.py": "" for name in ("__init__", "low", "left", "right", "high")}
     tree = grown(tmp_path / "tiny", there | files, python_tree)
     assert against_the_order(within(tree, "big"), ROOMS) == wrong
@@ -193,7 +193,7 @@ EXPORTING = {"high/mod.rs": "pub use deep::Thing;", "high/deep.rs": ""}
         ({"low.rs": "use crate::high::Thing;", **EXPORTING}, "low.rs -> high/deep.rs: Thing"),
         ({"low.rs": "use crate::Thing;"}, "low.rs -> lib.rs: Thing"),
         ({"low.rs": "use crate::Thing;", "lib.rs": "pub use high::Thing;"}, "low.rs -> high.rs: Thing"),
-        ({"other.rs": "use crate::high::X;"}, "other.rs: no room"),
+        ({"other.rs": "use crate::high::X;"}, "other.rs: no unit"),
         (
             {
                 "low.rs": "#[cfg(test)]\nmod tests { use crate::high::X; }\n#[cfg(test)]\nuse crate::{high::Y};"

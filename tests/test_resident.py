@@ -7,7 +7,7 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.hot_rows import Epoch, hottest, own_rows  # noqa: E402
+from fastpart.loading.cached_rows import Epoch, most_accessed_rows, own_rows  # noqa: E402
 from fastpart.train.config import options_of  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.mini_batches.steps import Neighbours  # noqa: E402
@@ -61,21 +61,21 @@ def test_as_many_rows_stay_as_have_room(parts):
     own = parts.parts[1].num_inner
     assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank)._resident.rows) == own
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached._resident.rows) == own + len(cached.fetching.held) > own
+    assert len(cached._resident.rows) == own + len(cached.fetching.cached) > own
 
 
-def test_the_hottest_rows_stay(parts):
+def test_the_most_accessed_rows_stay(parts):
     topology, own = parts._topology, np.array([False, True, False])
     seeds = parts.loader(fanouts=FANOUTS)._seeds.rows
     epoch, rows = Epoch(seeds, FANOUTS, SIZE), own_rows(topology.starts, own)
     start, end = topology.starts[1:3]
     assert rows.tolist() == list(range(start, end))
-    kept = hottest(topology, own, rows, 10, epoch)
+    kept = most_accessed_rows(topology, own, rows, 10, epoch)
     mine = seeds[(seeds >= start) & (seeds < end)]
-    heat = topology.accesses(mine, FANOUTS, num_seeds=len(seeds), batch_size=SIZE)
+    score = topology.accesses(mine, FANOUTS, num_seeds=len(seeds), batch_size=SIZE)
     assert kept.tolist() == sorted(set(kept.tolist()))
     assert len(kept) == 10
-    assert min(heat[kept]) >= max(heat[np.setdiff1d(rows, kept)])
+    assert min(score[kept]) >= max(score[np.setdiff1d(rows, kept)])
 
 
 def test_features_of_half_precision_and_of_no_vertex(tmp_path):
@@ -128,7 +128,14 @@ def test_they_change_no_loss(tmp_path):
 def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
     options, _ = options_of({"batch_size": 100, "fanouts": [4, 3]})
-    how = {"draw": "uniform", "ahead": 1, "timeout": 9.0, "cache": None, "hot": "access", "resident": 10**6}
-    how |= {"scheduled": False, "room": 10**6}
+    how = {
+        "sampling": "uniform",
+        "ahead": 1,
+        "timeout": 9.0,
+        "cache": None,
+        "cache_by": "access",
+        "resident": 10**6,
+    }
+    how |= {"scheduled": False, "free_bytes": 10**6}
     kept = Neighbours(dataset, options, how, False, None)._loader._resident
     assert len(kept.rows) == dataset.topology.num_vertices

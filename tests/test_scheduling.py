@@ -16,8 +16,8 @@ from fastpart.loading.scheduling.launching import SIGMA
 from fastpart.loading.scheduling.trace import save_events
 
 
-def scheduler(threads=2, room=1 << 20, size=lambda batch: 1, trace=None, launching=None):
-    return Scheduler(threads, launching or Launching(2), room, size, trace)
+def scheduler(threads=2, free_bytes=1 << 20, size=lambda batch: 1, trace=None, launching=None):
+    return Scheduler(threads, launching or Launching(2), free_bytes, size, trace)
 
 
 def threads_of():
@@ -214,11 +214,11 @@ def test_without_a_score_one_batch_is_under_way():
 
 
 def test_memory_bounds_what_waits():
-    free = ahead_of(scheduler(launching=Always(2), room=1000, size=lambda batch: 10))
+    free = ahead_of(scheduler(launching=Always(2), free_bytes=1000, size=lambda batch: 10))
     assert max(free) > 8
-    tight = ahead_of(scheduler(launching=Always(2), room=45, size=lambda batch: 10))
+    tight = ahead_of(scheduler(launching=Always(2), free_bytes=45, size=lambda batch: 10))
     assert 2 <= max(tight[2:]) <= 4
-    none = ahead_of(scheduler(launching=Always(2), room=0, size=lambda batch: 10))
+    none = ahead_of(scheduler(launching=Always(2), free_bytes=0, size=lambda batch: 10))
     assert max(none[2:]) == 1  # one is always made
 
 

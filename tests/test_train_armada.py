@@ -58,9 +58,9 @@ def test_losses_are_those_of_sampled(parts, sampled, batch_workers, compute_work
     assert sizes.items() <= found.summary.items()
 
 
-@pytest.mark.parametrize(("model", "draw"), [("gat", "uniform"), ("gcn", "labor")])
-def test_models_with_dropout_and_degrees(parts, model, draw):
-    given = {**QUICK, "model": model, "draw": draw, "epochs": 2, "dropout": 0.3}
+@pytest.mark.parametrize(("model", "sampling"), [("gat", "uniform"), ("gcn", "labor")])
+def test_models_with_dropout_and_degrees(parts, model, sampling):
+    given = {**QUICK, "model": model, "sampling": sampling, "epochs": 2, "dropout": 0.3}
     found = fp.train.armada(parts, batch_workers=2, compute_workers=2, **given)
     assert_same(found, fp.train.sampled(parts, workers=1, **given))
 

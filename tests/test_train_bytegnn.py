@@ -23,7 +23,7 @@ def parts(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"model": "gat", "heads": 2, "draw": "labor"}, {"cache": 0.2, "ahead": 0}]
+    "given", [{}, {"model": "gat", "heads": 2, "sampling": "labor"}, {"cache": 0.2, "ahead": 0}]
 )
 def test_losses_are_those_of_sampled(parts, given):
     given = {**QUICK, **given}

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
-from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.share import Tools  # noqa: E402
+from fastpart.train.edge_parts.part import part_of  # noqa: E402
+from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -38,11 +38,11 @@ def network_of(name, task, dtype, **options):
 def whole(dataset, network, dtype):
     """Return the loss, the gradients and the logits of one process that knows no parts."""
     local = dataset.whole()
-    said = network([local.graph] * len(network.layers), local.features.to(dtype))
+    logits = network([local.graph] * len(network.layers), local.features.to(dtype))
     ids = local.splits["train"]
-    loss = dataset.task.losses(said[ids], local.labels[ids]).sum() / dataset.num_train
+    loss = dataset.task.losses(logits[ids], local.labels[ids]).sum() / dataset.num_train
     loss.backward()
-    return loss.item(), gradients(network), said.detach()
+    return loss.item(), gradients(network), logits.detach()
 
 
 def gradients(network):
@@ -52,25 +52,25 @@ def gradients(network):
     }
 
 
-def shares(dataset, wire, dtype, layers=2):
+def part_on(dataset, wire, dtype, layers=2):
     copies = load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
     tools = Tools(wire, torch.device("cpu"))
     options = Options(layers=layers)
-    return share_of(
+    return part_of(
         copies, dataset.task, dataset.num_train, options, {"delay": 0, "exchange": "always"}, tools
     )
 
 
-def step_of(share, network):
+def step_of(part, network):
     """Return the loss, the gradients and the logits of a worker, for one step."""
     network.zero_grad()
-    share.begin(0)
-    said = network(share.layers, share.features)
-    ids = share.splits["train"]
-    loss = share.task.losses(said[ids], share.labels[ids]).sum() / share.num_train
+    part.begin(0)
+    logits = network(part.layers, part.features)
+    ids = part.splits["train"]
+    loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
     loss.backward()
-    return loss.item(), gradients(network), said.detach()
+    return loss.item(), gradients(network), logits.detach()
 
 
 @st.composite
@@ -89,15 +89,15 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, lay
     n, edges, assignment, k = graph
     with tempfile.TemporaryDirectory() as folder:
         dataset = EdgeDataset(edge_parts_of(Path(folder) / "parts", n, edges, assignment, k))
-        loss, expected, said = whole(dataset, network_of(name, dataset.task, dtype, layers=layers), dtype)
+        loss, expected, logits = whole(dataset, network_of(name, dataset.task, dtype, layers=layers), dtype)
         # Networks are made one after the other: torch has one generator for all threads.
         networks = [network_of(name, dataset.task, dtype, layers=layers) for _ in range(k)]
 
         def work(wire):
-            share = shares(dataset, wire, dtype, layers=layers)
-            first = step_of(share, networks[wire.rank])
-            again = step_of(share, networks[wire.rank])  # with what the first layer has kept
-            return share, first, again
+            part = part_on(dataset, wire, dtype, layers=layers)
+            first = step_of(part, networks[wire.rank])
+            again = step_of(part, networks[wire.rank])  # with what the first layer has kept
+            return part, first, again
 
         found = together(k, work)
     close = {"atol": TOLERANCE[dtype], "rtol": TOLERANCE[dtype]}
@@ -106,6 +106,6 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, lay
         for key, value in expected.items():
             total = sum(worker[step][1][key] for worker in found)
             torch.testing.assert_close(total, value, **close)
-        for share, *steps in found:
-            roots = share.layers[0].vertices[: len(share.labels)]
-            torch.testing.assert_close(steps[step - 1][2], said[roots], **close)
+        for part, *steps in found:
+            roots = part.layers[0].vertices[: len(part.labels)]
+            torch.testing.assert_close(steps[step - 1][2], logits[roots], **close)

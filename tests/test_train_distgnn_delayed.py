@@ -19,8 +19,8 @@ from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.edge_parts.delayed import bins_of  # noqa: E402
 from fastpart.train.edge_parts.local import load  # noqa: E402
-from fastpart.train.edge_parts.share import share_of  # noqa: E402
-from fastpart.train.full_graph.share import Tools  # noqa: E402
+from fastpart.train.edge_parts.part import part_of  # noqa: E402
+from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 
@@ -148,9 +148,11 @@ def played(dataset, network, delay, epochs, layers):
 
     def step(epoch):
         stage.epoch = epoch
-        said = network(graphs, features)
+        logits = network(graphs, features)
         loss = sum(
-            dataset.task.losses(said[offset:][part.splits["train"]], part.labels[part.splits["train"]]).sum()
+            dataset.task.losses(
+                logits[offset:][part.splits["train"]], part.labels[part.splits["train"]]
+            ).sum()
             for offset, part in zip(stage.offsets, parts, strict=False)
         )
         (loss / dataset.num_train).backward()
@@ -169,11 +171,11 @@ def moved(network, epochs, step):
     return found
 
 
-def share_between(wire, dataset, copies, delay, layers):
+def part_between(wire, dataset, copies, delay, layers):
     cpu = torch.device("cpu")
     tools = Tools(wire, cpu)
     options = Options(layers=layers)
-    return share_of(
+    return part_of(
         copies,
         dataset.task,
         dataset.num_train,
@@ -200,18 +202,18 @@ def test_epochs_are_those_of_the_slow_way(name, delay, graph, layers, data):
         def work(wire):
             copies = load(dataset, wire.rank)
             copies.features = copies.features.to(DTYPE)
-            share = share_between(wire, dataset, copies, delay, layers)
+            part = part_between(wire, dataset, copies, delay, layers)
             network = networks[wire.rank]
 
             def step(epoch):
-                share.begin(epoch)
-                said, ids = network(share.layers, share.features), share.splits["train"]
-                loss = share.task.losses(said[ids], share.labels[ids]).sum() / share.num_train
+                part.begin(epoch)
+                logits, ids = network(part.layers, part.features), part.splits["train"]
+                loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
                 loss.backward()
                 return loss.item()
 
             found = moved(network, epochs, step)
-            share.close()
+            part.close()
             return found
 
         workers = together(k, work)
@@ -230,7 +232,7 @@ def test_bins_are_equally_large_whatever_the_ids():
     assert (bins_of(torch.arange(10), 1) == 0).all()
 
 
-def test_late_totals_send_a_share_of_the_bytes(tmp_path):
+def test_late_totals_send_a_fraction_of_the_bytes(tmp_path):
     dataset = EdgeDataset(
         planted_edges(tmp_path, k=3, n=2000, m=10_000, by=lambda e, k: fp.random(e, k, of="edges"))
     )
@@ -238,15 +240,15 @@ def test_late_totals_send_a_share_of_the_bytes(tmp_path):
     def sent(delay, epochs):
         def work(wire):
             torch.manual_seed(0)
-            share = share_between(wire, dataset, load(dataset, wire.rank), delay, 2)
+            part = part_between(wire, dataset, load(dataset, wire.rank), delay, 2)
             network = networks[wire.rank]
             counts = []
             for epoch in range(epochs):
                 wire.sent = wire.received = 0
-                share.begin(epoch)
-                network(share.layers, share.features).sum().backward()
+                part.begin(epoch)
+                network(part.layers, part.features).sum().backward()
                 counts.append((wire.sent, wire.received))
-            share.close()
+            part.close()
             return counts
 
         networks = [network_of("graphsage", dataset.task, 2).float() for _ in range(3)]

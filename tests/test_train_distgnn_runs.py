@@ -211,10 +211,10 @@ class Mine(GraphSAGE):
         self.register_buffer("shift", torch.zeros(task.classes))
 
     def forward(self, graphs, x):
-        said = super().forward(graphs, x)
+        logits = super().forward(graphs, x)
         if self.training:
             self.shift += int(os.environ.get("RANK", "0"))
-        return said + (0 if self.training else self.shift * torch.arange(len(self.shift)))
+        return logits + (0 if self.training else self.shift * torch.arange(len(self.shift)))
 """
 
 

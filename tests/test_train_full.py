@@ -445,9 +445,9 @@ def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
     assert "loss over the training vertices" in svg
     assert "score over the validation vertices" in svg
     network, whole = trained.network(), Dataset(parts).whole()
-    said = network([whole.graph] * 2, whole.features).argmax(1)
+    predicted = network([whole.graph] * 2, whole.features).argmax(1)
     test = whole.splits["test"]
-    assert (said[test] == whole.labels[test]).float().mean().item() == pytest.approx(
+    assert (predicted[test] == whole.labels[test]).float().mean().item() == pytest.approx(
         trained.summary["test_accuracy"]
     )
     with pytest.raises(

@@ -103,7 +103,12 @@ def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
     told = []
     trained = joined(counting(worker), tmp_path / "out", how, progress=lambda *said: told.append(said))
     end = ["close"] if worker is Closing else []
-    assert [("begin", {**how, "timeout": 60.0, "room": ANY}, {}), *rounds, ("final", 4.0), *end] == CALLS
+    assert [
+        ("begin", {**how, "timeout": 60.0, "free_bytes": ANY}, {}),
+        *rounds,
+        ("final", 4.0),
+        *end,
+    ] == CALLS
     ends = [sum(rounds[: i + 1]) for i in range(len(rounds))]
     assert told == [("epoch", done, 5) for done in ends]
     assert trained.history["epoch"].to_list() == [done - 1 for done in ends]
@@ -123,7 +128,7 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
     with pytest.raises(InterruptedError):
         joined(dataset, tmp_path / "out", {}, progress=stop)
     went_on = joined(dataset, tmp_path / "out", {}, resume=True)
-    assert CALLS[4:] == [("begin", {"timeout": 60.0, "room": ANY}, {"epochs": 3}), 1, 1, ("final", 4.0)]
+    assert CALLS[4:] == [("begin", {"timeout": 60.0, "free_bytes": ANY}, {"epochs": 3}), 1, 1, ("final", 4.0)]
     assert went_on.history["epoch"].to_list() == list(range(5))
 
 

@@ -15,7 +15,7 @@ from fastpart.train.batches import batches, neighbour  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 from fastpart.train.model_source import NAMES  # noqa: E402
-from fastpart.train.models import MODELS, build, sampling  # noqa: E402
+from fastpart.train.models import MODELS, build, sampling_of  # noqa: E402
 from fastpart.train.rows import Rows  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
@@ -161,10 +161,10 @@ def test_forward_is_that_of_dense_matrices(name, graph, layers):
     local = local_of(*graph)
     network = network_of(name, layers=layers)
     with torch.no_grad():
-        said = network([local.graph] * layers, local.features).numpy()
+        logits = network([local.graph] * layers, local.features).numpy()
     _, matrix = graph_of(*graph)
     np.testing.assert_allclose(
-        said, oracle(name, network, matrix, local.features.numpy()), rtol=1e-9, atol=1e-9
+        logits, oracle(name, network, matrix, local.features.numpy()), rtol=1e-9, atol=1e-9
     )
 
 
@@ -179,8 +179,8 @@ def test_blocks_with_all_neighbours_are_as_the_whole_graph(name, graph, layers, 
     with torch.no_grad():
         whole = network([local.graph] * layers, local.features)
         for batch in neighbour.batches(local.field, options, seed=1) if graph[0] else ():
-            said = network(batch.graphs, local.features[batch.inputs.astype(int)])[batch.rows]
-            torch.testing.assert_close(said, whole[batch.targets.astype(int)], rtol=1e-5, atol=1e-5)
+            logits = network(batch.graphs, local.features[batch.inputs.astype(int)])[batch.rows]
+            torch.testing.assert_close(logits, whole[batch.targets.astype(int)], rtol=1e-5, atol=1e-5)
             seen += batch.targets.tolist()
     assert sorted(seen) == list(range(graph[0]))
 
@@ -199,10 +199,10 @@ def test_parts_layer_by_layer_are_as_the_whole_graph(name, tmp_path):
                 for part in parts
             ]
             below = torch.zeros(len(below), rows[0].shape[1])
-            for part, said in zip(parts, rows, strict=True):
-                below[torch.from_numpy(np.array(part.vertices[: part.num_inner]))] = said
-        said = network([whole.graph] * 2, whole.features)
-    torch.testing.assert_close(below, said, rtol=1e-4, atol=1e-5)
+            for part, logits in zip(parts, rows, strict=True):
+                below[torch.from_numpy(np.array(part.vertices[: part.num_inner]))] = logits
+        logits = network([whole.graph] * 2, whole.features)
+    torch.testing.assert_close(below, logits, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -210,11 +210,11 @@ def test_parts_layer_by_layer_are_as_the_whole_graph(name, tmp_path):
 def test_graphs_without_edges_and_without_vertices(name, n):
     local = local_of(n, np.empty((0, 2), np.int64))
     network = network_of(name)
-    said = network([local.graph] * 2, local.features)
-    assert said.shape == (n, TASK.classes)
-    assert torch.isfinite(said).all()
+    logits = network([local.graph] * 2, local.features)
+    assert logits.shape == (n, TASK.classes)
+    assert torch.isfinite(logits).all()
     network.zero_grad()
-    said.sum().backward()
+    logits.sum().backward()
     assert network([local.graph, local.graph.first(0)], local.features).shape == (0, TASK.classes)
 
 
@@ -228,9 +228,11 @@ def test_gcn_over_samples_is_right_in_expectation():
     with torch.no_grad():
         for seed in range(samples):
             (batch,) = batches(local.field, options, seed)
-            said = torch.empty(6, TASK.classes, dtype=torch.float64)
-            said[batch.targets.astype(int)] = network(batch.graphs, local.features[batch.inputs.astype(int)])
-            total, squares = total + said, squares + said**2
+            logits = torch.empty(6, TASK.classes, dtype=torch.float64)
+            logits[batch.targets.astype(int)] = network(
+                batch.graphs, local.features[batch.inputs.astype(int)]
+            )
+            total, squares = total + logits, squares + logits**2
         whole = network([local.graph], local.features)
     mean = total / samples
     error = ((squares / samples - mean**2).clamp(min=0) / samples).sqrt()
@@ -242,11 +244,11 @@ def test_gcn_over_samples_is_right_in_expectation():
 
 
 def test_sampling_of_models():
-    kinds = {name: sampling(name) for name in MODELS}
+    kinds = {name: sampling_of(name) for name in MODELS}
     assert kinds.pop("clustergcn") == "cluster"
     assert kinds.pop("graphsaint") == "saint"
     assert set(kinds.values()) == {"neighbour"}
-    assert sampling(lambda task, options: None) == "neighbour"
+    assert sampling_of(lambda task, options: None) == "neighbour"
 
 
 @pytest.mark.dgl
@@ -265,4 +267,4 @@ def test_unknown_kinds_of_batches_are_refused():
         fp.ParameterError,
         match=r"unknown sampling 'snowball'\. Valid values are 'neighbour', 'cluster', 'saint'",
     ):
-        sampling(Other)
+        sampling_of(Other)

@@ -96,13 +96,13 @@ def test_several_classes_are_zeros_and_ones(tmp_path):
 
 def test_what_cannot_be_predicted_is_refused(parts, tmp_path):
     trained = fp.train.full(parts, **QUICK)
-    with pytest.raises(fp.ParameterError, match="kind: unknown value 'best'"):
+    with pytest.raises(fp.ParameterError, match="outputs: unknown value 'best'"):
         trained.predict(parts, "best")
     with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '.csv'. Use .npy"):
         trained.predict(parts, out=tmp_path / "x.csv")
-    with pytest.raises(fp.ParameterError, match="kind: 'embeddings' are the outputs of the last hidden"):
+    with pytest.raises(fp.ParameterError, match="outputs: 'embeddings' are the outputs of the last hidden"):
         fp.train.full(parts, model=linear, **QUICK).predict(parts, "embeddings")
-    with pytest.raises(fp.ParameterError, match="kind: 'embeddings'"):
+    with pytest.raises(fp.ParameterError, match="outputs: 'embeddings'"):
         fp.train.full(parts, layers=1, **QUICK).predict(parts, "embeddings")
     other = planted(tmp_path, features=np.zeros((600, 5), np.float32))
     with pytest.raises(fp.ParameterError, match=r"has 5 features, but the model was trained on 8"):

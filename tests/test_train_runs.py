@@ -207,11 +207,11 @@ def test_where_rows_and_batches_wait_may_change(parts, run):
     at_once = fp.train.sampled(parts, epochs=4, **given)
     fp.train.sampled(parts, out=run, overwrite=True, epochs=2, ahead=0, **given)
     resumed = fp.train.sampled(
-        parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, hot="degree", **given
+        parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, cache_by="degree", **given
     )
     assert losses(resumed) == losses(at_once)
-    with pytest.raises(fp.ParameterError, match=r"trained with draw = 'uniform', not 'labor'"):
-        fp.train.sampled(parts, out=run, resume=True, epochs=5, draw="labor", **given)
+    with pytest.raises(fp.ParameterError, match=r"trained with sampling = 'uniform', not 'labor'"):
+        fp.train.sampled(parts, out=run, resume=True, epochs=5, sampling="labor", **given)
 
 
 def test_a_training_that_patience_ended_goes_on_with_more(parts, tmp_path):

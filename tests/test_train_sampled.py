@@ -15,7 +15,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.models import MODELS, sampling  # noqa: E402
+from fastpart.train.models import MODELS, sampling_of  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
 
@@ -37,7 +37,12 @@ def assert_same(one, other, tolerance=1e-4):
 
 @pytest.mark.parametrize(
     ("model", "given"),
-    [("graphsage", {}), ("gcn", {"draw": "labor"}), ("gat", {"heads": 2}), ("gin", {"fanouts": [-1, -1]})],
+    [
+        ("graphsage", {}),
+        ("gcn", {"sampling": "labor"}),
+        ("gat", {"heads": 2}),
+        ("gin", {"fanouts": [-1, -1]}),
+    ],
 )
 def test_parts_and_workers_do_not_change_the_losses(parts, tmp_path, model, given):
     given = {**QUICK, "model": model, **given}
@@ -94,7 +99,7 @@ def test_it_learns_as_full_does(parts):
     assert found.summary["test_accuracy"] > 0.9
 
 
-SAMPLED = [name for name in MODELS if sampling(name) != "neighbour"]
+SAMPLED = [name for name in MODELS if sampling_of(name) != "neighbour"]
 
 
 @pytest.mark.parametrize("model", SAMPLED)
@@ -214,7 +219,7 @@ def test_gpus_that_are_not_there_are_refused(parts):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"draw": "best"}, "draw: unknown value 'best'. Valid values are 'uniform', 'labor'"),
+        ({"sampling": "best"}, "sampling: unknown value 'best'. Valid values are 'uniform', 'labor'"),
         ({"workers": 0}, "workers"),
         ({"device": "tpu"}, "device: unknown value 'tpu'. Valid values are 'cpu', 'cuda'"),
         ({"precision": "half"}, "precision: unknown value 'half'. Valid values are 'float32', 'bfloat16'"),

@@ -17,12 +17,12 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.share import Tools  # noqa: E402
+from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.row_blocks import blocks as row_blocks  # noqa: E402
 from fastpart.train.row_blocks import staleness  # noqa: E402
-from fastpart.train.row_blocks.share import share_of  # noqa: E402
+from fastpart.train.row_blocks.part import part_of  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
@@ -128,7 +128,7 @@ def trained(network, layers, features, labels, train, count):
     return loss.item(), {name: p.grad.clone() for name, p in network.named_parameters()}
 
 
-def epochs_of(case, network, how, epochs=1, watch=lambda share: None):
+def epochs_of(case, network, how, epochs=1, watch=lambda part: None):
     """Return for each epoch the loss and the gradients, summed over workers, and what all saw of each epoch."""
     dtype = next(network.parameters()).dtype
 
@@ -136,17 +136,17 @@ def epochs_of(case, network, how, epochs=1, watch=lambda share: None):
         blocks = case.blocks(wire.rank, dtype)
         tools = Tools(wire, CPU)
         options = Options(layers=len(network.layers))
-        share = share_of(blocks, TASK, case.num_train, options, how, tools)
+        part = part_of(blocks, TASK, case.num_train, options, how, tools)
         told = []
         for epoch in range(epochs):
             wire.sent = wire.received = 0
-            share.begin(epoch)
+            part.begin(epoch)
             own = moved(network, epoch)
             found = trained(
-                own, share.layers, share.features, share.labels, share.splits["train"], case.num_train
+                own, part.layers, part.features, part.labels, part.splits["train"], case.num_train
             )
-            told.append((*found, share.row(), wire.sent, wire.received))
-            watch(share)
+            told.append((*found, part.row(), wire.sent, wire.received))
+            watch(part)
         return told
 
     workers = together(case.k, work)
@@ -316,10 +316,10 @@ def test_scores_take_no_copies_and_leave_them_alone():
     network = network_of("graphsage", torch.float64)
     logits = []
 
-    def check(share):
+    def check(part):
         with torch.no_grad():
-            rows = moved(network, 5)(share.exact, share.features)
-        logits.append((share.layers[0].vertices, rows))
+            rows = moved(network, 5)(part.exact, part.features)
+        logits.append((part.layers[0].vertices, rows))
 
     how = {"rows": "all", "period": 5}
     looked = epochs_of(case, network, how, epochs=3, watch=check)

@@ -114,9 +114,9 @@ def _averaged(dataset, options, shared, rounds, epochs, moments):
         for part, network, adam in zip(parts, copies, adams, strict=True):
             for _ in range(epochs):
                 ids = part.splits["train"]
-                said = network([part.graph] * 2, part.features)[ids]
+                logits = network([part.graph] * 2, part.features)[ids]
                 adam.zero_grad()
-                torch.nn.functional.cross_entropy(said, part.labels[ids]).backward()
+                torch.nn.functional.cross_entropy(logits, part.labels[ids]).backward()
                 adam.step()
         with torch.no_grad():
             for parameters in zip(*(network.parameters() for network in copies), strict=True):

@@ -60,7 +60,7 @@ def refused(folder, text):
 def test_an_intact_directory_is_told_with_its_size(folder, capsys):
     files = below(folder)
     size = sum((folder / name).stat().st_size for name in files if name != "manifest.json")
-    assert fp.store.verify(folder) == fp.store.Verified(len(files), size, ())
+    assert fp.store.verify(folder) == fp.store.Verification(len(files), size, ())
     assert fp.open_partition(folder, verify=True).k == 2
     assert main(["verify", str(folder)]) == 0
     text = f"{folder}: {len(files)} files with {size:,} bytes are as they were written\n"

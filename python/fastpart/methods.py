@@ -1,6 +1,6 @@
-"""What methods of results do with rooms above their own.
+"""Bodies of the methods of results that need packages above their own.
 
-Type checkers compare parameters and results with those of the methods. What takes long to import is imported on use.
+Type checkers compare parameters and results with those of the methods. Slow modules are imported on use.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def _save_cache(
     *,
     fanouts: Sequence[int],
     batch_size: int = 1024,
-    hot: Literal["access", "degree", "links", "halo"] = "access",
+    cache_by: Literal["access", "degree", "links", "halo"] = "access",
 ) -> None:
     from .loading import save_cache
 
-    save_cache(partition, cache, fanouts=fanouts, batch_size=batch_size, hot=hot)
+    save_cache(partition, cache, fanouts=fanouts, batch_size=batch_size, cache_by=cache_by)
 
 
 @bind(Evaluation.__str__)

@@ -223,13 +223,13 @@ class PartitionSampler(BaseSampler):
         count, n = math.ceil(ends.shape[1] * how.amount), len(self._partition)
         generator = torch.Generator().manual_seed((step ^ self._calls) & (2**63 - 1))
 
-        def drawn(weight: Tensor | None) -> npt.NDArray[np.int64]:
+        def sampled(weight: Tensor | None) -> npt.NDArray[np.int64]:
             if weight is None:
                 return torch.randint(n, (count,), generator=generator).numpy()
             return torch.multinomial(weight, count, replacement=True, generator=generator).numpy()
 
-        sources = np.concatenate([ends[0], drawn(how.src_weight)]) if how.is_binary() else ends[0]
-        return sources, np.concatenate([ends[1], drawn(how.dst_weight)])
+        sources = np.concatenate([ends[0], sampled(how.src_weight)]) if how.is_binary() else ends[0]
+        return sources, np.concatenate([ends[1], sampled(how.dst_weight)])
 
     def _step(self, ids: npt.NDArray[np.int64]) -> int:
         """Return a number of the seeds. PyG does not say which step it is: it and the earlier calls take its place."""
@@ -343,7 +343,7 @@ def sampler(
     Returns
     -------
     torch_geometric.sampler.BaseSampler
-        It draws anew in every call. The same calls in the same order give the same batches.
+        It samples anew in every call. The same calls in the same order give the same batches.
 
     Raises
     ------
@@ -370,11 +370,11 @@ def sampler(
     [(3, 6, [0, 1, 2]), (3, 6, [3, 4, 5])]
     """
     _stored(partition)
-    kind = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
+    rule = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
     return PartitionSampler(
         partition,
         fanouts,
-        kind=kind,
+        kind=rule,
         weights=weights_of(weights, partition),
         seed=parameters.seed(seed),
         merged=parameters.flag("merged", merged),

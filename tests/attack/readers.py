@@ -323,7 +323,7 @@ def loaded(folder: Path, out: Path) -> None:
         for batch in islice(batches, 2):
             _used(batch)
     with closing(
-        p.loader([0, 1, 2, 3], fanouts=[2], batch_size=4, resident="1M", cache=0.3, hot="links")
+        p.loader([0, 1, 2, 3], fanouts=[2], batch_size=4, resident="1M", cache=0.3, cache_by="links")
     ) as batches:
         for batch in batches:
             _used(batch)

@@ -10,9 +10,9 @@ CENTRES = [(38, 32), (142, 32), (38, 108), (142, 108)]
 
 def fine() -> tuple[list[Point], list[tuple[int, int]]]:
     """Return a small graph of four communities: places and edges."""
-    turn = math.tau / EACH
+    step = math.tau / EACH
     places = [
-        (cx + 24 * math.cos(turn * i + g), cy + 24 * math.sin(turn * i + g))
+        (cx + 24 * math.cos(step * i + g), cy + 24 * math.sin(step * i + g))
         for g, (cx, cy) in enumerate(CENTRES)
         for i in range(EACH)
     ]

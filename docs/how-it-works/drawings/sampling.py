@@ -126,9 +126,9 @@ def draw_same() -> None:
     drawing.save("same-sample")
 
 
-def draw_lots() -> None:
-    """Draw how batches are drawn by lot."""
-    drawing = Drawing(390, "Traffic prediction: a mask of bits per vertex, one bit per drawn batch")
+def draw_sampled_batches() -> None:
+    """Draw how 64 batches are sampled at once."""
+    drawing = Drawing(390, "Traffic prediction: a mask of bits per vertex, one bit per sampled batch")
     chance = random.Random(5)
     masks = {"t": [1, 0, 1, 1, 0, 1, 0, 1]}
     masks["s"] = [bit * (chance.random() < 0.5) for bit in masks["t"]]
@@ -145,7 +145,7 @@ def draw_lots() -> None:
     count = sum(masks["u"])
     drawing.text(16, 326, f"Part 0 fetches u in {int(count)} of the 8 batches.", "cap")
     drawing.text(16, 354, "fastpart draws 64 batches at once, in one pass\nover the edges per hop.", "faint")
-    drawing.save("lots")
+    drawing.save("sampled-batches")
 
 
 def draw() -> None:
@@ -153,4 +153,4 @@ def draw() -> None:
     draw_sample()
     draw_batch()
     draw_same()
-    draw_lots()
+    draw_sampled_batches()

@@ -129,7 +129,7 @@ def draw_sigma() -> None:
     drawing.text(left, bottom + 22, "0")
     drawing.text(left + width, bottom + 22, "1", "", "end")
     drawing.text(left + width / 2, bottom + 22, "share of the stream", "", "middle")
-    drawing.text(16, 494, "The limit keeps room in every part for those\nthat come last.", "faint")
+    drawing.text(16, 494, "The limit keeps capacity in every part for those\nthat come last.", "faint")
     drawing.save("sigma")
 
 

@@ -3,8 +3,8 @@
 from canvas import Drawing
 
 
-def lanes(drawing: Drawing, names: list[str], top: float, bottom: float) -> list[float]:
-    """Draw a lane for each process, and return their middles."""
+def lifelines(drawing: Drawing, names: list[str], top: float, bottom: float) -> list[float]:
+    """Draw a lifeline for each process, and return their middles."""
     width = 408 / len(names)
     middles = [16 + width * (i + 0.5) for i in range(len(names))]
     for part, (x, name) in enumerate(zip(middles, names, strict=True)):
@@ -38,7 +38,8 @@ def draw_sampled() -> None:
 def draw_sdt() -> None:
     """Draw ``sdt``."""
     drawing = Drawing(
-        390, "sdt: each worker trains a copy of the model on its parts in turn, and the copies are averaged"
+        390,
+        "sdt: each worker trains a copy of the model on its parts one after another, and the copies are averaged",
     )
     for worker in (0, 1):
         x = 16 + 228 * worker
@@ -62,7 +63,7 @@ def draw_distgnn() -> None:
     drawing = Drawing(
         492, "distgnn: leaves send sums to their root, and the root returns the total, in every layer"
     )
-    at = lanes(drawing, ["leaf of v", "root of v", "leaf of v"], 16, 352)
+    at = lifelines(drawing, ["leaf of v", "root of v", "leaf of v"], 16, 352)
     for x in at:
         drawing.label(x - 58, 60, 116, 52, "sums over\nown edges")
     drawing.arrow([(at[0], 132), (at[1] - 3, 132)], "ink", "bold")
@@ -92,21 +93,23 @@ def draw_distgnn() -> None:
 
 def draw_sancus() -> None:
     """Draw a layer of ``sancus``."""
-    drawing = Drawing(466, "sancus: blocks of rows are broadcast in turn, unless the copies are fresh enough")
-    at = lanes(drawing, ["rows of part 0", "part 1", "part 2"], 16, 342)
-    for turn, y in enumerate((92, 172, 252)):
-        others = [x for i, x in enumerate(at) if i != turn]
-        skipped = turn == 1
+    drawing = Drawing(
+        466, "sancus: blocks of rows are broadcast one after another, unless the copies are fresh enough"
+    )
+    at = lifelines(drawing, ["rows of part 0", "part 1", "part 2"], 16, 342)
+    for owner, y in enumerate((92, 172, 252)):
+        others = [x for i, x in enumerate(at) if i != owner]
+        skipped = owner == 1
         for x in others:
-            gap = 3 if x < at[turn] else -3
+            gap = 3 if x < at[owner] else -3
             drawing.arrow(
-                [(at[turn], y), (x + gap, y)], "rule" if skipped else "cap", "dashed" if skipped else "bold"
+                [(at[owner], y), (x + gap, y)], "rule" if skipped else "cap", "dashed" if skipped else "bold"
             )
         if skipped:
             drawing.text(at[0] + 10, y + 24, "skipped: copies are fresh enough", "faint")
         else:
-            drawing.text(at[0] + 10, y + 24, f"turn {turn + 1}: all rows of part {turn}", "")
-        drawing.dot((at[turn], y), 7, f"part{turn}")
+            drawing.text(at[0] + 10, y + 24, f"broadcast {owner + 1}: all rows of part {owner}", "")
+        drawing.dot((at[owner], y), 7, f"part{owner}")
     drawing.text(16, 374, "Each adds what its in-edges need. Gradients\nreturn the same way.")
     drawing.text(16, 424, 'rows="boundary": only the rows that a reader\nhas edges from.', "faint")
     drawing.save("train-sancus")
@@ -117,7 +120,7 @@ def draw_distdgl() -> None:
     drawing = Drawing(410, "distdgl: trainers ask the servers of all parts for neighbours and features")
     for part in (0, 1):
         x = 16 + 228 * part
-        drawing.label(x, 16, 180, 76, f"trainer {part}\nits share of the\ntraining vertices")
+        drawing.label(x, 16, 180, 76, f"trainer {part}\nits part of the\ntraining vertices")
         drawing.label(
             x, 236, 180, 76, f"server of part {part}\nedges and features\nin /dev/shm", f"part{part}"
         )

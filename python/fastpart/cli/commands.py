@@ -44,8 +44,8 @@ def convert(call: Call) -> None:
 def split_edges(call: Call) -> None:
     """``fastpart split-edges``."""
     splits = split_graph_edges(open_input(call), **call.of("split_edges"))
-    held = {"val": len(splits.val), "test": len(splits.test)}
-    _print_sidecar(call, held, f", {held['val']:,} val and {held['test']:,} test pairs")
+    held_out = {"val": len(splits.val), "test": len(splits.test)}
+    _print_sidecar(call, held_out, f", {held_out['val']:,} val and {held_out['test']:,} test pairs")
 
 
 def info(call: Call) -> None:

@@ -191,7 +191,7 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
 
 
 def _content(names: list[str], run: RunOptions) -> list[str]:
-    """Return the checksums of files, and of what a partition directory says of its vertices."""
+    """Return the checksums of files, and of the vertices of a partition directory."""
     files, inside = [], []
     for text in names:
         name, array = archive_and_name(text)
@@ -202,18 +202,18 @@ def _content(names: list[str], run: RunOptions) -> list[str]:
     return checksums + inside
 
 
-# What the options name.
+# Values that the options name.
 
 
 def _weights(files: str | list[str], n: int) -> Any:
-    """What the files of ``--balance-on`` hold, with commas between them; one file is no list."""
+    """Return the arrays in the files of ``--balance-on``, which commas separate. One file is no list."""
     names = files if isinstance(files, list) else [files]
     arrays = [weights_of(name, n) for name in names]
     return arrays if len(arrays) > 1 else arrays[0]
 
 
 def _extras(call: Call, form: str) -> Extras:
-    """Return what to store in a partition directory. In other formats, labels and splits are only for the measures."""
+    """Return the data to store in a partition directory. Other formats use labels and splits for the measures only."""
     measured = () if form == "directory" else ("labels", "splits", "split")
-    held = call.of("save", *measured)
-    return Extras.of(held)[0]
+    given = call.of("save", *measured)
+    return Extras.of(given)[0]

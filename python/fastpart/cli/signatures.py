@@ -22,7 +22,7 @@ class Option:
     annotation: str
     default: Any = REQUIRED
     type: str = ""
-    """As numpydoc has it."""
+    """The type of a parameter, as numpydoc documents it."""
     doc: str = ""
 
     @property
@@ -79,12 +79,12 @@ def read(name: str) -> dict[str, Option]:
     """Return the parameters of a public function, or of an algorithm, by name."""
     options = {}
     for each in signature_of(name).parameters.values():
-        kind, doc = described(name, each.name)
+        accepted, doc = described(name, each.name)
         annotation = (
             each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
         )
         text = _sentence(doc, each.default is None)
-        options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, kind, text)
+        options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, accepted, text)
     return options
 
 

@@ -1,1 +1,1 @@
-"""What every room uses: parameters, options, progress, files and processes."""
+"""Parameters, options, progress, files and processes, which every package uses."""

@@ -1,4 +1,4 @@
-"""Methods whose signature and documentation stand in one room, and whose work is done in a room above."""
+"""Methods whose signature and documentation stand in one package, and whose body is in a package above it."""
 
 import functools
 import inspect
@@ -13,10 +13,10 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 _BODIES: dict[str, Callable[..., Any]] = {}
-"""What each method calls, by its qualified name. It is filled when the first of them is called."""
+"""The body of each method, by its qualified name. It is filled when the first of them is called."""
 
 _METHODS = f"{__name__.partition('.')[0]}.methods"
-"""The module of the bodies. It imports the rooms that it needs."""
+"""The module of the bodies. It imports the packages that it needs."""
 
 
 def declared(method: Function, defaults: Mapping[str, Any] | None = None) -> Function:

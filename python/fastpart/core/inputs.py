@@ -19,7 +19,7 @@ from .parsing import Archive, mapped
 SPLITS = ("train", "val", "test")
 
 _NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
-"""What the splits are called in mappings and archives."""
+"""Names of the splits in mappings and archives."""
 
 
 def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:

@@ -167,9 +167,9 @@ def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signa
     named: list[Parameter] = []
     for parameter in known.parameters.values():
         if parameter.kind is Parameter.VAR_KEYWORD:
-            kind = parameter.annotation  # Unpack[...]
-            kind = eval(kind, function.__globals__) if isinstance(kind, str) else kind
-            named += parameters_of(kind.__args__[0], defaults)
+            unpacked = parameter.annotation  # Unpack[...]
+            unpacked = eval(unpacked, function.__globals__) if isinstance(unpacked, str) else unpacked
+            named += parameters_of(unpacked.__args__[0], defaults)
         else:
             named.append(parameter)
     return known.replace(parameters=named)
@@ -178,6 +178,6 @@ def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signa
 def parameters_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:
     """Return keyword parameters for the entries of a typed dictionary."""
     return [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=kind)
-        for name, kind in entries.__annotations__.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=annotation)
+        for name, annotation in entries.__annotations__.items()
     ]

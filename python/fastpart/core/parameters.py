@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], object]
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 Directedness = Literal["undirected", "symmetric", "directed"]
-"""What a record means."""
+"""Meanings of a record."""
 
 Of = Literal["vertices", "edges"]
 """The items that a partition assigns to parts."""

@@ -168,9 +168,9 @@ def mapped(file: Path, what: str = "not a .npy array") -> npt.NDArray[Any]:
         return np.ndarray(shape, dtype, content, opened.tell(), order="F" if fortran else "C")
 
 
-def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any], held: int) -> int:
+def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any], available: int) -> int:
     """Return the bytes of the items. Refuse a header that claims more than there are."""
     claimed = math.prod(shape) * dtype.itemsize
-    if claimed > held:
-        raise ValueError(f"it claims {claimed:,} bytes, but holds {held:,}")
+    if claimed > available:
+        raise ValueError(f"it claims {claimed:,} bytes, but holds {available:,}")
     return claimed

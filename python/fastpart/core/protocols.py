@@ -20,7 +20,7 @@ _EXPORTS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 """Whether this numpy can export read-only arrays."""
 
 MOST_ROWS = 40
-"""Of a longer table, the first and last rows are shown."""
+"""Most rows of a table that are shown. Of a longer one, the first and last rows are shown."""
 
 
 class Assignment:

@@ -43,7 +43,7 @@ class Rows:
     shape : tuple of int
         Number of rows, then the shape of a row.
     dtype : numpy.dtype
-        Of the values, in the byte order of this machine.
+        Type of the values, in the byte order of this machine.
     read : callable
         ``read(start, stop)`` returns these rows.
     """

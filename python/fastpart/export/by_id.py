@@ -1,4 +1,4 @@
-"""What PyG and GLT keep of the whole graph: rows by the ids of the user, gathered part after part."""
+"""Rows of the whole graph by the ids of the user, as PyG and GLT keep them. They are gathered part after part."""
 
 from __future__ import annotations
 

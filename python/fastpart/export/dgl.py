@@ -53,7 +53,7 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
         The directory to write. Its parent must exist. An earlier export of this ``graph_name`` is replaced. Any other
         directory must be empty.
     graph_name : str
-        What ``dgl.distributed`` calls the graph: letters, digits, ``_``, ``-`` and ``.``.
+        Name of the graph in ``dgl.distributed``: letters, digits, ``_``, ``-`` and ``.``.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. More than two threads are no faster. The memory limit is for the largest part.
         torch and dgl themselves take 250 MB more.

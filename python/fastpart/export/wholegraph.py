@@ -19,7 +19,7 @@ from .part_order import PartOrder, append
 _BOOK = "partition_book.json"
 
 _DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
-"""What WholeGraph stores and numpy has."""
+"""Types that both WholeGraph and numpy have."""
 
 _EARLIER = r"orig_[ne]ids\.npy|[a-z_]+_part_\d+_of_\d+"
 """Files of versions that kept no list of them."""

@@ -35,7 +35,7 @@ class Graph:
     num_edges : int
         Number of records m, loops included.
     directedness : {"undirected", "symmetric", "directed"}
-        What a record means for training. Partitioning treats all three alike.
+        Meaning of a record for training. Partitioning treats all three alike.
     path : pathlib.Path or None
         The file, or None for an array.
     dtype : str or None
@@ -208,7 +208,7 @@ def open_graph(
         which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a file
         this is a :class:`GraphWarning`.
     directedness : {"undirected", "symmetric", "directed"}, optional
-        What a record means for training: an edge in both directions, one of the two directions of such an edge (the
+        Meaning of a record for training: an edge in both directions, one of the two directions of such an edge (the
         source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or
         rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
         edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".

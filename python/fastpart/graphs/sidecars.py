@@ -90,7 +90,7 @@ class Sidecar:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What is known, by name."""
+        """The known entries, by name."""
         known = vars(self) | {"companions": described(self.companions or {}) or None}
         return {name: value for name, value in known.items() if value is not None}
 
@@ -122,7 +122,7 @@ def companions_of(listed: Mapping[str, Any]) -> Companions:
 
 
 def weights_beside(file: Path) -> tuple[Path | None, dict[str, Any] | None]:
-    """Return the weights beside a file, if there are any, and what its sidecar says of them.
+    """Return the weights beside a file, if there are any, and their entry in its sidecar.
 
     Refuse weights that belong to other records: to those that this sidecar describes.
     """

@@ -58,7 +58,7 @@ class Columns:
 
     @property
     def directedness(self) -> Directedness:
-        """What a record means."""
+        """The meaning of a record."""
         if self.both:
             return "symmetric" if mirrored(self.sources, self.targets) else "directed"
         return "directed" if self.directed else "undirected"

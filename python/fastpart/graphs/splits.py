@@ -115,19 +115,19 @@ def split_edges(
     opened.warn_of_unread_weights("split_edges")
     if target is None:
         pieces = [np.empty((0, 2), np.uint32)]
-        held = _split(opened, shares, number, pieces.append, run)
+        held_out = _split(opened, shares, number, pieces.append, run)
         training = open_graph(
             np.concatenate(pieces),
             layout="rows",
             num_vertices=opened.num_vertices,
             directedness=opened.directedness,
         )
-        return EdgeSplits(training, *held)
+        return EdgeSplits(training, *held_out)
     if opened.path is not None:
         refuse_input(opened.path, target)
     with staged(target, [*RAW, "splits.npz"], run) as file:
-        held = _write(opened, shares, number, file, run)
-    return EdgeSplits(open_graph(target), *held)
+        held_out = _write(opened, shares, number, file, run)
+    return EdgeSplits(open_graph(target), *held_out)
 
 
 def _write(
@@ -135,14 +135,14 @@ def _write(
 ) -> tuple[Pairs, Pairs]:
     """Write the training records with their sidecar, and the held-out pairs."""
     with file.open("wb") as opened:
-        held = _split(graph, shares, seed, lambda block: opened.write(block.tobytes()), run)
+        held_out = _split(graph, shares, seed, lambda block: opened.write(block.tobytes()), run)
     n = graph.num_vertices
     written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
     checksum = written.identify(run)[1]
     Sidecar("u32", n, written.num_edges, graph.directedness, checksum).write(file)
     with beside(file, "splits.npz").open("wb") as opened:
-        np.savez(opened, val=held[0], test=held[1])
-    return held
+        np.savez(opened, val=held_out[0], test=held_out[1])
+    return held_out
 
 
 def _split(
@@ -155,20 +155,20 @@ def _split(
     """Pass the training records to ``put`` block by block, and return the pairs of the other splits."""
     key, total = mixed(np.uint64(seed)), graph.num_edges
     bounds = [math.ceil(share * 2.0**64) for share in (shares[0], sum(shares))]
-    held: tuple[list[Pairs], list[Pairs]] = [], []
+    held_out: tuple[list[Pairs], list[Pairs]] = [], []
     for start in range(0, total, _BLOCK):
         block = graph._source.block(start, min(start + _BLOCK, total))
         u, v = block[:, 0], block[:, 1]
         hashes = mixed(undirected_keys(u, v) ^ key)
         split = np.searchsorted(np.array(bounds, np.uint64), hashes, side="right")
-        split[u == v] = len(held)
-        put(np.ascontiguousarray(block[split == len(held)]))
-        for index, pairs in enumerate(held):
+        split[u == v] = len(held_out)
+        put(np.ascontiguousarray(block[split == len(held_out)]))
+        for index, pairs in enumerate(held_out):
             pairs.append(block[split == index].astype(np.int64))
         if run.progress is not None:
             run.progress("split", min(start + _BLOCK, total), total)
     graph.check_unchanged()
-    val, test = (_once(pairs, graph.directedness) for pairs in held)
+    val, test = (_once(pairs, graph.directedness) for pairs in held_out)
     return val, test
 
 

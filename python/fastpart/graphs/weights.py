@@ -90,7 +90,7 @@ class Weights:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What a sidecar says of them."""
+        """The entry of the weights in a sidecar."""
         return {"scale": self.scale, "checksum": self.checksum}
 
     def described(self, description: Mapping[str, Any], file: Path) -> Weights:
@@ -104,7 +104,7 @@ class Weights:
 
 
 def check_description(description: Any) -> dict[str, Any] | None:
-    """Return what a sidecar says of weights. Refuse what it cannot say."""
+    """Return the entry of the weights in a sidecar. Refuse an invalid one."""
     if description is None:
         return None
     scale, checksum = description["scale"], description["checksum"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from .hot_rows import save_cache
+from .cached_rows import save_cache
 from .sample import Sample
 from .scheduling import Trace
 

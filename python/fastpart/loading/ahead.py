@@ -20,7 +20,7 @@ class Ahead(Generic[T]):
     Parameters
     ----------
     items : iterator
-        What the thread makes. Its error is raised in the place of an item.
+        The items. An error of the iterator is raised in the place of an item.
     leave : callable
         Called by the thread if it ends early.
     """

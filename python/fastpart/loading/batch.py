@@ -142,13 +142,13 @@ class Batch:
     def dropout(self, h: Tensor, share: float, layer: int = 0) -> Tensor:
         """Apply dropout to the first rows of the batch.
 
-        What is dropped is a function of (seed, epoch, step, layer, vertex, column). So it is the same for any partition
+        The mask is a function of (seed, epoch, step, layer, vertex, column). So it is the same for any partition
         and any number of ranks, unlike that of ``torch.nn.Dropout``.
 
         Parameters
         ----------
         h : torch.Tensor
-            Of shape (rows, ...). Row i belongs to node i.
+            Values of shape (rows, ...). Row i belongs to node i.
         share : float
             Share of the entries that become 0. 0 outside training.
         layer : int

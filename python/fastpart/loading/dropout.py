@@ -24,7 +24,7 @@ def dropout(h: Tensor, share: float, ids: Tensor, *keys: int) -> Tensor:
     ids : torch.Tensor
         int64, of shape (rows,): id of each row's vertex.
     *keys : int
-        What else the choice depends on, as seed, epoch, step and layer.
+        Further numbers that the choice depends on, as seed, epoch, step and layer.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..errors import GraphFormatError
 from ..partitions.parts import Parts, VertexPartData
-from .sample import Sampled
+from .sample import SampledArrays
 from .seeds import owner_of
 
 Ids = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class EdgeFeatures:
         assert first is not None
         self._dtype, self._shape = first.dtype, first.shape[1:]
 
-    def of_sample(self, sample: Sampled) -> npt.NDArray[Any]:
+    def of_sample(self, sample: SampledArrays) -> npt.NDArray[Any]:
         """Return the features of the in-edges of a batch, sampled with their ids."""
         assert sample.e_id is not None
         counts = np.diff(sample.indptr)

@@ -14,14 +14,14 @@ import numpy.typing as npt
 from .. import _core
 from ..core.pairs import among
 from .ahead import Ahead
+from .cached_rows import refuse_large
 from .exchange import Array, Exchange, RowIds
-from .hot_rows import refuse_large
-from .sample import Sampled
+from .sample import SampledArrays
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
-Filled = tuple[Sampled, Array | None]
+FilledBatch = tuple[SampledArrays, Array | None]
 """A batch, and the features of its nodes."""
 
 
@@ -58,13 +58,13 @@ class Fetching:
         self.features, self._none, self._exchange = features, none, exchange
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
         self._counts = {"remote_rows": 0, "remote_bytes": 0, "cached_rows": 0}
-        self._held, self._values = np.empty(0, np.uint32), none[:0]
+        self._cached, self._values = np.empty(0, np.uint32), none[:0]
         self._elsewhere: RowIds | None = None
         self._seconds = 0.0
 
     @property
     def with_batches(self) -> _core.Features | None:
-        """What batches are filled from while they are made: all that is in files, if batches get all rows."""
+        """The features in files, if batches are filled from them while they are made. Else None."""
         return self.features if self._elsewhere is None else None
 
     @property
@@ -72,12 +72,12 @@ class Fetching:
         """Whether rows of the parts that are away come by messages."""
         return self._exchange is not None
 
-    def hold(self, rows: RowIds) -> None:
+    def keep_cached(self, rows: RowIds) -> None:
         """Keep rows of other ranks, which ascend, so that batches need not fetch them. All ranks have to call it.
 
-        Rows in files are only counted as held: the page cache keeps them.
+        Rows in files are only counted as cached: the page cache keeps them.
         """
-        self._held = rows
+        self._cached = rows
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
@@ -85,22 +85,22 @@ class Fetching:
             self._exchange.read_bytes()
 
     @property
-    def held(self) -> RowIds:
+    def cached(self) -> RowIds:
         """Rows of other ranks that are kept."""
-        return self._held
+        return self._cached
 
     def leave_out(self, rows: RowIds) -> None:
-        """Fill batches without these rows, which ascend. They are of own parts or held."""
+        """Fill batches without these rows, which ascend. They are of own parts or cached."""
         self._elsewhere = rows
 
     def read(self, rows: RowIds) -> Array:
-        """Return the features of rows that are in files here or held."""
+        """Return the features of rows that are in files here or cached."""
         if self.features is None:
             x = np.empty((len(rows), *self._none.shape[1:]), self._none.dtype)
         else:
             x = self.features.gather(rows)
         if self.by_messages:
-            put(x, rows, self._held, self._values)
+            put(x, rows, self._cached, self._values)
         return x
 
     @property
@@ -122,7 +122,7 @@ class Fetching:
         """Count the rows of a batch that was not made here."""
         self._count([self._absent(rows)])
 
-    def filled(self, batches: Iterator[Sampled], together: int, steps: int) -> Generator[Filled]:
+    def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
         if self._exchange is None:
             yield from self._counted(batches, together)
@@ -134,7 +134,7 @@ class Fetching:
         finally:
             ahead.close()
 
-    def _counted(self, batches: Iterator[Sampled], together: int) -> Iterator[Filled]:
+    def _counted(self, batches: Iterator[SampledArrays], together: int) -> Iterator[FilledBatch]:
         wanted: list[RowIds] = []
         for batch in batches:
             if self.away:
@@ -145,11 +145,11 @@ class Fetching:
             yield batch, batch.features if self._elsewhere is None else self._timed(self._read_wanted, batch)
         self._count(wanted)
 
-    def _fetched(self, batches: Iterator[Sampled], together: int) -> Iterator[list[Filled]]:
+    def _fetched(self, batches: Iterator[SampledArrays], together: int) -> Iterator[list[FilledBatch]]:
         while window := list(islice(batches, together)):
             yield self._timed(self._fetched_together, window)
 
-    def _fetched_together(self, window: list[Sampled]) -> list[Filled]:
+    def _fetched_together(self, window: list[SampledArrays]) -> list[FilledBatch]:
         assert self._exchange is not None
         rows = self._count([self._absent(batch.rows) for batch in window])
         found = self._fetch(rows, self.features, self._none)
@@ -162,20 +162,20 @@ class Fetching:
         self._seconds += time.perf_counter() - start
         return done
 
-    def _filled(self, batch: Sampled, rows: RowIds, found: Array) -> Array:
+    def _filled(self, batch: SampledArrays, rows: RowIds, found: Array) -> Array:
         if self._elsewhere is not None:
             x = self._read_wanted(batch)
             put(x, self._wanted(batch), rows, found)
             return x
         x = self._none if batch.features is None else batch.features
         put(x, batch.rows, rows, found)
-        put(x, batch.rows, self._held, self._values)
+        put(x, batch.rows, self._cached, self._values)
         return x
 
-    def _read_wanted(self, batch: Sampled) -> Array:
+    def _read_wanted(self, batch: SampledArrays) -> Array:
         return self.read(self._wanted(batch))
 
-    def _wanted(self, batch: Sampled) -> RowIds:
+    def _wanted(self, batch: SampledArrays) -> RowIds:
         """Return the rows of the nodes without those that are left out."""
         assert self._elsewhere is not None
         return batch.rows[~among(batch.rows, self._elsewhere)]
@@ -191,8 +191,8 @@ class Fetching:
         if not wanted:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
-        if len(self._held):
-            fetched = rows[~among(rows, self._held)]
+        if len(self._cached):
+            fetched = rows[~among(rows, self._cached)]
             self._counts["cached_rows"] += len(rows) - len(fetched)
             rows = fetched
         self._counts["remote_rows"] += len(rows)
@@ -210,7 +210,7 @@ class Fetching:
         x : numpy.ndarray or None
             Values of the rows that are here. None if there are no rows.
         features : _core.Features or None
-            What the other ranks are answered from: values of the rows that are here.
+            Values of the rows that are here. Answers to the other ranks are read from them.
         """
         x = np.empty((0, 0), np.float32) if x is None else x
         wanted = self._absent(rows)

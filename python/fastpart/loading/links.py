@@ -16,12 +16,12 @@ from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
 from .batch import Batch
-from .hot_rows import Epoch
+from .cached_rows import Epoch
 from .loader import Loader, Steps
-from .making import Scheduled
-from .negatives import KINDS, Kind, instead, others, partners
-from .sample import Sampled
-from .scheduling import Making
+from .making import ScheduledSource
+from .negatives import NEGATIVE_RULES, NegativeRule, instead, others, partners
+from .sample import SampledArrays
+from .scheduling import BatchState
 from .scheduling.dag import unsupervised
 from .seeds import Seeds
 
@@ -93,9 +93,15 @@ class LinkLoader(Loader):
     _items = "edges"
 
     def __init__(
-        self, partition: VertexPartition, edges: Any, *, negatives: Kind, num_negatives: int, **given: Any
+        self,
+        partition: VertexPartition,
+        edges: Any,
+        *,
+        negatives: NegativeRule,
+        num_negatives: int,
+        **given: Any,
     ) -> None:
-        self._kind = parameters.choice("negatives", negatives, KINDS)
+        self._rule = parameters.choice("negatives", negatives, NEGATIVE_RULES)
         self._count = parameters.integer("num_negatives", num_negatives, 0, 2**16)
         if self._count and len(partition) < 3:
             raise ParameterError(
@@ -120,7 +126,7 @@ class LinkLoader(Loader):
         places = np.flatnonzero(self._ranks[order] == self.rank)
         ends = np.empty((len(places), 2 + self._count), np.uint32)
         made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
-        if isinstance(self._source, Scheduled):
+        if isinstance(self._source, ScheduledSource):
             return made
         everything = slice(None)
         made.ends[:, :2], made.ends[:, 2:] = (
@@ -135,19 +141,19 @@ class LinkLoader(Loader):
             seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
         )
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         source = self._source
-        if not isinstance(source, Scheduled):
+        if not isinstance(source, ScheduledSource):
             return super()._sampled(steps, epoch)
         assert isinstance(steps, LinkSteps)
 
-        def positive(making: Making) -> None:
+        def positive(making: BatchState) -> None:
             steps.ends[making["seed"], :2] = self._positive(steps, making["seed"])
 
-        def negative(making: Making) -> None:
+        def negative(making: BatchState) -> None:
             steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
 
-        def neighbourhood(making: Making) -> Sampled:
+        def neighbourhood(making: BatchState) -> SampledArrays:
             return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
 
         dag = unsupervised(
@@ -171,9 +177,9 @@ class LinkLoader(Loader):
         random = hashed(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
         if not random.size:
             return random.astype(np.int64)
-        if self._kind == "uniform":
+        if self._rule == "uniform":
             return others(random, sources, targets, n)
-        if self._kind == "batch":
+        if self._rule == "batch":
             found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
         else:
             first, last = np.flatnonzero(self._own)[[0, -1]]
@@ -182,7 +188,7 @@ class LinkLoader(Loader):
             found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
         return instead(found, random, sources, targets, n)
 
-    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
         _, places = np.unique(steps.ends[steps.of(step)], return_inverse=True)
         ends = places.reshape(-1, 2 + self._count)

@@ -19,12 +19,12 @@ from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from .batch import Batch
+from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
-from .hot_rows import Epoch, checked, held_by, hottest, own_rows
-from .making import InOrder, Scheduled, Source, free_room, neighbourhood_of
+from .making import ScheduledSource, SequentialSource, Source, free_memory, neighbourhood_of
 from .remote import fetching_of
-from .resident import Resident, room_of
-from .sample import Sampled
+from .resident import Resident, device_bytes
+from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
 
@@ -63,7 +63,7 @@ class Loader:
     batch_size : int
         Seeds of a step on all ranks. The last step of an epoch may have fewer.
     seed : int
-        Seed of the order and of all draws.
+        Seed of the order and of all samples.
     rank, world_size : int
         This rank, and the number of ranks.
     """
@@ -108,24 +108,28 @@ class Loader:
         seconds = parameters.positive("timeout", given["timeout"])
         self.fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
         share, self._own, self._topology = (
-            checked(given["cache"], given["hot"]),
+            checked(given["cache"], given["cache_by"]),
             owners == self.rank,
             topology,
         )
         if share is not None or self.fetching.by_messages:
-            self.fetching.hold(held_by(partition, self._own, share, given["hot"], self._epoch_of()))
-        self._source: Source = InOrder(self._sampler, self._with_batches, self._ahead, self._threads)
+            self.fetching.keep_cached(
+                cached_rows_of(partition, self._own, share, given["cache_by"], self._epoch_of())
+            )
+        self._source: Source = SequentialSource(self._sampler, self._with_batches, self._ahead, self._threads)
         scheduled = parameters.flag("scheduled", given["scheduled"])
         if not scheduled and (given["neighbourhood"] is not None or given["trace"] is not None):
             raise ParameterError("neighbourhood, trace: they need scheduled=True")
         if scheduled:
             sampler = neighbourhood_of(self._sampler, given["neighbourhood"], len(self.fanouts))
-            self._source = Scheduled(sampler, topology, self._with_batches, self._threads, given["trace"])
-        self.limit(free_room())
+            self._source = ScheduledSource(
+                sampler, topology, self._with_batches, self._threads, given["trace"]
+            )
+        self.limit(free_memory())
         self._resident: Resident | None = None
-        room = parameters.memory_size(given["resident"], "resident", 0)
-        if self.device is not None or room is not None:
-            self.keep(self.device or torch.device("cpu"), room)
+        memory = parameters.memory_size(given["resident"], "resident", 0)
+        if self.device is not None or memory is not None:
+            self.keep(self.device or torch.device("cpu"), memory)
         self._edge_features = None
         if given["edge_ids"] and "edge_features" in manifest:
             self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
@@ -143,31 +147,31 @@ class Loader:
     def _epoch_of(self) -> Epoch:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
 
-    def keep(self, device: torch.device, room: int | None) -> None:
-        """Keep rows of features on a device, of own parts and held ones: the hottest if not all have room.
+    def keep(self, device: torch.device, memory: int | None) -> None:
+        """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
 
         Parameters
         ----------
         device : torch.device
             Where they stay, and where ``x`` of the batches is from then on.
-        room : int or None
+        memory : int or None
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
         candidates = own_rows(self._topology.starts, self._own)
-        candidates = np.union1d(candidates, self.fetching.held).astype(np.uint32)
-        count = room_of(device, room) // max(self.fetching.row_bytes, 1)
+        candidates = np.union1d(candidates, self.fetching.cached).astype(np.uint32)
+        count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
         if self.fetching.row_bytes and count:
-            rows = hottest(self._topology, self._own, candidates, count, self._epoch_of())
+            rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
             self._resident = Resident(rows, self.fetching.read, device)
             self.fetching.leave_out(rows)
 
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
 
         It does not change batches, only how many of them are made ahead. One is always made.
         """
-        self._source.limit(room)
-        self._topology.keep_at_most(room)
+        self._source.limit(free_bytes)
+        self._topology.keep_at_most(free_bytes)
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""
@@ -185,7 +189,7 @@ class Loader:
         -------
         dict of int
             ``remote_rows``: rows of features, each once for all batches that are fetched together. ``remote_bytes``:
-            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows that the cache held,
+            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows found in the cache,
             which are no ``remote_rows``.
         """
         return self.fetching.read_counts()
@@ -222,7 +226,7 @@ class Loader:
             filled.close()
             sampled.close()
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[Sampled]:
+    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
 
     def _steps(self, epoch: int) -> Steps:
@@ -242,7 +246,7 @@ class Loader:
         order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
         return order[: len(self) * self.batch_size]
 
-    def _batch(self, arrays: Sampled, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
+    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
         labels, edge_attr = self._seeds.labels, None
         if self._edge_features is not None and arrays.e_id is not None:

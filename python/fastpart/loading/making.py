@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .sample import Sample, Sampled, refuse_broken, refuse_other_types
-from .scheduling import Launching, Making, Pieces, Scheduler, Trace
+from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
+from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Dag, supervised
 
 Rows = npt.NDArray[np.uint32]
 
-Neighbourhood = Callable[[Rows, int, int], Sampled]
+Neighbourhood = Callable[[Rows, int, int], SampledArrays]
 """A sampler: returns the batch of some seeds, given as rows, in a step of an epoch."""
 
 _PIECE_BYTES = 1 << 22
@@ -28,7 +28,7 @@ _SHARE = 4
 """Batches take one part in so many of the memory that is free."""
 
 
-def free_room() -> int:
+def free_memory() -> int:
     """Return the bytes that batches of a process may take before they are used, unless it was told otherwise."""
     return _core.memory_budget() // _SHARE // int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
@@ -37,11 +37,11 @@ class Source(ABC):
     """Makes the batches of an epoch after the other."""
 
     @abstractmethod
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
 
     @abstractmethod
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used. One is always made."""
 
     @abstractmethod
@@ -49,20 +49,20 @@ class Source(ABC):
         """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
 
 
-class InOrder(Source):
+class SequentialSource(Source):
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
     def __init__(
         self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
     ) -> None:
         self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
-        self._room: int | None = None
+        self._free_bytes: int | None = None
 
-    def limit(self, room: int) -> None:
+    def limit(self, free_bytes: int) -> None:
         """Make fewer batches ahead, if they are large."""
-        self._room = room
+        self._free_bytes = free_bytes
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""
         made = self._sampler.batches(
             rows,
@@ -70,7 +70,7 @@ class InOrder(Source):
             epoch=epoch,
             features=self._features(),
             ahead=self._ahead,
-            room=self._room,
+            room=self._free_bytes,
             threads=self._threads,
         )
         try:
@@ -83,7 +83,7 @@ class InOrder(Source):
         return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
 
 
-class Scheduled(Source):
+class ScheduledSource(Source):
     """Tasks of several batches at a time, launched by their score."""
 
     def __init__(
@@ -99,16 +99,16 @@ class Scheduled(Source):
         self._scheduler = Scheduler(
             threads,
             Launching(max(1.0, _core.default_threads() / here)),
-            free_room(),
+            free_memory(),
             _bytes_of,
             trace,
         )
 
-    def limit(self, room: int) -> None:
-        """Launch batches only as long as they have room."""
-        self._scheduler.room = room
+    def limit(self, free_bytes: int) -> None:
+        """Launch batches only as long as they fit the given memory."""
+        self._scheduler.free_bytes = free_bytes
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[Sampled]:
+    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
         """Yield the batches."""
         dag = supervised(
             seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
@@ -117,15 +117,15 @@ class Scheduled(Source):
         )
         return self.run(dag, len(offsets) - 1)
 
-    def run(self, dag: Dag, steps: int) -> Generator[Sampled]:
+    def run(self, dag: Dag, steps: int) -> Generator[SampledArrays]:
         """Yield the batches that some operators make."""
         return self._scheduler.batches(dag, steps)
 
-    def features(self, making: Making) -> Pieces:
+    def features(self, making: BatchState) -> Pieces:
         """Read the features of a neighbourhood: the last operator."""
         return with_features(making["neighbourhood"], self._features())
 
-    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> Sampled:
+    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> SampledArrays:
         """Sample the neighbourhood of seeds."""
         sampled = self._neighbourhood(seeds, epoch, step)
         if not len(sampled.n_id) and isinstance(sampled, Sample):
@@ -150,7 +150,7 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
             f"neighbourhood: expected a callable(seeds, epoch, step), got {type(custom).__name__}"
         )
 
-    def checked(seeds: Rows, epoch: int, step: int) -> Sampled:
+    def checked(seeds: Rows, epoch: int, step: int) -> SampledArrays:
         sample = custom(seeds, epoch, step)
         refuse_other_types(sample)
         refuse_broken(sample, seeds, hops)
@@ -159,7 +159,7 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
     return checked
 
 
-def with_features(sampled: Sampled, features: _core.Features | None) -> Pieces:
+def with_features(sampled: SampledArrays, features: _core.Features | None) -> Pieces:
     """Return a batch with its features, which are read in pieces."""
     if features is None:
         return Pieces([], sampled)
@@ -182,7 +182,7 @@ def with_features(sampled: Sampled, features: _core.Features | None) -> Pieces:
     return Pieces(calls, sample)
 
 
-def _bytes_of(sampled: Sampled) -> int:
+def _bytes_of(sampled: SampledArrays) -> int:
     arrays = (
         sampled.rows,
         sampled.n_id,

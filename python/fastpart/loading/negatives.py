@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..core.pairs import Keys, mixed
 
-Kind = Literal["uniform", "batch", "local"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+NegativeRule = Literal["uniform", "batch", "local"]
+NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
 
 Ids = npt.NDArray[np.int64]
 

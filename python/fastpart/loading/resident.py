@@ -20,7 +20,7 @@ _SHARE = 0.5
 """Share of the free memory of a GPU that rows take unless told otherwise. Networks and batches need the rest."""
 
 
-def room_of(device: torch.device, given: int | None) -> int:
+def device_bytes(device: torch.device, given: int | None) -> int:
     """Return the bytes for rows on a device: what is given, else half of the free memory of a GPU, none on a CPU."""
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""What a sampler returns: nodes by level, and a CSR over them."""
+"""The result of a sampler: nodes by level, and a CSR over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import ParameterError
 
 
-class Sampled(Protocol):
+class SampledArrays(Protocol):
     """A batch of the core, or a :class:`Sample` with ids."""
 
     @property
@@ -92,7 +92,7 @@ def _refusal(name: str, what: str) -> ParameterError:
     )
 
 
-def refuse_broken(sample: Sampled, seeds: npt.NDArray[np.uint32], hops: int) -> None:
+def refuse_broken(sample: SampledArrays, seeds: npt.NDArray[np.uint32], hops: int) -> None:
     """Raise an error unless the sample of a user's function is a batch of these seeds."""
     levels, edges = list(sample.num_sampled_nodes), list(sample.num_sampled_edges)
     targets = len(sample.rows) - (levels[-1] if levels else 0)

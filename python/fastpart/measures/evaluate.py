@@ -172,10 +172,10 @@ def _weighted_cut(
     sums = _core.weighted_cut(graph._source, partition.assignment, partition.k, options)
     if weights is None or sums is None:
         return [], {}
-    kind = pl.Int64 if weights.scale == 1 else pl.Float64
+    dtype = pl.Int64 if weights.scale == 1 else pl.Float64
     internal, cut = (list(map(int, column)) for column in sums)
     columns = [
-        pl.Series(name, [weights.in_units(each) for each in column], kind)
+        pl.Series(name, [weights.in_units(each) for each in column], dtype)
         for name, column in (("weight_internal", internal), ("weight_cut", cut))
     ]
     crossing = sum(cut) // 2

@@ -86,10 +86,10 @@ def expected_cut(
         np.add.at(ones, v, side[u])
     pairs, counts = np.unique(np.stack([degree, np.maximum(ones, degree - ones)]), axis=1, return_counts=True)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, pairs.max(initial=0) + 1)))])
-    drawn = min(1.0, 2 * share if revise else share)
+    sampled = min(1.0, 2 * share if revise else share)
     expected = 0.0
     for (k, k0), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-        wrong = _minority(k, k0, drawn * k, logs)
+        wrong = _minority(k, k0, sampled * k, logs)
         expected += count * ((k - k0) * (1 - wrong) + k0 * wrong)
     return expected / max(1, int(degree.sum()))
 

@@ -65,12 +65,12 @@ class Traffic:
 
     @property
     def saved_rows(self) -> float:
-        """Those of ``remote_rows`` that are in the cache."""
+        """The number of ``remote_rows`` that are in the cache."""
         return float(self.parts["saved_rows"].sum())
 
     @property
     def fetched_rows(self) -> float:
-        """Those of ``remote_rows`` that are not in the cache, and are sent."""
+        """The number of ``remote_rows`` that are not in the cache, and are sent."""
         return self.remote_rows - self.saved_rows
 
     @property
@@ -153,8 +153,8 @@ def predict_traffic(
 
     Notes
     -----
-    Up to 64 batches of each part are drawn at once, as one bit of a mask per vertex each, in a pass over the edges for
-    every hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
+    Up to 64 batches of each part are sampled at once, each as one bit of a mask per vertex, in one pass over the edges
+    per hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
     batches rank the rows for the cache. The probabilities alone treat the vertices of a level as independent, and say
     up to twice as many rows where a graph has many triangles.
 
@@ -167,7 +167,7 @@ def predict_traffic(
     (2.0, 0.0008)
     """
     run = run_options(**options)
-    sampled = Sampled.of(fanouts, batch_size, [cache])
+    plan = SamplingPlan.of(fanouts, batch_size, [cache])
     if row_bytes is not None:
         row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
     opened = _partition(partition)
@@ -175,26 +175,26 @@ def predict_traffic(
     if source is None:
         if opened.folder is None:
             raise ParameterError("graph: the partition does not know its graph. Pass graph=, or a directory")
-        found = _of_directory(opened, sampled, splits, split, run)
+        found = _of_directory(opened, plan, splits, split, run)
         row_bytes = _row_bytes(opened) if row_bytes is None else row_bytes
     else:
         if splits is None:
             raise ParameterError("splits: there are no training vertices. Pass splits=")
         whole = open_graph(source, **options)
-        found = traffic_of(whole, opened, splits_of(splits, whole.num_vertices, split), sampled, run)
-    return sampled.traffic(found, 0, row_bytes)
+        found = traffic_of(whole, opened, splits_of(splits, whole.num_vertices, split), plan, run)
+    return plan.traffic(found, 0, row_bytes)
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """How training samples, and the caches to predict for."""
+class SamplingPlan:
+    """The fanouts and batches of a training, and the caches to predict for."""
 
     fanouts: tuple[int, ...]
     batch_size: int
     caches: tuple[float, ...]
 
     @classmethod
-    def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> Sampled:
+    def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> SamplingPlan:
         """Check the values."""
         size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
         shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
@@ -219,7 +219,7 @@ def traffic_of(
     graph: Graph,
     partition: Partition,
     splits: Mapping[str, npt.NDArray[np.int64]],
-    sampled: Sampled,
+    plan: SamplingPlan,
     options: RunOptions,
 ) -> list[_core.PartTraffic]:
     """Return the traffic of each part of a graph."""
@@ -229,10 +229,10 @@ def traffic_of(
         partition.assignment,
         partition.k,
         train_of(splits),
-        sampled.fanouts,
+        plan.fanouts,
         directedness=graph.directedness,
-        batch_size=sampled.batch_size,
-        caches=sampled.caches,
+        batch_size=plan.batch_size,
+        caches=plan.caches,
         options=options,
     )
 
@@ -243,7 +243,7 @@ def megabytes(rows: float, row_bytes: int | None) -> float | None:
 
 
 def _of_directory(
-    partition: VertexPartition, sampled: Sampled, splits: Any, split: int | None, options: RunOptions
+    partition: VertexPartition, plan: SamplingPlan, splits: Any, split: int | None, options: RunOptions
 ) -> list[_core.PartTraffic]:
     """Return the traffic of each part of a directory."""
     partition.refuse_without_edges()
@@ -265,7 +265,7 @@ def _of_directory(
     if not len(rows):
         raise ParameterError("splits: the directory has no training vertices. Pass splits=")
     return topology.traffic(
-        rows, sampled.fanouts, batch_size=sampled.batch_size, caches=sampled.caches, options=options
+        rows, plan.fanouts, batch_size=plan.batch_size, caches=plan.caches, options=options
     )
 
 

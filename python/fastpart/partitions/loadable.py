@@ -1,4 +1,4 @@
-"""What a vertex partition of a directory can do: give mini-batches."""
+"""Mini-batches from a vertex partition of a directory."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -34,7 +34,7 @@ class LoaderOptions(TypedDict, total=False):
     remote: Literal["maps", "messages"] | None
     timeout: float
     cache: float | None
-    hot: Literal["access", "degree", "links", "halo"]
+    cache_by: Literal["access", "degree", "links", "halo"]
     resident: int | str | None
     scheduled: bool
     neighbourhood: Callable[[Any, int, int], Any] | None
@@ -51,7 +51,7 @@ LOADER_DEFAULTS: LoaderOptions = {
     "ahead": 2,
     "threads": 1,
     "timeout": 1800.0,
-    "hot": "access",
+    "cache_by": "access",
     "scheduled": False,
 }
 """Defaults other than None."""
@@ -102,14 +102,14 @@ class Loadable:
         batch_size : int
             Seeds of a step on all ranks together.
         seed : int
-            Of the order and of all draws.
+            Seed of the order and of all samples.
         rank, world_size : int, optional
             This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
             those of ``torch.distributed`` if it is initialized, else one rank.
         device : torch.device or str, optional
             Where the tensors of a batch are. Default: the CPU.
         sampling : {"uniform", "weighted", "labor"}
-            How in-edges are drawn: all subsets with the same probability, in proportion to ``weights``, or by LABOR-0,
+            Probabilities of in-edges: all subsets alike, in proportion to ``weights``, or by LABOR-0,
             which gives fewer distinct sources.
         weights : array or path of a .npy, optional
             One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
@@ -134,14 +134,14 @@ class Loadable:
             Seconds to wait for messages of another rank. Then an error is raised.
         cache : float, optional
             How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
-            never changes a batch. Rows that are read from files are only counted as held. Default: the rows that
+            never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
             :meth:`save_cache` listed, if others come by messages.
-        hot : {"access", "degree", "links", "halo"}
+        cache_by : {"access", "degree", "links", "halo"}
             Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
-            those with the most edges into the part, or all that have such an edge, whatever ``cache`` is.
+            those with the most edges into the part, or all that have such an edge, for any ``cache``.
         resident : int or str, optional
             Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
-            that it holds stay there, the hottest if not all fit, and only the others are copied for each batch. It
+            that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
             never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
         scheduled : bool
             Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
@@ -175,9 +175,9 @@ class Loadable:
 
         Notes
         -----
-        What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
-        seed therefore has the same output and the same loss whoever computes it: for any partition, any number of parts
-        and any number of ranks. This holds for all kinds of sampling, with :meth:`fastpart.loading.Batch.dropout`, and
+        The sample of a vertex is a function of (seed, epoch, step, hop, vertex). In layered batches, the default, a
+        seed therefore has the same output and the same loss for any partition, any number of parts and any number of
+        ranks. This holds for every ``sampling``, with :meth:`fastpart.loading.Batch.dropout`, and
         without batch normalization. Let each rank divide the sum of its losses by ``batch.global_size`` and add
         the gradients with :func:`fastpart.loading.sum_gradients`.
 
@@ -237,7 +237,7 @@ class Loadable:
             Permute the edges in every epoch. Default: only those of "train".
         seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
             As in :meth:`loader`.
-        remote, timeout, cache, hot, resident, scheduled, neighbourhood, trace
+        remote, timeout, cache, cache_by, resident, scheduled, neighbourhood, trace
             As in :meth:`loader`.
 
         Returns
@@ -254,14 +254,14 @@ class Loadable:
 
         Notes
         -----
-        What is drawn, negatives included, is a function of (seed, epoch, step, edge or vertex). So batches of all ranks
+        All samples, negatives included, are functions of (seed, epoch, step, edge or vertex). So batches of all ranks
         together are the same for any partition and any number of ranks, except with ``negatives="local"``.
 
         A negative is never one of the two ends of its positive. It may be another neighbour of the source: a share of
         about the mean degree over n of uniform negatives is.
 
-        Edges are left out after the draw. What remains of a vertex's neighbours is a uniform sample of the others, so
-        means over it are unbiased, but for vertices that lose all that was drawn. With a fanout of -1 they are exact.
+        Edges are left out after sampling. What remains of a vertex's neighbours is a uniform sample of the others, so
+        means over it are unbiased, but for vertices that lose their whole sample. With a fanout of -1 they are exact.
 
         The loader takes 50 bytes per edge of all ranks, and while an epoch begins about 100 per edge and negative of
         this rank.
@@ -288,9 +288,9 @@ class Loadable:
         *,
         fanouts: Sequence[int],
         batch_size: int = 1024,
-        hot: Literal["access", "degree", "links", "halo"] = "access",
+        cache_by: Literal["access", "degree", "links", "halo"] = "access",
     ) -> None:
-        """List the hot rows of each part in the directory, so that loaders need not find them.
+        """List the rows that each part caches in the directory, so that loaders need not find them.
 
         Writes ``cache_ids.npy`` into the folder of each part: int64, ascending ids of vertices of other parts. And
         ``cache.json`` beside the manifest. Loaders whose rows come by messages hold these rows, and
@@ -298,10 +298,10 @@ class Loadable:
 
         Parameters
         ----------
-        cache, hot
+        cache, cache_by
             As in :meth:`loader`.
         fanouts, batch_size
-            Of the loader. The seeds are the training vertices.
+            Parameters of the loader. The seeds are the training vertices.
 
         Raises
         ------

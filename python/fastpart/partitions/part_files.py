@@ -1,6 +1,6 @@
 """The files of one part of a partition directory, mapped and checked.
 
-Whatever is read is checked here before anyone indexes by it: a file may be damaged, or have been changed by others.
+All values are checked here before anyone indexes by them. A file may be damaged, or changed by others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DTYPES = tuple(np.dtype(code).name for code in np.typecodes["All"] if np.dtype(
 
 
 class PartFiles:
-    """What a part reads of its folder. A damaged or missing file raises :class:`fastpart.GraphFormatError`."""
+    """The files of a part in its folder. A damaged or missing file raises :class:`fastpart.GraphFormatError`."""
 
     _root: Path
     _folder: Path

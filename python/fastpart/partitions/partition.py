@@ -55,7 +55,7 @@ class Partition(Assignment):
     parameters : dict
         Parameters of the partitioner, defaults included.
     costs : dict or None
-        What the call took: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
+        Costs of the call: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
         where the system does not count them), and most bytes of temporary ``files`` at one time. None where unknown.
     num_vertices, num_edges, loops, checksum
         These identify the graph. None where unknown.

@@ -1,4 +1,4 @@
-"""What a partition directory holds beside the partition, as :meth:`fastpart.VertexPartition.save` takes it."""
+"""The data that a partition directory holds beside the partition, as :meth:`fastpart.VertexPartition.save` takes it."""
 
 from typing import Any, TypedDict
 

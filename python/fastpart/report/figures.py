@@ -22,7 +22,7 @@ from .look import LIGHT, printable
 
 @contextmanager
 def drawing(what: str) -> Iterator[None]:
-    """Raise a :class:`FastpartError` for whatever matplotlib raises in the block."""
+    """Raise a :class:`FastpartError` for any error of matplotlib in the block."""
     try:
         yield
     except (FastpartError, MemoryError, ModuleNotFoundError):
@@ -82,7 +82,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 @contextmanager
 def _styled() -> Iterator[None]:
-    """Draw in our style, whatever the user's is, and without warnings of letters that the font lacks."""
+    """Draw in our style instead of the user's, and without warnings of letters that the font lacks."""
     with (
         drawing("matplotlib cannot draw the picture"),
         style.context(["default", STYLE]),

@@ -22,13 +22,13 @@ MOST_BARS = 128
 """With more parts, the bars have no gaps."""
 
 MOST_LETTERS = 60
-"""Of a longer name, the first letters are shown."""
+"""Most letters of a name that are shown. Of a longer one, the first letters are shown."""
 
 _COLOURS = ("series2", "series1")
 
 
 class _Row(NamedTuple):
-    """What is drawn of one partition. ``sizes`` are stacked. Counts on the right are a matrix or one per part."""
+    """The picture of one partition. ``sizes`` are stacked. Counts on the right are a matrix or one per part."""
 
     title: str
     unit: str

@@ -14,10 +14,10 @@ MANY = 10_000
 """Measures from here on are shown without a fraction."""
 
 MOST_LETTERS = 60
-"""Of a longer name, the first letters are shown."""
+"""Most letters of a name that are shown. Of a longer one, the first letters are shown."""
 
 MOST_ROWS = 40
-"""Of a longer table, the first and last rows are shown."""
+"""Most rows of a table that are shown. Of a longer one, the first and last rows are shown."""
 
 
 def table(frame: pl.DataFrame) -> str:

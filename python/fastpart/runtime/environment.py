@@ -1,4 +1,4 @@
-"""What has started this process as one of several: torchrun, MPI, Slurm, or code that has made a process group."""
+"""The launcher of this process, if it is one of several: torchrun, MPI, Slurm, or code that made a process group."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Ranks:
     Attributes
     ----------
     launcher : str
-        What has started them, as errors name it.
+        The launcher, as errors name it.
     rank, size : int
         The number of this process, and how many there are.
     local_rank, local_size : int, optional
-        The same among those of its machine. None: the launcher does not say.
+        The same numbers among the processes of its machine. None: the launcher does not say.
     """
 
     launcher: str
@@ -52,7 +52,7 @@ class Ranks:
         return self.launcher == GROUP
 
     def refuse_missing_address(self) -> None:
-        """Raise an error if a variable is missing that says where the processes meet."""
+        """Raise an error if the variable with the address of rank 0 is missing."""
         if missing := [name for name in _ADDRESS if not os.environ.get(name)]:
             raise ParameterError(
                 f"{' and '.join(missing)}: not set, but this is one of {self.size} processes of {self.launcher}, which "
@@ -126,7 +126,7 @@ def _of_mpi() -> Ranks | None:
 def _of_slurm() -> Ranks | None:
     """Return the place in a step of srun. ``sbatch``, ``salloc`` and notebooks there have a single process.
 
-    mpirun starts a step of one task per machine, too, so what it says comes first.
+    mpirun starts a step of one task per machine, too, so its variables come first.
     """
     size, is_step = _number("SLURM_STEP_NUM_TASKS"), "SLURM_STEP_ID" in os.environ
     if size < 2 or not is_step or _number("SLURM_STEP_ID") >= _NO_STEP:

@@ -21,7 +21,7 @@ from ..core.processes import exit_status, is_stopped
 from .reporting import PARENT, PIPE
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
-"""What the server imports, the last one for optimizers. Nothing may start threads, as Polars does: copies lose them."""
+"""Modules that the server imports, the last one for optimizers. None may start threads: copies lose them."""
 
 _READ_ONCE = (
     *("ATEN", "CUDA", "DNNL", "GOMP", "KMP", "LD_", "MALLOC", "MKL", "NVIDIA", "OMP", "ONEDNN", "OPENBLAS"),
@@ -48,7 +48,7 @@ def environment_of(added: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **added}
 
 
-class New:
+class NewProcess:
     """A new interpreter, or another command. It leads a group of its own, and keeps its number until it is reaped."""
 
     def __init__(
@@ -79,8 +79,8 @@ class New:
         return self._process.wait()
 
 
-class Forked:
-    """A copy of the server, which does what a :class:`New` interpreter would do.
+class ForkedProcess:
+    """A copy of the server, which does what a :class:`NewProcess` would do.
 
     The server is its parent, so it tells the number and the exit status. It reaps the process when it is asked to.
     """
@@ -117,7 +117,7 @@ class Forked:
         return self._pid
 
     def status(self) -> int | None:
-        """Return the exit status as :meth:`New.status` does."""
+        """Return the exit status as :meth:`NewProcess.status` does."""
         self._hear(socket.MSG_DONTWAIT)
         return self._status
 
@@ -132,20 +132,20 @@ class Forked:
         """Hear what the server has to say. If it is gone, so is the process, and its number may be another one's."""
         while self._status is None:
             try:
-                said = self._line.recv(STATUS.size, flags)
+                answer = self._line.recv(STATUS.size, flags)
             except BlockingIOError:
                 return
             except ConnectionError:
-                said = b""
-            if not said:
+                answer = b""
+            if not answer:
                 self._pid, self._status = None, self._server.status()
             elif self._pid is None:
-                (self._pid,) = STATUS.unpack(said)
+                (self._pid,) = STATUS.unpack(answer)
             else:
-                (self._status,) = STATUS.unpack(said)
+                (self._status,) = STATUS.unpack(answer)
 
 
-Process = New | Forked
+Process = NewProcess | ForkedProcess
 
 
 def begin(
@@ -157,10 +157,10 @@ def begin(
 ) -> Process:
     """Begin ``python -m module arguments`` with pipes for stdout, stderr and reports. Preloaded, it is a copy."""
     if preloaded:
-        return Forked(module, arguments, environment, pipes)
+        return ForkedProcess(module, arguments, environment, pipes)
     stdout, stderr, reports = pipes
     own = {PIPE: str(reports), PARENT: str(os.getpid())}
-    return New(interpreter(module, *arguments), {**environment, **own}, stdout, stderr, [reports])
+    return NewProcess(interpreter(module, *arguments), {**environment, **own}, stdout, stderr, [reports])
 
 
 def send_signal(process: Process, number: signal.Signals, children: bool = True) -> None:

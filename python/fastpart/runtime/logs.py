@@ -1,4 +1,4 @@
-"""What workers print and warn of, shown to the user on stderr with the name of the worker."""
+"""Output and warnings of workers, shown to the user on stderr with the name of the worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def show(name: str, text: str) -> None:
             print(f"{name}: {text}", file=sys.stderr, flush=True)
 
 
-class Printed:
+class Output:
     """The stdout of a worker, shown line by line."""
 
     def __init__(self, name: str) -> None:

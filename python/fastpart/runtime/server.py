@@ -57,8 +57,8 @@ class Workers:
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._control:
-                    said, files, *_ = socket.recv_fds(self._control, 1, _FILES)
-                    if not said:
+                    request, files, *_ = socket.recv_fds(self._control, 1, _FILES)
+                    if not request:
                         return self._kill(*self._running)
                     self._fork(socket.socket(fileno=files[0]), files[1:])
                     for file in files[1:]:
@@ -162,7 +162,7 @@ def become(parent: int, request: int, folder: int, stdout: int, stderr: int, rep
 
 
 def _rename(words: list[str]) -> None:
-    """Let ``ps`` show a command line, as far as that of the server has room for it."""
+    """Let ``ps`` show a command line, as far as it fits into that of the server."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end = int(fields[45]), int(fields[46])  # where the arguments lie
     text = b"\0".join(os.fsencode(word) for word in words)[: end - begin - 1]

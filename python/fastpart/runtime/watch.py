@@ -17,10 +17,10 @@ from typing import Any
 
 from ..errors import TrainingError
 from .launch import Process, begin, environment_of, is_asleep, send_signal
-from .logs import Printed, show
+from .logs import Output, show
+from .machine_watch import MachineWatch
 from .reporting import DONE, FAILED, READY, RUN, WARNING
 from .session import SHARED_MEMORY, Session
-from .tether import Tether
 
 START_SECONDS = 120.0
 """Time limit until a process reports that it is ready."""
@@ -67,7 +67,7 @@ class Child:
         self.stdout, self.stderr, self.reports = pipes
         os.set_blocking(self.stderr, False)
         os.set_blocking(self.stdout, False)
-        self._printed = Printed(name)
+        self._printed = Output(name)
         self.ready = self.done = False
         self.ended = False
         self.failed = (False, math.inf)
@@ -177,7 +177,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._timeout = timeout
         self._selector = selectors.DefaultSelector()
-        self._tether: Tether | None = None
+        self._machine_watch: MachineWatch | None = None
         self._mapped: set[Path] = set()
         self._warnings: set[str] = set()
         self._session = Session(tmp_dir)
@@ -195,8 +195,8 @@ class Supervisor:
             for file in self._mapped:
                 file.unlink(missing_ok=True)
             self._session.remove()
-            if self._tether:
-                self._tether.close()
+            if self._machine_watch:
+                self._machine_watch.close()
 
     def start(
         self,
@@ -236,15 +236,15 @@ class Supervisor:
         for pipe, read in zip(ours, (child.read_stdout, child.read_stderr, child.read_reports), strict=True):
             self._selector.register(pipe, selectors.EVENT_READ, read)
 
-    def tie(self, tether: Tether) -> None:
+    def watch_machines(self, watch: MachineWatch) -> None:
         """End together with the supervisors of other machines.
 
         Across machines DGL chooses the names of files in shared memory, so the files that the children have mapped are
         removed, too.
         """
-        self._tether = tether
-        for line in tether.lines:
-            self._selector.register(line, selectors.EVENT_READ, partial(tether.read, line))
+        self._machine_watch = watch
+        for line in watch.lines:
+            self._selector.register(line, selectors.EVENT_READ, partial(watch.read, line))
 
     def messages(self) -> Iterator[Message]:
         """Yield all messages until all processes but those that serve are done."""
@@ -264,8 +264,8 @@ class Supervisor:
             self._refuse_deaths()
             self._refuse_sleepers()
             self._refuse_stopped()
-        if self._tether is not None:
-            self._tether.done()
+        if self._machine_watch is not None:
+            self._machine_watch.done()
 
     def _warn(self, message: Message) -> None:
         """Show a warning, unless another process had the same."""
@@ -329,7 +329,7 @@ class Supervisor:
 
     def _note_mapped(self) -> None:
         """Record the files in shared memory that the children have mapped. Their names are not those of the run."""
-        for child in self._children if self._tether else []:
+        for child in self._children if self._machine_watch else []:
             with contextlib.suppress(OSError):
                 for line in Path(f"/proc/{child.process.pid}/maps").read_text().splitlines():
                     file = Path(line[line.find("/") :] if "/" in line else "/")

@@ -4,6 +4,6 @@ from .loading import open_partition
 from .saving import save
 from .schemas import SCHEMA
 from .upgrading import upgrade
-from .verifying import Verified, verify
+from .verifying import Verification, verify
 
-__all__ = ["SCHEMA", "Verified", "open_partition", "save", "upgrade", "verify"]
+__all__ = ["SCHEMA", "Verification", "open_partition", "save", "upgrade", "verify"]

@@ -1,4 +1,4 @@
-"""Lists of the hot rows of each part in a partition directory: vertices of other parts that its batches need often."""
+"""Lists of the rows that each part caches: vertices of other parts that its batches often need."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[st
     folder = partition.folder
     assert folder is not None
     files = {}
-    for part, held in enumerate(ids):
+    for part, cached in enumerate(ids):
         content = io.BytesIO()
-        np.save(content, np.sort(held).astype(np.int64))
+        np.save(content, np.sort(cached).astype(np.int64))
         files[f"{part_name(part)}/{FILE}"] = content.getvalue()
     told = {**how, "partition": identity(partition.manifest or {})}
     files[RECORD] = json.dumps(told, indent=1).encode()

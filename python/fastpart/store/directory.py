@@ -113,8 +113,8 @@ def _write_parts(
         _put(inside / part_name(index) / PART, as_json(size))
     if contents.held_out is not None:
         shape = {"directedness": graph.directedness, "m": graph.num_edges, "halo_hops": contents.halo_hops}
-        held = contents.held_out
-        described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held, sizes)
+        held_out = contents.held_out
+        described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held_out, sizes)
         for index, size in enumerate(sizes):
             _put(inside / part_name(index) / PART, as_json(size))
     listing.add()

@@ -34,16 +34,16 @@ def held_out_of(edge_splits: Any, n: int) -> dict[str, Pairs]:
         raise TypeError(
             "edge_splits: expected what split_edges returns, or a mapping or .npz with pairs val and test"
         )
-    held = {
+    held_out = {
         name: _pairs(f"edge_splits: {name}", edge_splits[name], n) for name in HELD_OUT if name in edge_splits
     }
     known = np.empty(0, np.uint64)
-    for pairs in held.values():
+    for pairs in held_out.values():
         keys = np.unique(undirected_keys(pairs[:, 0], pairs[:, 1]))
         if len(found := np.flatnonzero(among(keys, known))):
             raise ParameterError(f"edge_splits: val and test both hold the pair {_pair(keys[found[0]])}")
         known = keys
-    return held
+    return held_out
 
 
 def _pairs(name: str, given: Any, n: int) -> Pairs:
@@ -63,7 +63,7 @@ def write_edge_splits(
     inside: Path,
     manifest: Mapping[str, Any],
     assignment: Any,
-    held: Mapping[str, Pairs],
+    held_out: Mapping[str, Pairs],
     sizes: list[Sizes],
 ) -> dict[str, int]:
     """Write the splits of each part, and return how many pairs each split has. ``sizes`` gets those of the parts.
@@ -73,13 +73,15 @@ def write_edge_splits(
     parts = Parts(
         VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA}
     )
-    owners = {name: assignment[pairs[:, 1]] for name, pairs in held.items()}
-    known = np.unique(np.concatenate([undirected_keys(pairs[:, 0], pairs[:, 1]) for pairs in held.values()]))
-    totals = dict.fromkeys(("train", *held), 0)
+    owners = {name: assignment[pairs[:, 1]] for name, pairs in held_out.items()}
+    known = np.unique(
+        np.concatenate([undirected_keys(pairs[:, 0], pairs[:, 1]) for pairs in held_out.values()])
+    )
+    totals = dict.fromkeys(("train", *held_out), 0)
     for part, size in zip(parts, sizes, strict=True):
         reverse = _reverse_ids(parts, part, manifest, assignment)
         found = {"train": _supervision(part, manifest, reverse, known)}
-        found |= {name: _sorted(pairs[owners[name] == part.index]) for name, pairs in held.items()}
+        found |= {name: _sorted(pairs[owners[name] == part.index]) for name, pairs in held_out.items()}
         _put(part.folder / "edge_reverse.npy", reverse)
         for name, pairs in found.items():
             _put(part.folder / f"edge_{name}.npy", pairs)
@@ -99,11 +101,11 @@ def _sorted(pairs: Pairs) -> Pairs:
     return np.ascontiguousarray(pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))])
 
 
-def _supervision(part: VertexPartData, manifest: Mapping[str, Any], reverse: Any, held: Keys) -> Pairs:
+def _supervision(part: VertexPartData, manifest: Mapping[str, Any], reverse: Any, held_out: Keys) -> Pairs:
     """Return the pairs to train on whose target is an inner vertex. Each pair has the direction of its first record."""
     edges, m = int(part.indptr[part.num_inner]), int(manifest["m"])
     sources, targets, ids = (array[:edges] for array in part.in_edges())
-    if len(leak := np.flatnonzero(among(undirected_keys(sources, targets), held))):
+    if len(leak := np.flatnonzero(among(undirected_keys(sources, targets), held_out))):
         pair = int(sources[leak[0]]), int(targets[leak[0]])
         raise ParameterError(
             f"edge_splits: the held-out pair {pair} is an edge of the graph. Partition and save the training graph, "

@@ -73,9 +73,9 @@ def _refuse_without_graph(manifest: Mapping[str, Any]) -> None:
         integer("halo_hops", manifest.get("halo_hops"), 0, 2)
 
 
-def _an(kind: type, text: str) -> Check:
+def _an(expected: type, text: str) -> Check:
     def check(name: str, value: Any) -> None:
-        if not isinstance(value, kind):
+        if not isinstance(value, expected):
             raise TypeError(f"{name}: expected {text}, got {type(value).__name__}")
 
     return check

@@ -19,7 +19,7 @@ def keep_unchanged(inside: Path, target: Path, partition: Partition) -> list[int
 
     Ids of records do not count: those of the second directions of edges grow with the number of records. Nor do the
     rows of the halo: they shift where a vertex enters or leaves another part.
-    A file that is kept has its old inode and time of change, so whoever copies the directory need not copy it again.
+    A file that is kept has its old inode and time of change, so a copy of the directory is updated without it.
     """
     clear_cache()
     return [

@@ -19,8 +19,8 @@ from .manifest import Files, is_intact, read_manifest, refuse_mistyped
 
 
 @dataclass(frozen=True)
-class Verified:
-    """What :func:`verify` found: everything as it was written.
+class Verification:
+    """The result of :func:`verify` for a directory that is as it was written.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Verified:
 
 
 @with_options
-def verify(source: StrPath, **options: Unpack[Options]) -> Verified:
+def verify(source: StrPath, **options: Unpack[Options]) -> Verification:
     """Compare every file of a partition directory with the size and the checksum of its writing.
 
     Use it after a copy to another machine, or when a disk is in doubt: a changed value in features or labels goes
@@ -53,7 +53,7 @@ def verify(source: StrPath, **options: Unpack[Options]) -> Verified:
 
     Returns
     -------
-    Verified
+    Verification
         Numbers of the files that were compared.
 
     Raises
@@ -76,7 +76,7 @@ def verify(source: StrPath, **options: Unpack[Options]) -> Verified:
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> fp.VertexPartition([0, 0, 1], k=2).save(folder)
     >>> fp.store.verify(folder)
-    Verified(files=2, bytes=140, foreign=())
+    Verification(files=2, bytes=140, foreign=())
     """
     folder = parameters.path("source", source)
     if not folder.exists():
@@ -99,7 +99,7 @@ def verify(source: StrPath, **options: Unpack[Options]) -> Verified:
         )
     known = {MANIFEST, *manifest["files"]}
     sizes = sum(facts["size"] for facts in manifest["files"].values())
-    return Verified(len(known), sizes, tuple(name for name in below(folder) if name not in known))
+    return Verification(len(known), sizes, tuple(name for name in below(folder) if name not in known))
 
 
 def _wrong(root: Path, files: Files, run: RunOptions) -> dict[str, str]:

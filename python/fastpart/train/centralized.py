@@ -20,7 +20,7 @@ from .identity import data_of, must_agree
 from .learner import Learner
 from .loop import train
 from .memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
-from .models import NEIGHBOUR, sampling
+from .models import NEIGHBOUR, sampling_of
 from .run_folder import claimed
 from .scores import Task, scores_of
 from .settings import torch_settings
@@ -142,7 +142,7 @@ def full(
 def needs(dataset: AnyDataset[Any], options: Options) -> list[Need]:
     """Return what the process takes: the graph, its activations, and those of batches if it trains on them."""
     (n, edges), task = size_of(dataset), dataset.task
-    whole = options.batch_size is None and sampling(options.model) == NEIGHBOUR
+    whole = options.batch_size is None and sampling_of(options.model) == NEIGHBOUR
     found = [
         Need("the whole graph", graph_bytes(n, edges, task.features), "sampled, which maps it"),
         Need("activations", full_batch(options, task, n, n, edges, whole), "a smaller hidden="),

@@ -40,7 +40,7 @@ class LocalGraph:
     features : torch.Tensor
         float32, one row per vertex.
     labels : torch.Tensor
-        Of the inner vertices: int64 of shape (num_inner,), or float32 of shape (num_inner, classes).
+        Labels of the inner vertices: int64 of shape (num_inner,), or float32 of shape (num_inner, classes).
     splits : dict of torch.Tensor
         Local ids of the labelled inner vertices of ``train``, ``val`` and ``test``.
     vertices : numpy.ndarray

@@ -1,4 +1,4 @@
-"""What must agree when a training is resumed: data, model and parameters of the method. The rest may change."""
+"""The data, model and parameters that must agree when a training is resumed. The rest may change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .model_source import ModelSource
 
-MAY_CHANGE = frozenset({"epochs", "patience", "ahead", "cache", "hot", "resident"})
+MAY_CHANGE = frozenset({"epochs", "patience", "ahead", "cache", "cache_by", "resident"})
 """Options that a resume may change: how long it trains, and where batches wait and rows lie, which changes no loss."""
 
 _FILES = {

@@ -37,7 +37,7 @@ Outputs = tuple[int, Vertices, Tensor]
 Block = tuple[int, Vertices]
 """A part, and some of its inner vertices by local id."""
 
-Wanted = Callable[[int], npt.NDArray[np.bool_]]
+VertexMask = Callable[[int], npt.NDArray[np.bool_]]
 """Returns the mask of the inner vertices of a part whose outputs are wanted."""
 
 PIECE_BYTES = 64 << 20
@@ -99,7 +99,7 @@ class Inference:
     def outputs(
         self,
         network: nn.Module,
-        wanted: Wanted | None = None,
+        wanted: VertexMask | None = None,
         layers: int | None = None,
     ) -> Iterator[Outputs]:
         """Yield a part of this process, some of its inner vertices by local id, and their outputs.
@@ -159,7 +159,7 @@ class Inference:
         return list(files)
 
     def _layer(
-        self, network: Network, index: int, rows: _core.Features | None, wanted: Wanted | None
+        self, network: Network, index: int, rows: _core.Features | None, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = _numbers(network)
@@ -170,7 +170,7 @@ class Inference:
             del sample, x  # the memory of this block is that of the next one
             yield number, block, outputs
 
-    def _at_once(self, network: nn.Module, wanted: Wanted | None) -> Iterator[Outputs]:
+    def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
         edge_features = self._edge_features() if takes_edge_attr(network) else None
         hops = _core.Sampler(
@@ -191,10 +191,10 @@ class Inference:
             return None
         return EdgeFeatures(self._parts, int(manifest["m"]), self._topology.starts)
 
-    def _vertices(self, part: int, wanted: Wanted | None) -> Vertices:
+    def _vertices(self, part: int, wanted: VertexMask | None) -> Vertices:
         return np.arange(self._parts[part].num_inner) if wanted is None else np.flatnonzero(wanted(part))
 
-    def _blocks(self, wanted: Wanted | None, width: int) -> Iterator[Block]:
+    def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
         """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
         most = max(1, min(_EDGES, PIECE_BYTES // (4 * max(width, 1))))
         for number in self._own:

@@ -48,7 +48,7 @@ def _import(name: str, extra: str) -> None:
 
 
 def _is_short_of_memory(error: Exception) -> bool:
-    """Return whether an import failed because there is no room for a library. The loader says so in words only."""
+    """Return whether an import failed because memory is too small for a library. The loader says so in words only."""
     words = ("failed to map segment", "cannot allocate memory", "out of memory")
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True

@@ -24,7 +24,7 @@ from .batches.batch import STEPS
 from .config import Options
 from .data import AnyDataset, Dataset
 from .inference import PIECE_BYTES
-from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling
+from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
 from .scores import Task
 
 LIGHT_BYTES = 64 << 20
@@ -37,7 +37,7 @@ SERVER_BYTES = 384 << 20
 """The process that workers are copies of. It has what optimizers import, too. Measured: 383 MB."""
 
 COPY_BYTES = 64 << 20
-"""What a copy of it has for itself, with a small network. Measured: 49 MB."""
+"""Memory that a copy of it has for itself, with a small network. Measured: 49 MB."""
 
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
@@ -51,12 +51,12 @@ _NUMBER = 4
 
 @dataclass(frozen=True)
 class Need:
-    """What a process needs memory for.
+    """A use of memory of a process.
 
     Attributes
     ----------
     what : str
-        As an error names it.
+        Its name in errors.
     size : int
         Bytes, of each process.
     remedy : str
@@ -101,10 +101,10 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
     remedies = list(dict.fromkeys(need.remedy for need in largest if need.remedy))
     # One that only says less than another one is left out.
     remedies = [each for each in remedies if not any(other.startswith(f"{each} ") for other in remedies)]
-    said = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
+    advice = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
     raise MemoryBudgetError(
         f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
-        f"{', '.join(map(str, largest))}. {said}"
+        f"{', '.join(map(str, largest))}. {advice}"
     )
 
 
@@ -112,7 +112,7 @@ def _limit(run: RunOptions) -> int:
     return _core.memory_budget() if run.memory_limit is None else run.memory_limit
 
 
-def room_for_batches(left: int, workers: int) -> int:
+def bytes_for_batches(left: int, workers: int) -> int:
     """Return the bytes that batches of a worker may take before their use, of what the needs leave."""
     return left // max(workers, 1) // _SHARE
 
@@ -198,12 +198,12 @@ class BatchSize:
     @classmethod
     def of(cls, options: Options, seeds: int, training: int, vertices: int, edges: int) -> BatchSize:
         """Return the bounds of the batches of a model over a graph, with so many of its training vertices."""
-        kind = sampling(options.model)
-        if kind == NEIGHBOUR:
+        batch_kind = sampling_of(options.model)
+        if batch_kind == NEIGHBOUR:
             return cls.sampled(seeds, options.fanouts, vertices, edges)
         batch = options.batch_size or -(-training // STEPS)
         share = min(1.0, 2 * batch / max(training, 1))  # groups of clusters differ in size
-        most = min(vertices, int(vertices * share) if kind == CLUSTER else batch * (options.layers + 1))
+        most = min(vertices, int(vertices * share) if batch_kind == CLUSTER else batch * (options.layers + 1))
         inside = min(edges, int(edges * min(1.0, 2 * most / max(vertices, 1))))
         return cls((most, *[0] * options.layers), (inside, *[0] * (options.layers - 1)))
 
@@ -230,7 +230,7 @@ SMALLER = "a smaller batch_size= or fanouts="
 
 
 def batches(options: Options, task: Task, size: BatchSize, row_bytes: int, edge_bytes: int = 4) -> list[Need]:
-    """Return the needs of training on batches: one in use, one in the making. Others are made as there is room."""
+    """Return the needs of training on batches: one in use, one in the making. Others are made as memory allows."""
     return [
         Need("two batches", 2 * size.size(row_bytes, edge_bytes), SMALLER),
         Need("activations", activations(options, task, size.levels(options.layers)), f"{SMALLER} or hidden="),

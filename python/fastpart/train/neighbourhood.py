@@ -89,7 +89,7 @@ class Neighbourhood(ABC):
         Returns
         -------
         torch.Tensor
-            Of shape (targets, heads, width).
+            Values of shape (targets, heads, width).
         """
 
 

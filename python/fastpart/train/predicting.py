@@ -1,4 +1,4 @@
-"""What a trained network says of every vertex, from whole neighbourhoods."""
+"""The classes, logits or embeddings of every vertex, from a trained network, from whole neighbourhoods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .scores import Task
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
 
-Found = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
+VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
 
 
@@ -40,12 +40,12 @@ def predictions(
     task: Task,
     options: Options,
     source: StrPath,
-    kind: Predicted,
+    outputs: Predicted,
     out: StrPath | None,
     run: RunOptions,
 ) -> npt.NDArray[Any]:
     """Return one row for each vertex of a partition directory. See :meth:`.TrainedModel.predict`."""
-    parameters.choice("kind", kind, PREDICTED)
+    parameters.choice("outputs", outputs, PREDICTED)
     target = None if out is None else parameters.path("out", out)
     if target is not None and target.suffix != ".npy":
         raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
@@ -56,26 +56,28 @@ def predictions(
             f"{task.features}"
         )
     layers = options.layers
-    if kind == "embeddings":
+    if outputs == "embeddings":
         layers -= 1
         if not isinstance(network, Network) or not layers:
             raise ParameterError(
-                "kind: 'embeddings' are the outputs of the last hidden layer, which only a "
+                "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    left_by(_needs(dataset, options, kind, target), run)
+    left_by(_needs(dataset, options, outputs, target), run)
     with scratch(target) as folder:
         rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
-        for vertices, outputs in _outputs(dataset, network, layers, folder):
-            rows.put(vertices, _said(outputs, task) if kind == "classes" else outputs.numpy())
+        for vertices, values in _outputs(dataset, network, layers, folder):
+            rows.put(vertices, _classes_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
 
-def _needs(dataset: AnyDataset[Any], options: Options, kind: Predicted, target: Path | None) -> list[Need]:
+def _needs(dataset: AnyDataset[Any], options: Options, outputs: Predicted, target: Path | None) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
     numbers = (
-        2 if kind == "classes" and not task.multilabel else max(task.classes, options.hidden * options.heads)
+        2
+        if outputs == "classes" and not task.multilabel
+        else max(task.classes, options.hidden * options.heads)
     )
     rows = Need("the result", 0 if target else 4 * numbers * n, "out=, a file")
     if isinstance(dataset, Dataset):
@@ -105,7 +107,7 @@ def scratch(target: Path | None) -> Iterator[Path]:
         atomic.discard()
 
 
-def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> Found:
+def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> VertexOutputs:
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         inference = Inference(dataset, list(range(len(parts))), folder, layers)
@@ -125,7 +127,7 @@ def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: 
     yield np.asarray(local.vertices), x
 
 
-def _said(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+def _classes_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
     if task.multilabel:
         return (logits > 0).to(torch.uint8).numpy()
     return logits.argmax(1).numpy()

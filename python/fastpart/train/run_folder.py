@@ -45,14 +45,14 @@ _EARLIER = (
     "embeddings/epoch-*/part-*.npy",
     "parts-[0-9]*",
 )
-"""What versions without the list wrote."""
+"""Files that versions without the list wrote."""
 
 
 _UNFINISHED = f".{MARKER}.tmp-"
-"""What a kill leaves of the first list. Whoever writes it next removes that."""
+"""Prefix of a file that a kill leaves of the first list. The next call that writes the list removes it."""
 
 UNKNOWN = "unknown"
-"""What parts were made of by these versions."""
+"""Recorded origin of parts that these versions made."""
 
 
 class RunFolder:
@@ -63,7 +63,7 @@ class RunFolder:
     path : pathlib.Path
         The folder.
     content : dict
-        What its list says. Empty if there is none.
+        The entries of its list. Empty if there is none.
     temporary : bool
         Whether it is removed after the training.
     """

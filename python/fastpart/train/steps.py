@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from .batches import Batch, VertexRows, batches
 from .config import Options
 from .data import LocalGraph
-from .models import NEIGHBOUR, sampling
+from .models import NEIGHBOUR, sampling_of
 from .scores import Task
 
 
@@ -23,7 +23,7 @@ def batches_of(local: LocalGraph, options: Options, generator: torch.Generator) 
     seeds = local.splits["train"]
     if not len(seeds):
         return
-    if options.batch_size is None and sampling(options.model) == NEIGHBOUR:
+    if options.batch_size is None and sampling_of(options.model) == NEIGHBOUR:
         rows = seeds.numpy().astype(np.uint32)
         yield Batch([local.graph] * options.layers, None, seeds, rows, len(seeds))
         return

@@ -85,9 +85,9 @@ class TrainedModel:
 
     @property
     def workers(self) -> pl.DataFrame | None:
-        """One row per worker with its share of the graph and its cost per epoch. None for methods without this table.
+        """One row per worker with its part of the graph and its cost per epoch. None for methods without this table.
 
-        Columns: ``worker``, its share such as ``vertices`` and ``edges``, the median seconds of each step and the means
+        Columns: ``worker``, its part such as ``vertices`` and ``edges``, the median seconds of each step and the means
         of ``sent_bytes`` and ``received_bytes`` over the epochs after the first, and ``peak_bytes``, its largest
         resident memory.
         """
@@ -156,11 +156,11 @@ class TrainedModel:
     def predict(
         self,
         source: StrPath,
-        kind: Predicted = "classes",
+        outputs: Predicted = "classes",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
     ) -> npt.NDArray[Any]:
-        """Return what the network says of every vertex, from whole neighbourhoods.
+        """Return the classes, logits or embeddings of every vertex, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
         do hidden layers and, with ``out``, the result: graphs may be larger than memory.
@@ -170,7 +170,7 @@ class TrainedModel:
         source : path
             A partition directory with ``graph=``, ``features=``, ``labels=`` and ``splits=``, of the graph that the
             model was trained on or of another with the same features.
-        kind : {"classes", "logits", "embeddings"}
+        outputs : {"classes", "logits", "embeddings"}
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
             the outputs of the last hidden layer, float32 of shape (n, width).
@@ -187,7 +187,7 @@ class TrainedModel:
         Raises
         ------
         ParameterError
-            An unknown kind or suffix, a directory with other features, or embeddings of a model without layers.
+            An unknown ``outputs`` or suffix, a directory with other features, or embeddings of a model without layers.
         MemoryBudgetError
             The memory limit does not hold it, as a whole part with all its hops for a model without layers.
 
@@ -205,7 +205,7 @@ class TrainedModel:
         array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
         """
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
-        return predictions(self.network(), self.task, self.options, source, kind, out, run)
+        return predictions(self.network(), self.task, self.options, source, outputs, out, run)
 
     def __str__(self) -> str:
         from ..report.text import table

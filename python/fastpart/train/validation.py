@@ -1,4 +1,4 @@
-"""What decides which epoch is the best."""
+"""The score that decides which epoch is the best."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def is_better(score: float, best: float) -> bool:
     return score > best or (math.isnan(score) and best == -math.inf)
 
 
-class Validated(Protocol):
+class ValidationData(Protocol):
     """A dataset with something to validate on, or without.
 
     Attributes
     ----------
     num_val : int
-        What the validation score counts: labelled vertices, or edges.
+        Number of labelled vertices, or edges, that the validation score counts.
     """
 
     @property
     def num_val(self) -> int: ...  # noqa: D102
 
 
-def refuse_patience_without_validation(dataset: Validated, options: Options) -> None:
+def refuse_patience_without_validation(dataset: ValidationData, options: Options) -> None:
     """Raise an error if ``patience`` has nothing to go by. Without it, warn that the last epoch counts as the best."""
     if dataset.num_val:
         return

@@ -155,7 +155,7 @@ def convert(
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
     reordered = dedup or parameters.flag("shuffle", shuffle)
-    want = record_weights.wanted(weights, reordered)
+    weights_from = record_weights.weight_source(weights, reordered)
     run = run_options(**options)
     refuse_input(origin, target)
     sidecar = Sidecar.of(origin) if format is None and not swap else None
@@ -168,8 +168,13 @@ def convert(
     writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if relabel else [])]
     with staged(target, writes, run) as file:
         raw = file if wanted == "raw" else beside(file, "raw")
-        want = record_weights.bring(want, origin, raw, dtype, layout, reordered)
-        with _readable(origin, format, raw, relabel, dtype, want, run) as (readable, dtype, format, found):
+        weights_from = record_weights.bring(weights_from, origin, raw, dtype, layout, reordered)
+        with _readable(origin, format, raw, relabel, dtype, weights_from, run) as (
+            readable,
+            dtype,
+            format,
+            found,
+        ):
             converted = _core.convert(
                 readable,
                 raw,
@@ -183,11 +188,11 @@ def convert(
                 dedup=dedup,
                 shuffle=seed if shuffle else None,
                 weights=found,
-                column=want.column,
+                column=weights_from.column,
                 unsure=weights is None,
                 options=run,
             )
-        weighted = record_weights.take(want, raw, converted.graph.m)
+        weighted = record_weights.take(weights_from, raw, converted.graph.m)
         notes = list(converted.notes)
         if wanted == "raw":
             description = None if weighted is None else record_weights.write(weighted, file, run)
@@ -222,7 +227,7 @@ def _readable(
     raw: Path,
     relabel: bool,
     dtype: IdType | None,
-    want: record_weights.Wanted,
+    weights_from: record_weights.WeightSource,
     options: RunOptions,
 ) -> Iterator[tuple[Path, IdType | None, Format | None, Literal["file", "source"] | None]]:
     """Yield a file that the core can read, with its dtype and format, and where it finds weights.
@@ -230,15 +235,15 @@ def _readable(
     For Parquet this is a copy beside the output.
     """
     if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
-        yield origin, dtype, format, want.found
+        yield origin, dtype, format, weights_from.found
         return
     if dtype is not None:
         raise ParameterError("format: dtype= applies to raw pairs only. Leave it out")
     copy = beside(raw, "columns")
     try:
-        weights = None if want.name is None else beside(raw, "weights.in")
-        wide = parquet.read(origin, copy, relabel, options, want.name, weights)
-        yield copy, wide, None, "file" if want.name is not None else want.found
+        weights = None if weights_from.name is None else beside(raw, "weights.in")
+        wide = parquet.read(origin, copy, relabel, options, weights_from.name, weights)
+        yield copy, wide, None, "file" if weights_from.name is not None else weights_from.found
     finally:
         copy.unlink(missing_ok=True)
 

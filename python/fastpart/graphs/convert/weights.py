@@ -27,8 +27,8 @@ _BLOCK = 1 << 18
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Where a conversion finds weights. ``scale`` is that of weights beside raw records."""
+class WeightSource:
+    """The place where a conversion finds weights, and the scale of weights beside raw records."""
 
     given: Given
     found: Literal["file", "source"] | None = "source"
@@ -45,22 +45,29 @@ class Wanted:
         return self.given if isinstance(self.given, str) else None
 
 
-def wanted(given: Given, reordered: bool) -> Wanted:
-    """Check what the caller wants. Records that are dropped or put in another order lose their weights."""
+def weight_source(given: Given, reordered: bool) -> WeightSource:
+    """Check the given parameter. Records that are dropped or put in another order lose their weights."""
     if given is False or (given is None and reordered):
-        return Wanted(given, None)
+        return WeightSource(given, None)
     if given is not None and not isinstance(given, str):
         given = parameters.integer("weights", given, 3, 2**31 - 1)
-    return Wanted(given)
+    return WeightSource(given)
 
 
 def bring(
-    want: Wanted, origin: Path, raw: Path, dtype: IdType | None, layout: str | None, reordered: bool
-) -> Wanted:
+    weights_from: WeightSource,
+    origin: Path,
+    raw: Path,
+    dtype: IdType | None,
+    layout: str | None,
+    reordered: bool,
+) -> WeightSource:
     """Write the weights beside a file of records where the core finds them, if there are any."""
-    file, described = weights_beside(origin) if want.given is None and origin.exists() else (None, None)
+    file, described = (
+        weights_beside(origin) if weights_from.given is None and origin.exists() else (None, None)
+    )
     if file is None:
-        return want
+        return weights_from
     if reordered:
         raise ParameterError(
             f"weights: dedup and shuffle do not keep the weights in {shown(file)}. Leave these out, or pass "
@@ -83,10 +90,10 @@ def bring(
         array = found.array
         for first in range(0, len(array), _BLOCK):
             array[first : first + _BLOCK].astype("<f8").tofile(written)
-    return replace(want, found="file", scale=found.scale)
+    return replace(weights_from, found="file", scale=found.scale)
 
 
-def take(want: Wanted, raw: Path, m: int) -> Weights | None:
+def take(weights_from: WeightSource, raw: Path, m: int) -> Weights | None:
     """Return the scaled weights that the core wrote, and remove its files."""
     file = beside(raw, "weights.f64")
     beside(raw, "weights.in").unlink(missing_ok=True)
@@ -95,15 +102,15 @@ def take(want: Wanted, raw: Path, m: int) -> Weights | None:
     given = np.memmap(file, "<f8", "r") if file.stat().st_size else np.empty(0)
     file.unlink()
     if len(given) != m or not m:
-        if want.given is not None and m:
-            raise ParameterError(f"weights: the source has no column {want.given!r} of weights")
+        if weights_from.given is not None and m:
+            raise ParameterError(f"weights: the source has no column {weights_from.given!r} of weights")
         return None
     values, scale = scaled(given)
-    return Weights(values, scale * want.scale)
+    return Weights(values, scale * weights_from.scale)
 
 
 def write(weights: Weights, file: Path, options: RunOptions) -> dict[str, Any]:
-    """Write the weights beside a raw file, and return what its sidecar says of them."""
+    """Write the weights beside a raw file, and return their entry for its sidecar."""
     target = Weights.beside(file)
     with target.open("xb") as written:
         np.save(written, weights.array)

@@ -1,8 +1,8 @@
 """Batches as a graph of small tasks, and the scheduler that launches and runs them."""
 
-from .dag import Dag, Making, Operator, Pieces
+from .dag import BatchState, Dag, Operator, Pieces
 from .launching import Launching
 from .scheduler import Scheduler
 from .trace import Trace
 
-__all__ = ["Dag", "Launching", "Making", "Operator", "Pieces", "Scheduler", "Trace"]
+__all__ = ["BatchState", "Dag", "Launching", "Operator", "Pieces", "Scheduler", "Trace"]

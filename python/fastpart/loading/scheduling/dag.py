@@ -12,15 +12,15 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Making:
-    """A batch in the making.
+class BatchState:
+    """A batch that is not complete yet.
 
     Attributes
     ----------
     step : int
         Its number in the epoch.
     results : dict
-        What each operator returned.
+        The result of each operator.
     """
 
     step: int
@@ -45,16 +45,16 @@ class Operator:
     Attributes
     ----------
     name : str
-        What traces call it. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
+        Its name in traces. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
     run : callable
-        Returns the result for a :class:`Making`, or :class:`Pieces`. It must depend on nothing but the number of the
+        Returns the result for a :class:`BatchState`, or :class:`Pieces`. It must depend only on the number of the
         step and the results of the operators before it. Several threads call it.
     after : tuple of str
         Operators whose results it uses.
     """
 
     name: str
-    run: Callable[[Making], Any]
+    run: Callable[[BatchState], Any]
     after: tuple[str, ...] = ()
 
 
@@ -95,7 +95,9 @@ class Dag:
 
 
 def supervised(
-    seed: Callable[[Making], Any], neighbourhood: Callable[[Making], Any], features: Callable[[Making], Any]
+    seed: Callable[[BatchState], Any],
+    neighbourhood: Callable[[BatchState], Any],
+    features: Callable[[BatchState], Any],
 ) -> Dag:
     """Return the operators of training with labels: seeds, their neighbourhoods, and the features of those."""
     return Dag(
@@ -108,11 +110,11 @@ def supervised(
 
 
 def unsupervised(
-    seed: Callable[[Making], Any],
-    positive: Callable[[Making], Any],
-    negative: Callable[[Making], Any],
-    neighbourhood: Callable[[Making], Any],
-    features: Callable[[Making], Any],
+    seed: Callable[[BatchState], Any],
+    positive: Callable[[BatchState], Any],
+    negative: Callable[[BatchState], Any],
+    neighbourhood: Callable[[BatchState], Any],
+    features: Callable[[BatchState], Any],
 ) -> Dag:
     """Return the operators of training on edges: seeds, what they are joined to and what not, and as above."""
     return Dag(

@@ -78,8 +78,8 @@ class Launching:
     @property
     def utilisation(self) -> float:
         """Share of the processors that this process used since the last launch."""
-        room = self.gap * self._processors
-        return min(1.0, (self._used() - self._used_before) / room) if room > 0 else 1.0
+        available = self.gap * self._processors
+        return min(1.0, (self._used() - self._used_before) / available) if available > 0 else 1.0
 
     def score(self, queue: int) -> float:
         """Return the launch score. Infinite if batches are used as soon as they are there.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from .dag import Dag, Making, Operator, Pieces
+from .dag import BatchState, Dag, Operator, Pieces
 from .launching import Launching, Mean
 from .trace import Trace
 
@@ -46,7 +46,7 @@ class Scheduler:
         Threads that make batches.
     launching : Launching
         When to launch the next one.
-    room : int
+    free_bytes : int
         Bytes that batches may take before they are used. One is always made.
     size : callable
         Returns the bytes of a batch.
@@ -63,11 +63,17 @@ class Scheduler:
         self,
         threads: int,
         launching: Launching,
-        room: int,
+        free_bytes: int,
         size: Callable[[Any], int],
         trace: Trace | None = None,
     ) -> None:
-        self.threads, self.launching, self.room, self.size, self.trace = threads, launching, room, size, trace
+        self.threads, self.launching, self.free_bytes, self.size, self.trace = (
+            threads,
+            launching,
+            free_bytes,
+            size,
+            trace,
+        )
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.costs: defaultdict[str, Mean] = defaultdict(Mean)
         self.sizes = Mean()
@@ -92,7 +98,7 @@ class _Epoch:
         self._numbers = itertools.count()
         self._name = next(scheduler.epochs)
         self._tasks: list[Task] = []
-        self._making: dict[int, Making] = {}
+        self._making: dict[int, BatchState] = {}
         self._left: dict[tuple[int, str], int] = {}
         self._spent: defaultdict[int, float] = defaultdict(float)
         self._made: dict[int, tuple[Any, BaseException | None]] = {}
@@ -193,7 +199,7 @@ class _Epoch:
         if unused == 0:
             return True  # otherwise the user would wait for a score that only grows with the gap
         size = of.sizes.value or 0.0
-        if self._tasks or (unused + 1) * size > of.room:
+        if self._tasks or (unused + 1) * size > of.free_bytes:
             return False
         if of.launching.training.value is None:  # nothing is known yet
             return unused < of.threads
@@ -212,12 +218,12 @@ class _Epoch:
                 queue=queue,
             )
         of.launching.launched()
-        self._making[step] = making = Making(step)
+        self._making[step] = making = BatchState(step)
         self._next += 1
         for operator in self._dag.begin():
             self._push(making, operator)
 
-    def _push(self, making: Making, operator: Operator) -> None:
+    def _push(self, making: BatchState, operator: Operator) -> None:
         self._add(making.step, operator.name, partial(operator.run, making))
 
     def _add(self, step: int, operator: str, work: Callable[[], Any]) -> None:

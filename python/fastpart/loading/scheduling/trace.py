@@ -1,4 +1,4 @@
-"""Who did what when, in the format of Chrome's trace viewer."""
+"""The tasks of all threads over time, in the format of Chrome's trace viewer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Trace:
     process : int
         Number of the process.
     name : str
-        What the viewer calls it.
+        Its name in the viewer.
     """
 
     def __init__(self, process: int = 0, name: str = "fastpart") -> None:

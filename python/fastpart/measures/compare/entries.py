@@ -22,7 +22,7 @@ from .memory import peak
 from .peers import PEERS, Bench, Peer
 
 CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": partition})
-"""What a name may call: a partitioner, or what chooses among them."""
+"""Functions by name: the partitioners, and those that choose among them."""
 
 SHARED = ("graph", "k", "seed", *NAMES)
 """Parameters that every algorithm gets from the comparison, if it takes them."""

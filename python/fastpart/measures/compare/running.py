@@ -23,7 +23,7 @@ from ...partitions.homes import home_parts
 from ...partitions.partition import EdgePartition, Partition
 from ...partitions.results import Evaluation
 from ..evaluate import evaluate
-from ..traffic import Sampled, traffic_of
+from ..traffic import SamplingPlan, traffic_of
 from .comparison import Comparison
 from .entries import Entry, Run, entries_of
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
@@ -174,17 +174,17 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
             "splits: the traffic of training depends on its vertices. Pass splits= with train"
         )
     train_of(splits)
-    sampled = Sampled.of(fanouts, batch_size, cache if isinstance(cache, Iterable) else [cache])
+    plan = SamplingPlan.of(fanouts, batch_size, cache if isinstance(cache, Iterable) else [cache])
     if row_bytes is not None:
         row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
 
     def predict(partition: Partition) -> dict[str, float]:
         if isinstance(partition, EdgePartition):
             return {}
-        found = traffic_of(graph, partition, splits, sampled, run)
+        found = traffic_of(graph, partition, splits, plan, run)
         columns = {}
-        for index, share in enumerate(sampled.caches):
-            traffic = sampled.traffic(found, index, row_bytes)
+        for index, share in enumerate(plan.caches):
+            traffic = plan.traffic(found, index, row_bytes)
             end = f"_{share:g}" if share else ""
             columns[f"remote_rows{end}"] = float(round(traffic.fetched_rows))
             if traffic.fetched_mb is not None:

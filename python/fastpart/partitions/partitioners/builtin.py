@@ -21,7 +21,7 @@ from .documents import document, signature
 from .refining import begin
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
-"""What begins with a vertex partition, described as a partitioner is."""
+"""Algorithms that start from a vertex partition, described as partitioners are."""
 
 ALGORITHMS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.algorithms()}
 """The registry's entry of each partitioner."""

@@ -1,4 +1,4 @@
-"""What :func:`fastpart.partition` chooses from."""
+"""The candidates that :func:`fastpart.partition` chooses from."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WHERE = {
     "one_level": ", a level in files",
     "two_levels": ", two levels in files",
 }
-"""What the paths of the multilevel partitioner mean."""
+"""Meanings of the paths of the multilevel partitioner."""
 
 _BEFORE_ROUNDS = 0.5
 """Share of a time limit after which no algorithm begins but the last, whose rounds take the rest."""

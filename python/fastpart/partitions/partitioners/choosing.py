@@ -91,7 +91,7 @@ def partition(
     of : {"vertices", "edges"}
         Partition the vertices or the edge records.
     objective : {"cut", "halo", "traffic", "replication"}, optional
-        What there should be few of. For vertices "cut" (the default), edges between parts, or "halo", copies of
+        What is minimised. For vertices "cut" (the default), edges between parts, or "halo", copies of
         vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
         parts. For edges "replication", the parts in which a vertex has edges.
     effort : {"fast", "default", "best"}
@@ -166,7 +166,7 @@ def partition(
 
     Notes
     -----
-    ``objective="traffic"`` weights each edge by how often uniform sampling is expected to draw it, by the access
+    ``objective="traffic"`` weights each edge by how often uniform sampling is expected to sample it, by the access
     probabilities of :func:`predict_traffic` as if all seeds were in one part, and looks for a cut of small weight.
     The bounds are those of "cut". Training vertices are not balanced. :func:`multilevel` does that, with
     ``balance_on=``.
@@ -183,7 +183,7 @@ def partition(
     if of == "edges" and machines is not None:
         raise ParameterError('machines: needs of="vertices"')
     request = Request(
-        graph=_drawn(opened, k, (splits, split, fanouts, batch_size), options)
+        graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
         if goal == "traffic"
         else opened,
         k=k,
@@ -208,8 +208,8 @@ def partition(
             opened._source.forget_csr()
 
 
-def _drawn(graph: Graph, k: int, given: tuple[Any, ...], options: Options) -> Graph:
-    """Return the graph with a weight for each record: how often training draws it."""
+def _weighted_by_samples(graph: Graph, k: int, given: tuple[Any, ...], options: Options) -> Graph:
+    """Return the graph with a weight for each record: how often training samples it."""
     splits, split, fanouts, batch_size = given
     if splits is None:
         raise ParameterError(

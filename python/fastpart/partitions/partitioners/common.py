@@ -38,7 +38,7 @@ def vertex_partition(
     alone = not result.weight_caps
     if result.dealt:
         _infeasible(
-            "the caps left no room for some vertex, so all vertices were assigned by weight alone. Raise "
+            "the caps left no part for some vertex, so all vertices were assigned by weight alone. Raise "
             + ("balance or volume_balance" if volume else "balance or balance_on_ratio"),
             on_infeasible,
         )

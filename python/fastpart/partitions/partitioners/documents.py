@@ -113,8 +113,8 @@ def document(algorithm: _core.Algorithm) -> str:
     if start:
         lines += _documented_entry(start)
         known = ("path, array or Graph, optional", " Default: the graph that the partition was made from.")
-        kind, default = ("path, array or Graph", "") if _is_of_another_graph(algorithm) else known
-        lines += _entry("graph", kind, f"What :func:`open_graph` accepts.{default}")
+        accepted, default = ("path, array or Graph", "") if _is_of_another_graph(algorithm) else known
+        lines += _entry("graph", accepted, f"What :func:`open_graph` accepts.{default}")
         lines += _entry("k", "int, optional", "Number of parts. Default: that of the partition.")
     else:
         lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
@@ -193,8 +193,8 @@ def _documented_entry(field: _core.Field, more: str = "") -> list[str]:
     return _entry(field.name, _documented(field), doc + more)
 
 
-def _entry(name: str, kind: str, doc: str) -> list[str]:
-    return [f"{name} : {kind}", *(f"    {line}" for line in doc.splitlines())]
+def _entry(name: str, accepted: str, doc: str) -> list[str]:
+    return [f"{name} : {accepted}", *(f"    {line}" for line in doc.splitlines())]
 
 
 def stubs(algorithms: list[_core.Algorithm]) -> str:

@@ -1,4 +1,4 @@
-"""What begins with a vertex partition: its graph, and the bounds that it was made with where it is improved."""
+"""Functions that start from a vertex partition: they take its graph and, to improve it, its bounds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...errors import MemoryBudgetError, ParameterError
 from ...graphs.graph import Graph, open_graph
 from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
 
-_NO_PART = np.uint32(2**32 - 1)
-"""Of a vertex that the partition does not know."""
+NONE = np.uint32(2**32 - 1)
+"""Part of a vertex that the partition does not know."""
 
 _INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
 """Parameters of a refinement whose default is that of the partition."""
@@ -51,7 +51,7 @@ def _extended(parts: npt.NDArray[np.uint32], n: int, options: Mapping[str, Any])
     try:
         if parts.itemsize * n > limit:
             raise MemoryError
-        extended = np.full(n, _NO_PART)
+        extended = np.full(n, NONE)
     except MemoryError:
         raise MemoryBudgetError(
             f"update: the parts of {n:,} vertices need {parts.itemsize * n / 1e6:,.1f} MB of memory, but the budget is "

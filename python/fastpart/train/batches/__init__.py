@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import Options
-from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling
+from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling_of
 from . import cluster, neighbour, saint
 from .batch import Batch
 from .field import Field, VertexRows
@@ -22,4 +22,4 @@ def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
     """
     if not len(field.seeds):
         return iter(())
-    return _KINDS[sampling(options.model)](field, options, seed)
+    return _KINDS[sampling_of(options.model)](field, options, seed)

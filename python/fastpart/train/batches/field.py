@@ -43,7 +43,7 @@ class Field:
     device : torch.device
         Where graphs are summed.
     cache : dict
-        What batches found out about the graph.
+        Facts about the graph that batches computed.
     """
 
     topology: _core.Topology

@@ -25,7 +25,7 @@ from .batch import Batch, induced, size_of_batches
 from .field import Field, VertexRows
 
 COVERAGE = 50
-"""As in the authors' code."""
+"""Value of the authors' code."""
 
 
 class Counts:

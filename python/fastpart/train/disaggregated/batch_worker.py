@@ -24,7 +24,7 @@ def work(reports: Reports, file: Path, worker: int) -> None:
     streams = []
     for address in _addresses(file.parent):
         link, welcome = connect(address, settings, {"batch worker": worker})
-        streams.append(Stream(link, source, worker, welcome["first"], welcome["shares"]))
+        streams.append(Stream(link, source, worker, welcome["first"], welcome["workers"]))
     reports.ready()
     for stream in streams:
         threading.Thread(target=_run, args=(stream, ends), daemon=True).start()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import among
-from .messages import Damaged
+from .messages import MessageError
 
 Policy = Literal["static", "lru"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -26,33 +26,33 @@ NONE = np.uint32(2**32 - 1)
 
 
 @dataclass(frozen=True)
-class Placing:
-    """What a compute machine has of some rows, and what it keeps of those that are sent.
+class Placement:
+    """The rows of a message that a compute machine has cached, and those that it keeps of the others, which are sent.
 
     Attributes
     ----------
-    held : numpy.ndarray
+    cached : numpy.ndarray
         Mask of the rows that it has. The others are sent.
     slots : numpy.ndarray
-        Where these are.
+        The slots of the rows that it has.
     kept, into : numpy.ndarray
         Which of the rows that are sent it keeps, by their position among them, and in which slots.
     """
 
-    held: npt.NDArray[np.bool_]
+    cached: npt.NDArray[np.bool_]
     slots: Slots
     kept: Slots
     into: Slots
 
 
-class Mirror(Protocol):
-    """What a batch worker knows about the cache of a compute machine."""
+class CacheIndex(Protocol):
+    """The contents of the cache of a compute machine, as a batch worker tracks them."""
 
-    def place(self, rows: RowIds) -> Placing:
+    def place(self, rows: RowIds) -> Placement:
         """Tell what becomes of the distinct rows of a message, which ascend."""
 
 
-class Fixed:
+class StaticIndex:
     """A cache of given rows, which ascend. Each is sent when it is needed first, and stays.
 
     All batch workers share the slots. Each relies on what it has sent itself.
@@ -61,19 +61,21 @@ class Fixed:
     def __init__(self, rows: RowIds) -> None:
         self._rows, self._sent = rows, np.zeros(len(rows), np.bool_)
 
-    def place(self, rows: RowIds) -> Placing:
+    def place(self, rows: RowIds) -> Placement:
         """Tell what becomes of the distinct rows of a message, which ascend."""
         known = among(rows, self._rows)
         slots = np.searchsorted(self._rows, rows[known])
         sent = self._sent[slots]
-        held = known.copy()
-        held[known] = sent
-        new = known & ~held
+        cached = known.copy()
+        cached[known] = sent
+        new = known & ~cached
         self._sent[slots] = True
-        return Placing(held, _slots(slots[sent]), _slots(np.flatnonzero(new[~held])), _slots(slots[~sent]))
+        return Placement(
+            cached, _slots(slots[sent]), _slots(np.flatnonzero(new[~cached])), _slots(slots[~sent])
+        )
 
 
-class Recent:
+class LruIndex:
     """A cache of the rows that were used last (LRU). All rows of a message are used at the same time.
 
     Parameters
@@ -89,13 +91,13 @@ class Recent:
         self._slot_of = np.full(num_rows, -1, np.int32)
         self._row_in, self._used = np.full(count, NONE), np.zeros(count, np.int64)
 
-    def place(self, rows: RowIds) -> Placing:
+    def place(self, rows: RowIds) -> Placement:
         """Tell what becomes of the distinct rows of a message, which ascend."""
         self._time += 1
         slots = self._slot_of[rows]
-        held = slots >= 0
-        self._used[slots[held]] = self._time
-        missing = rows[~held]
+        cached = slots >= 0
+        self._used[slots[cached]] = self._time
+        missing = rows[~cached]
         free = np.flatnonzero(self._used < self._time)
         free = free[np.argsort(self._used[free], kind="stable")[: len(missing)]]
         gone = self._row_in[free]
@@ -103,15 +105,17 @@ class Recent:
         new = missing[: len(free)]
         self._slot_of[new], self._row_in[free], self._used[free] = free, new, self._time
         kept = np.arange(len(free), dtype=np.int32)
-        return Placing(held, slots[held] + np.int32(self._first), kept, _slots(free + self._first))
+        return Placement(cached, slots[cached] + np.int32(self._first), kept, _slots(free + self._first))
 
 
-def mirror_of(policy: Policy, capacity: int, hot: RowIds, worker: int, workers: int, num_rows: int) -> Mirror:
-    """Return the mirror of a batch worker, for a cache of so many rows on a compute machine."""
+def cache_index(
+    policy: Policy, capacity: int, rows: RowIds, worker: int, workers: int, num_rows: int
+) -> CacheIndex:
+    """Return the index of a batch worker, for a cache of so many rows. A static cache has the given ones."""
     if policy == "static" or not capacity:
-        return Fixed(hot[:capacity])
+        return StaticIndex(rows[:capacity])
     first, end = capacity * worker // workers, capacity * (worker + 1) // workers
-    return Recent(first, end - first, num_rows)
+    return LruIndex(first, end - first, num_rows)
 
 
 class Cache:
@@ -134,11 +138,11 @@ class Cache:
         The others are read from ``slots``. After that, ``kept`` ones of those that were sent go ``into`` slots.
         """
         if len(slots) != len(rows) - sent or len(kept) != len(into):
-            raise Damaged("a message has other numbers of rows and slots")
+            raise MessageError("a message has other numbers of rows and slots")
         if not (_within(slots, len(self._rows)) and _within(into, len(self._rows)) and _within(kept, sent)):
-            raise Damaged(f"a message names a slot or a row beyond the {len(self._rows)} of the cache")
+            raise MessageError(f"a message names a slot or a row beyond the {len(self._rows)} of the cache")
         if np.any(self._rows[slots] != rows[sent:]):
-            raise Damaged("a batch worker believes other rows to be in the cache than there are")
+            raise MessageError("a batch worker believes other rows to be in the cache than there are")
         # mode="clip" writes to x at once. The slots are checked above.
         np.take(self._values, slots, axis=0, out=x[sent:], mode="clip")
         self._values[into], self._rows[into] = x[kept], rows[kept]

@@ -1,42 +1,43 @@
-"""Which batch worker makes which lanes of an epoch, and what has come of them.
+"""Which batch worker samples which seed slices of an epoch, and how far each has come.
 
-A *lane* is what a batch worker makes for every step, in the order of the steps: the training vertices of a part, or of
-all parts of a schedule. When a batch worker dies, others continue its lanes.
+A *seed slice* is a set of training vertices: those of one part, or those of all parts that a batch worker has in memory
+one after the other. One batch worker samples it for every step, in the order of the steps. When a batch worker dies,
+others continue its seed slices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .messages import Damaged
+from .messages import MessageError
 
-Lanes = dict[int, int]
-"""Lanes of a batch worker, each with the first step to make."""
+SeedSlices = dict[int, int]
+"""Seed slices of a batch worker, each with the first step to make."""
 
 
 class Progress:
-    """What a batch worker has to make. It makes the least step first, for all lanes that wait for it."""
+    """The steps that a batch worker has to make. The least comes first, for all seed slices that wait for it."""
 
     def __init__(self) -> None:
-        self._next: Lanes = {}
+        self._next: SeedSlices = {}
         self._steps = self.limit = 0
 
     def begin(self, steps: int) -> None:
         """Begin an epoch."""
         self._next, self._steps, self.limit = {}, steps, 0
 
-    def add(self, lanes: Lanes) -> None:
-        """Take over lanes."""
-        self._next |= lanes
+    def add(self, slices: SeedSlices) -> None:
+        """Take over seed slices."""
+        self._next |= slices
 
     def pop(self) -> tuple[int, list[int]] | None:
-        """Return the next step and its lanes. None if it must not be made yet."""
+        """Return the next step and its seed slices. None if it must not be made yet."""
         step = min(self._next.values(), default=self._steps)
         if step >= min(self.limit, self._steps):
             return None
-        lanes = sorted(lane for lane, its_step in self._next.items() if its_step == step)
-        self._next |= dict.fromkeys(lanes, step + 1)
-        return step, lanes
+        slices = sorted(seed_slice for seed_slice, its_step in self._next.items() if its_step == step)
+        self._next |= dict.fromkeys(slices, step + 1)
+        return step, slices
 
 
 class Coordinator:
@@ -62,11 +63,11 @@ class Coordinator:
         self._next: dict[int, int] = {}
         self._steps = self._complete = self._used = 0
 
-    def begin(self, owners: Mapping[int, int], steps: int) -> dict[int, Lanes]:
-        """Begin an epoch, given the batch worker of each lane. Return the lanes of each batch worker, if any."""
+    def begin(self, owners: Mapping[int, int], steps: int) -> dict[int, SeedSlices]:
+        """Begin an epoch, given the batch worker of each seed slice. Return the slices of each batch worker, if any."""
         self._owner, self._next = dict(owners), dict.fromkeys(owners, 0)
         self._steps, self._complete, self._used = steps, 0, 0
-        return {worker: {} for worker in self.alive} | self._lanes(self._owner)
+        return {worker: {} for worker in self.alive} | self._slices(self._owner)
 
     @property
     def limit(self) -> int:
@@ -78,15 +79,17 @@ class Coordinator:
         """Whether no epoch has begun, or all steps of the last one were used."""
         return self._used == self._steps
 
-    def take(self, worker: int, step: int, lanes: Sequence[int]) -> range:
+    def take(self, worker: int, step: int, slices: Sequence[int]) -> range:
         """Take what a batch worker has made of a step. Return the steps that are complete now."""
-        expected = lanes and all(
-            self._owner.get(lane) == worker and self._next[lane] == step for lane in lanes
+        expected = slices and all(
+            self._owner.get(seed_slice) == worker and self._next[seed_slice] == step for seed_slice in slices
         )
-        if not expected or len(set(lanes)) < len(lanes) or step >= self.limit:
-            raise Damaged(f"batch worker {worker} sent step {step} of lanes {list(lanes)[:4]} out of turn")
-        for lane in lanes:
-            self._next[lane] = step + 1
+        if not expected or len(set(slices)) < len(slices) or step >= self.limit:
+            raise MessageError(
+                f"batch worker {worker} sent step {step} of slices {list(slices)[:4]} out of order"
+            )
+        for seed_slice in slices:
+            self._next[seed_slice] = step + 1
         before, self._complete = self._complete, min(self._next.values())
         return range(before, self._complete)
 
@@ -94,23 +97,25 @@ class Coordinator:
         """Note that all compute workers have used a step, and all before it."""
         self._used = max(self._used, step + 1)
 
-    def lose(self, worker: int) -> dict[int, Lanes]:
-        """Deal the lanes of a dead batch worker to others. Return what each of them gets."""
+    def lose(self, worker: int) -> dict[int, SeedSlices]:
+        """Deal the seed slices of a dead batch worker to others. Return what each of them gets."""
         self.alive.discard(worker)
-        lost = sorted(lane for lane, owner in self._owner.items() if owner == worker)
+        lost = sorted(seed_slice for seed_slice, owner in self._owner.items() if owner == worker)
         load = dict.fromkeys(sorted(self.alive), 0)
         for owner in self._owner.values():
             if owner in load:
                 load[owner] += 1
         moved: dict[int, int] = {}
-        for lane in lost if load else []:
+        for seed_slice in lost if load else []:
             least = min(load, key=lambda other: load[other])
-            moved[lane], load[least] = least, load[least] + 1
+            moved[seed_slice], load[least] = least, load[least] + 1
         self._owner.update(moved)
-        return self._lanes({lane: owner for lane, owner in moved.items() if self._next[lane] < self._steps})
+        return self._slices(
+            {seed_slice: owner for seed_slice, owner in moved.items() if self._next[seed_slice] < self._steps}
+        )
 
-    def _lanes(self, owners: Mapping[int, int]) -> dict[int, Lanes]:
-        found: dict[int, Lanes] = {}
-        for lane, owner in owners.items():
-            found.setdefault(owner, {})[lane] = self._next[lane]
+    def _slices(self, owners: Mapping[int, int]) -> dict[int, SeedSlices]:
+        found: dict[int, SeedSlices] = {}
+        for seed_slice, owner in owners.items():
+            found.setdefault(owner, {})[seed_slice] = self._next[seed_slice]
         return found

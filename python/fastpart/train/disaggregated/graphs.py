@@ -1,4 +1,4 @@
-"""What a batch worker samples over and reads features from: mapped files of all parts, or some parts in memory."""
+"""The graphs that a batch worker samples: mapped files of all parts, or some parts in memory."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ class Graph(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How neighbours are drawn."""
+    """The fanouts, rule and seed of neighbour sampling."""
 
     fanouts: Sequence[int]
-    draw: str
+    sampling: str
     seed: int
 
     def sampler(self, topology: _core.Topology) -> _core.Sampler:
         """Return a sampler."""
-        return _core.Sampler(topology, list(self.fanouts), kind=self.draw, seed=self.seed)
+        return _core.Sampler(topology, list(self.fanouts), kind=self.sampling, seed=self.seed)
 
 
-class Mapped:
-    """All parts, mapped."""
+class MappedParts:
+    """The graph of all parts, whose files are mapped."""
 
     def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
         topology = partition._topology
@@ -79,7 +79,7 @@ class Mapped:
         return self._features.gather(rows)
 
 
-class Loaded:
+class LoadedPart:
     """A part in memory.
 
     Attributes
@@ -104,11 +104,11 @@ class Loaded:
         self.features = np.array(part.features)
 
 
-class Held:
-    """Some parts in memory, and the edges between them."""
+class PartsInMemory:
+    """The graph of some parts in memory: their vertices, and the edges between them."""
 
     def __init__(
-        self, parts: Sequence[int], loaded: Sequence[Loaded], starts: Ids, sampling: Sampling
+        self, parts: Sequence[int], loaded: Sequence[LoadedPart], starts: Ids, sampling: Sampling
     ) -> None:
         order = np.argsort(parts)
         self._loaded = [loaded[i] for i in order]
@@ -166,26 +166,28 @@ class Graphs:
 
     def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
         self._partition, self._sampling = partition, sampling
-        self._mapped: Mapped | None = None
-        self._loaded: weakref.WeakValueDictionary[int, Loaded] = weakref.WeakValueDictionary()
+        self._mapped: MappedParts | None = None
+        self._loaded: weakref.WeakValueDictionary[int, LoadedPart] = weakref.WeakValueDictionary()
         self.parts_read = 0
 
-    def of(self, held: tuple[int, ...] | None, before: Graph | None) -> Graph:
+    def of(self, parts: tuple[int, ...] | None, before: Graph | None) -> Graph:
         """Return the graph of some parts. None: all, mapped. Those of the graph ``before`` are not read again."""
-        if held is None:
-            self._mapped = self._mapped or Mapped(self._partition, self._sampling)
+        if parts is None:
+            self._mapped = self._mapped or MappedParts(self._partition, self._sampling)
             return self._mapped
-        kept = {number: part for number in held if (part := self._loaded.get(number)) is not None}
-        if isinstance(before, Held):
+        kept = {number: part for number in parts if (part := self._loaded.get(number)) is not None}
+        if isinstance(before, PartsInMemory):
             before.drop()
-        return Held(held, [self._part(number, kept) for number in held], self._starts, self._sampling)
+        return PartsInMemory(
+            parts, [self._part(number, kept) for number in parts], self._starts, self._sampling
+        )
 
     @property
     def _starts(self) -> Ids:
         return self._partition._topology.starts
 
-    def _part(self, number: int, kept: dict[int, Loaded]) -> Loaded:
+    def _part(self, number: int, kept: dict[int, LoadedPart]) -> LoadedPart:
         if number not in kept:
             self.parts_read += 1
-            kept[number] = self._loaded[number] = Loaded(self._partition, number, self._starts)
+            kept[number] = self._loaded[number] = LoadedPart(self._partition, number, self._starts)
         return kept[number]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .cache import Mirror, RowIds
+from .cache import CacheIndex, RowIds
 from .graphs import Sample
 from .messages import Array, Kind, framed
 
@@ -44,19 +44,19 @@ class Group:
 class Grouping:
     """Makes groups. It has a number and a mark for every row of the topology."""
 
-    def __init__(self, num_rows: int, row_bytes: int, mirror: Mirror) -> None:
+    def __init__(self, num_rows: int, row_bytes: int, index: CacheIndex) -> None:
         self._place = np.empty(num_rows, np.int32)
         self._marked = np.zeros(num_rows, np.bool_)
-        self._row_bytes, self._mirror = row_bytes, mirror
+        self._row_bytes, self._cache_index = row_bytes, index
 
-    def group(self, samples: Sequence[Sample], shares: Sequence[int]) -> Group:
+    def group(self, samples: Sequence[Sample], compute_workers: Sequence[int]) -> Group:
         """Return the group of some batches, given the compute worker of each."""
         rows = self._distinct(samples)
-        placing = self._mirror.place(rows)
-        sent, held = rows[~placing.held], rows[placing.held]
-        ordered = np.concatenate([sent, held])
+        placement = self._cache_index.place(rows)
+        sent, cached = rows[~placement.cached], rows[placement.cached]
+        ordered = np.concatenate([sent, cached])
         self._place[ordered] = np.arange(len(ordered))
-        arrays: list[Array] = [ordered, placing.slots, placing.kept, placing.into]
+        arrays: list[Array] = [ordered, placement.slots, placement.kept, placement.into]
         ungrouped, each_sent = 0, np.zeros(len(ordered), np.bool_)
         for sample in samples:
             batch = [self._place[sample.rows], sample.indptr, sample.indices]
@@ -64,7 +64,9 @@ class Grouping:
             each_sent[batch[PLACES]] = True
             ungrouped += self._alone(each_sent, len(sent), sample, batch)
             arrays += batch
-        graphs = [[share, each.levels, each.edges] for share, each in zip(shares, samples, strict=True)]
+        graphs = [
+            [worker, each.levels, each.edges] for worker, each in zip(compute_workers, samples, strict=True)
+        ]
         return Group(sent, {"kind": Kind.BATCH, "graphs": graphs, "ungrouped": ungrouped}, arrays)
 
     def _distinct(self, samples: Sequence[Sample]) -> RowIds:

@@ -1,4 +1,4 @@
-"""The memory of a run: how many parts a batch worker holds, and what all processes take."""
+"""The memory of a run: how many parts a batch worker holds, and the needs of all processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERTEX_BYTES, _EDGE_BYTES = 40, 24
 """Memory of a part in a batch worker, beside its features: as read, and while it is joined with the others."""
 
 
-def held(
+def parts_in_memory(
     dataset: Dataset, batch_workers: int, order: Order, asked: int | None, limit: int | None = None
 ) -> int:
     """Return how many parts a batch worker holds: as asked, else as many as fit the memory. 0: all are mapped."""
@@ -42,25 +42,23 @@ def held(
 
 
 def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[Need], list[Need]]:
-    """Return what each compute worker takes, and what the other processes take."""
+    """Return the memory that each compute worker takes, and that of the other processes."""
     (n, edges), row = size_of(dataset), row_bytes(dataset)
-    count, makers = settings.shares, settings.batch_workers
+    count, makers = settings.local_workers, settings.batch_workers
     step = BatchSize.sampled(settings.batch_size, settings.fanouts, n, edges)
-    share = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
+    batch = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
     sizes = sorted((_num_bytes(part) for part in dataset.partition.parts), reverse=True)
     cached = int(settings.cache * n) * (row + 16)
     training = 56 * dataset.num_train
     workers = [
         weights(options, dataset.task),
-        *batches(options, dataset.task, share, row),
+        *batches(options, dataset.task, batch, row),
         *evaluation(dataset, options, -(-dataset.partition.k // count)),
     ]
     return workers, [
         Need("a batch worker", LIGHT_BYTES, "fewer batch_workers=", makers),
         Need("training vertices and ids", training + 16 * n, "fewer batch_workers=", makers + 1),
-        Need(
-            "parts that are held", sum(sizes[: settings.hold]), 'a smaller hold=, or order="global"', makers
-        ),
+        Need("parts in memory", sum(sizes[: settings.hold]), 'a smaller hold=, or order="global"', makers),
         Need("two batches that are made", 2 * step.size(row), SMALLER, makers),
         Need("a receiver", LIGHT_BYTES),
         Need("cached rows", cached, "a smaller cache="),

@@ -16,12 +16,12 @@ from ..config import Training, options_of, report_of, trains
 from ..data import Dataset
 from ..jobs.group import Device
 from ..jobs.launch import launching
-from ..mini_batches.start import DRAWS, PRECISIONS, Draw, Precision
-from ..models import NEIGHBOUR, sampling
+from ..mini_batches.start import PRECISIONS, SAMPLING_RULES, Precision, SamplingRule
+from ..models import NEIGHBOUR, sampling_of
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .cache import POLICIES, Policy
-from .holding import held, needs
+from .holding import needs, parts_in_memory
 from .processes import joined, started
 from .schedule import ORDERS, Order
 from .settings import Settings
@@ -39,7 +39,7 @@ def armada(
     policy: Policy = "static",
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    draw: Draw = "uniform",
+    sampling: SamplingRule = "uniform",
     device: Device = "cpu",
     precision: Precision = "float32",
     ahead: int = 2,
@@ -64,25 +64,25 @@ def armada(
     batch_workers : int
         Processes that make batches.
     compute_workers : int, optional
-        Processes that train. Each computes an equal share of every step. Default: 1.
+        Processes that train. Each computes an equal part of every step. Default: 1.
     order : {"global", "parts"}
-        ``"global"``: the batches of :func:`fastpart.train.sampled`, whatever the numbers of workers. The batch workers
+        ``"global"``: the batches of :func:`fastpart.train.sampled`, for any numbers of workers. The batch workers
         map all parts. ``"parts"``, as in the paper: a batch worker has ``hold`` parts in memory, samples over the edges
         between these, and reads each part once per epoch. So the batches depend on the parts, ``batch_workers`` and
         ``hold``.
     hold : int, optional
         Parts that a batch worker holds at a time with ``order="parts"``. Default: as many as fit the memory.
     cache : float
-        Rows of features that the compute workers keep, as a share of all rows. Batch workers do not send them again.
+        Rows of features that the compute workers cache, as a share of all rows. Batch workers do not send them again.
         Losses stay the same.
     policy : {"static", "lru"}
         Which rows these are: those that the most batches are predicted to have, or those that were used last, as in the
-        paper. With ``"lru"`` each batch worker has an equal share of the cache.
+        paper. With ``"lru"`` each batch worker manages an equal part of the cache.
     batch_size : int, optional
         Training vertices per step, of all compute workers together. None: all at once.
     fanouts : sequence of int, optional
         Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
-    draw, device, precision
+    sampling, device, precision
         As in :func:`fastpart.train.sampled`.
     ahead : int
         Steps that are made ahead of their use. Batch workers wait when there are so many.
@@ -126,7 +126,7 @@ def armada(
 
     The batches of a step for all compute
     workers come as one message, in which each row of features is once. A receiver puts it into /dev/shm, where the
-    compute workers take their shares. It has room for ``ahead`` steps there. Compute workers read the files of the
+    compute workers take their batches. It keeps up to ``ahead`` steps there. Compute workers read the files of the
     directory for validation and test scores only, which are exact.
 
     References
@@ -148,13 +148,13 @@ def armada(
     1.0
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    if sampling(options.model) != NEIGHBOUR:
+    if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} needs sampled graphs, but batch workers sample neighbours only. Train it with "
             "sampled, or use graphsage, which has the same layers"
         )
     how: dict[str, Any] = {
-        "draw": parameters.choice("draw", draw, DRAWS),
+        "sampling": parameters.choice("sampling", sampling, SAMPLING_RULES),
         "precision": parameters.choice("precision", precision, PRECISIONS),
         "order": parameters.choice("order", order, ORDERS),
     }
@@ -165,14 +165,14 @@ def armada(
     count = compute_workers or 1 if (ranks := found()) is None else ranks.size
     dataset = Dataset(source)
     refuse_before_workers(dataset.task, options, count)
-    hold = held(dataset, batch_workers, order, hold, run.memory_limit)
+    hold = parts_in_memory(dataset, batch_workers, order, hold, run.memory_limit)
     if order == "parts":
         how |= {"batch_workers": batch_workers, "hold": hold}
     settings = Settings(
         source=os.path.abspath(dataset.path),
         fanouts=options.fanouts,
         batch_size=options.batch_size or dataset.num_train,
-        draw=draw,
+        sampling=sampling,
         seed=options.seed,
         order=order,
         hold=hold,
@@ -182,7 +182,7 @@ def armada(
         batch_workers=batch_workers,
         compute_workers=count,
         first=0,
-        shares=count,
+        local_workers=count,
         timeout=parameters.positive("timeout", timeout),
         token=secrets.token_hex(16),
     )

@@ -26,8 +26,8 @@ Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""
 
-Room = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
-"""Returns arrays to receive into, given the content of a message and what they have to be."""
+Destination = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
+"""Returns arrays to receive into, given the content of a message and their types and shapes."""
 
 _MAGIC, _VERSION = b"fpar", 1
 
@@ -44,12 +44,12 @@ _LONGEST_SECONDS = 86_400.0
 """Longest time limit that is passed to the kernel."""
 
 
-class Damaged(TrainingError):
+class MessageError(TrainingError):
     """Bytes that are no message."""
 
 
 class Kind(StrEnum):
-    """What messages are about."""
+    """Kinds of messages."""
 
     HELLO = "hello"
     """A process says who it is."""
@@ -57,8 +57,8 @@ class Kind(StrEnum):
     """The receiver knows it."""
     EPOCH = "epoch"
     """An epoch begins, or a compute worker wants it to."""
-    LANES = "lanes"
-    """A batch worker has to continue lanes of another one."""
+    SLICES = "slices"
+    """A batch worker has to continue seed slices of another one."""
     LIMIT = "limit"
     """The first step that must not be made yet."""
     BATCH = "batch"
@@ -81,7 +81,7 @@ class Message:
 
     @property
     def kind(self) -> str:
-        """What it is about."""
+        """The kind of the message."""
         return str(self.content.get("kind"))
 
 
@@ -95,16 +95,16 @@ class Link:
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def wait_for(self, seconds: float | None) -> None:
-        """Raise :class:`.wire.Silent` when the other side is silent for so long."""
+        """Raise :class:`.wire.ConnectionSilentError` when the other side is silent for so long."""
         self._until = None
         self._line.settimeout(seconds)
 
     def hurry(self, seconds: float) -> None:
-        """Raise :class:`.wire.Silent` unless all that is received from here on has come after so many seconds."""
+        """Raise :class:`.wire.ConnectionSilentError` unless all comes within so many seconds from now."""
         self._until = time.monotonic() + seconds
 
     def limit_sending(self, seconds: float) -> None:
-        """Raise :class:`.wire.Silent` when the other side reads nothing for so long, even if it may be silent."""
+        """Raise :class:`.wire.ConnectionSilentError` when the other side reads nothing for so long."""
         whole, part = divmod(min(seconds, _LONGEST_SECONDS), 1)
         limit = struct.pack("@ll", int(whole), max(int(part * 1e6), int(not whole)))
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -122,32 +122,40 @@ class Link:
         """Return whether :meth:`receive` has something to read now."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    def receive(self, most: int = 0, room: Room | None = None, most_text: int = MOST_TEXT) -> Message:
+    def receive(
+        self, most: int = 0, destination: Destination | None = None, most_text: int = MOST_TEXT
+    ) -> Message:
         """Return the next message, whose arrays and JSON have at most so many bytes.
 
         Raises
         ------
-        Damaged
+        MessageError
             The bytes are no message, or a checksum is wrong.
-        Ended, Silent
+        ConnectionClosedError, ConnectionSilentError
             There is none.
         """
         prefix = self._read(_PREFIX.size)
         magic, version, zero, length, size, checksum = _PREFIX.unpack(prefix)
         if magic != _MAGIC or zero:
-            raise Damaged("a message does not begin like one of fastpart")
+            raise MessageError("a message does not begin like one of fastpart")
         if version != _VERSION:
-            raise Damaged(f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere")
+            raise MessageError(
+                f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere"
+            )
         if length > most_text or size > most:
-            raise Damaged(f"a message of {length + size:,} bytes is longer than allowed")
+            raise MessageError(f"a message of {length + size:,} bytes is longer than allowed")
         (expected,) = _CHECKSUM.unpack(self._read(_CHECKSUM.size))
         text = self._read(length)
         if zlib.crc32(text, zlib.crc32(prefix)) != expected:
-            raise Damaged("the checksum of a message is wrong")
+            raise MessageError("the checksum of a message is wrong")
         content, specs = _parsed(text)
         if sum(_num_bytes(spec) for spec in specs) != size:
-            raise Damaged("the arrays of a message are not as long as it says")
-        arrays = [np.empty(shape, dtype) for dtype, shape in specs] if room is None else room(content, specs)
+            raise MessageError("the arrays of a message are not as long as it says")
+        arrays = (
+            [np.empty(shape, dtype) for dtype, shape in specs]
+            if destination is None
+            else destination(content, specs)
+        )
         found = 0
         for array in arrays:
             if array.nbytes:
@@ -155,7 +163,7 @@ class Link:
                 read_into(self._line, body, self._until)
                 found = zlib.crc32(body, found)
         if found != checksum:
-            raise Damaged("the checksum of a message is wrong")
+            raise MessageError("the checksum of a message is wrong")
         return Message(content, arrays, len(prefix) + _CHECKSUM.size + length + size)
 
     def _read(self, count: int) -> bytes:
@@ -188,11 +196,11 @@ def _parsed(text: bytes) -> tuple[dict[str, Any], list[Spec]]:
         content = json.loads(text)
         specs = [(np.dtype(str(dtype)), tuple(shape)) for dtype, shape in content.pop("arrays")]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SyntaxError):
-        raise Damaged("the header of a message is no list of arrays") from None
+        raise MessageError("the header of a message is no list of arrays") from None
     for dtype, shape in specs:
         # dtype("O") would hold pointers.
         if dtype.kind not in "biuf" or not all(type(length) is int and length >= 0 for length in shape):
-            raise Damaged(f"a message has an array of type {dtype} and shape {shape}")
+            raise MessageError(f"a message has an array of type {dtype} and shape {shape}")
     return content, specs
 
 

@@ -44,8 +44,8 @@ def joined(settings: Settings, tmp_dir: Path | None) -> Iterator[Path]:
 
     All ranks have to call it. The first one of a machine supervises the processes there.
     """
-    here, shares = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
-    settings = replace(settings, token=from_first(settings.token), first=rank() - here, shares=shares)
+    here, workers = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
+    settings = replace(settings, token=from_first(settings.token), first=rank() - here, local_workers=workers)
     if here:
         yield _meet(None)
         return

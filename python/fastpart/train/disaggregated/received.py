@@ -18,11 +18,11 @@ from ..data import Dataset
 from ..mini_batches.steps import Step
 from ..ranks import device, rank, world_size
 from ..rows import Rows
+from .buffers import GroupReader
 from .messages import Array, Kind, Message
 from .receiver import COUNTS, MAKING, MEMORY
 from .rendezvous import address_of, connect
 from .settings import Settings
-from .shelf import Opened
 
 
 @dataclass(kw_only=True)
@@ -32,7 +32,7 @@ class Piece(Step):
     last: bool
 
 
-class Received:
+class ReceivedSteps:
     """The steps of a compute worker."""
 
     def __init__(self, dataset: Dataset, file: Path, owners: Ids) -> None:
@@ -62,9 +62,9 @@ class Received:
             self._making.update({name: content["counts"].pop(name, 0) for name in MAKING})
             self._counts.update(content["counts"])
             pieces = [
-                self._piece(opened, *batch, content["count"])
-                for opened in (Opened(*piece) for piece in content["pieces"])
-                for batch in opened.batches(self._rank)
+                self._piece(group, *batch, content["count"])
+                for group in (GroupReader(*piece) for piece in content["pieces"])
+                for batch in group.batches(self._rank)
             ] or [self._empty(content["count"])]
             self._link.send({"kind": Kind.USED, "step": content["step"]})
             pieces[-1].last = True
@@ -75,10 +75,10 @@ class Received:
         assert message.kind == kind
         return message
 
-    def _piece(self, opened: Opened, levels: list[int], arrays: list[Array], count: int) -> Piece:
+    def _piece(self, group: GroupReader, levels: list[int], arrays: list[Array], count: int) -> Piece:
         """Return a batch, with copies of what is in shared memory."""
         places, indptr, indices = arrays
-        rows = opened.rows[places]
+        rows = group.rows[places]
         targets = rows[: levels[0]]
         whole = Rows(
             np.array(indptr),
@@ -94,7 +94,7 @@ class Received:
             rows=torch.arange(len(targets)),
             targets=targets,
             count=count,
-            x=torch.from_numpy(opened.x[places]),
+            x=torch.from_numpy(group.x[places]),
             y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
             last=False,
         )

@@ -23,19 +23,19 @@ import numpy as np
 from ... import _core
 from ...errors import TrainingError
 from ...runtime.reporting import RUN, Reports
+from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO
-from .messages import Array, Damaged, Kind, Link, Spec
+from .messages import Array, Kind, Link, MessageError, Spec
 from .rendezvous import Strangers, greet, listen
 from .settings import Settings, Source
-from .shelf import Box, Shelf
-from .wire import Ended, Silent
+from .wire import ConnectionClosedError, ConnectionSilentError
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
 MAKING = ("sampling", "fetching")
-"""What batch workers spend their time on."""
+"""Tasks of batch workers whose time is measured."""
 
 _MOST_STRANGERS = 32
 """Connections that may be silent, beside those of the run."""
@@ -48,12 +48,12 @@ _LEFT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Made:
-    """A group that has come: of which lanes, what its message says, and where it is."""
+class ReceivedGroup:
+    """A group from a batch worker: its seed slices, the content of its message, and the buffer that it is in."""
 
-    lanes: list[int]
+    slices: list[int]
     content: Mapping[str, Any]
-    box: Box
+    buffer: Buffer
 
 
 class Receiver:
@@ -70,17 +70,17 @@ class Receiver:
     def __init__(self, source: Source, run: str) -> None:
         settings = source.settings
         self._settings, self._schedule = settings, source.schedule
-        self._shelf = Shelf(run, source.dtype, source.shape)
+        self._pool = BufferPool(run, source.dtype, source.shape)
         source.refuse_large_cache()
         self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
         self._changed = threading.Condition()
-        self._strangers = Strangers(_MOST_STRANGERS + settings.shares + settings.batch_workers)
+        self._strangers = Strangers(_MOST_STRANGERS + settings.local_workers + settings.batch_workers)
         self._coordinator = Coordinator((), settings.ahead)
         self._came: set[int] = set()
         self._batch_links: dict[int, Link] = {}
         self._compute_links: dict[int, Link] = {}
         self._asked: Counter[int] = Counter()
-        self._made: defaultdict[int, list[Made]] = defaultdict(list)
+        self._groups: defaultdict[int, list[ReceivedGroup]] = defaultdict(list)
         self._used: Counter[int] = Counter()
         self._counts: Counter[str] = Counter()
         self._number, self._ended = -1, 0
@@ -90,7 +90,7 @@ class Receiver:
         """Serve until all compute workers have left."""
         threading.Thread(target=self._accept, args=(server,), daemon=True).start()
         with self._changed:
-            while self._ended < self._settings.shares and self._error is None:
+            while self._ended < self._settings.local_workers and self._error is None:
                 self._changed.wait()
             if self._error is not None:
                 for link in (*self._compute_links.values(), *self._batch_links.values()):
@@ -99,10 +99,10 @@ class Receiver:
             for link in self._batch_links.values():
                 with suppress(TrainingError):  # the work is done
                     link.send({"kind": Kind.END})
-            self._shelf.close()
+            self._pool.close()
 
     def _accept(self, server: socket.socket) -> None:
-        """Welcome whoever comes, until the socket is closed in the end."""
+        """Accept connections until the socket is closed in the end."""
         while True:
             try:
                 line, _ = server.accept()
@@ -134,7 +134,7 @@ class Receiver:
                 self._serve_compute(link, int(message.content["compute worker"]))
             else:
                 self._serve_batch(link, int(message.content["batch worker"]))
-        except BaseException as error:  # whatever it is, all have to end with it
+        except BaseException as error:  # after any error, all have to end
             with self._changed:
                 self._error = self._error or error
                 self._changed.notify_all()
@@ -145,45 +145,45 @@ class Receiver:
 
     def _serve_batch(self, link: Link, worker: int) -> None:
         settings = self._settings
-        link.send({"kind": Kind.WELCOME, "first": settings.first, "shares": settings.shares})
+        link.send({"kind": Kind.WELCOME, "first": settings.first, "workers": settings.local_workers})
         with self._changed:
             self._batch_links[worker] = link
             self._came.add(worker)
             self._coordinator.alive.add(worker)
             self._begin()
-        made: list[Made] = []
+        groups: list[ReceivedGroup] = []
         try:
             while True:
-                made.append(self._receive(link))
-                if made[-1].content["last"]:
-                    self._take(worker, made)
-                    made = []
-        except Ended:
+                groups.append(self._receive(link))
+                if groups[-1].content["last"]:
+                    self._take(worker, groups)
+                    groups = []
+        except ConnectionClosedError:
             self._lose(worker)
         finally:
-            for each in made:  # the step is made again by others
-                self._shelf.take_back(each.box)
+            for each in groups:  # the step is made again by others
+                self._pool.take_back(each.buffer)
 
-    def _receive(self, link: Link) -> Made:
+    def _receive(self, link: Link) -> ReceivedGroup:
         """Return the next group of a batch worker, with all rows of features."""
-        boxes: list[Box] = []
+        buffers: list[Buffer] = []
 
-        def room(content: Mapping[str, Any], specs: Sequence[Spec]) -> list[Array]:
-            boxes.append(self._shelf.box(content, specs))
-            return boxes[0].arrays
+        def destination(content: Mapping[str, Any], specs: Sequence[Spec]) -> list[Array]:
+            buffers.append(self._pool.take(content, specs))
+            return buffers[0].arrays
 
         try:
-            message = link.receive(_core.memory_budget(), room)
-            if not boxes:
-                raise Damaged("a group has no arrays")
+            message = link.receive(_core.memory_budget(), destination)
+            if not buffers:
+                raise MessageError("a group has no arrays")
             features, rows, *cached = message.arrays[: INTO + 1]
-            self._cache.fill(boxes[0].x, rows, len(features), *cached)
+            self._cache.fill(buffers[0].x, rows, len(features), *cached)
         except BaseException:
-            for box in boxes:
-                self._shelf.take_back(box)
+            for buffer in buffers:
+                self._pool.take_back(buffer)
             raise
         self._count(message.content, len(features), len(rows), message.num_bytes)
-        return Made(message.content["lanes"], message.content, boxes[0])
+        return ReceivedGroup(message.content["slices"], message.content, buffers[0])
 
     def _count(self, content: Mapping[str, Any], sent: int, rows: int, num_bytes: int) -> None:
         with self._changed:
@@ -192,13 +192,13 @@ class Receiver:
             self._counts.update(dict(zip(MAKING, content["nanoseconds"], strict=True)))
             self._counts[MEMORY] = max(self._counts[MEMORY], content["bytes"])
 
-    def _take(self, worker: int, made: Sequence[Made]) -> None:
-        content = made[-1].content
+    def _take(self, worker: int, groups: Sequence[ReceivedGroup]) -> None:
+        content = groups[-1].content
         with self._changed:
             if content["epoch"] != self._number:
-                raise Damaged(f"batch worker {worker} sent a batch of another epoch")
-            complete = self._coordinator.take(worker, content["step"], content["lanes"])
-            self._made[content["step"]] += made
+                raise MessageError(f"batch worker {worker} sent a batch of another epoch")
+            complete = self._coordinator.take(worker, content["step"], content["slices"])
+            self._groups[content["step"]] += groups
             for step in complete:
                 self._deliver(step)
 
@@ -207,22 +207,22 @@ class Receiver:
         with self._changed:
             del self._batch_links[worker]
             moved = self._coordinator.lose(worker)
-            for other, lanes in moved.items():
-                self._tell(self._batch_links[other], self._order(Kind.LANES, lanes))
-            over = self._ended == self._settings.shares
+            for other, slices in moved.items():
+                self._tell(self._batch_links[other], self._order(Kind.SLICES, slices))
+            over = self._ended == self._settings.local_workers
             if not self._coordinator.alive and not over and not self._changed.wait(_LEFT_SECONDS):
                 raise TrainingError("all batch workers are gone")
 
-    def _order(self, kind: str, lanes: dict[int, int]) -> dict[str, Any]:
+    def _order(self, kind: str, slices: dict[int, int]) -> dict[str, Any]:
         limit = self._coordinator.limit
-        return {"kind": kind, "epoch": self._number, "lanes": sorted(lanes.items()), "limit": limit}
+        return {"kind": kind, "epoch": self._number, "slices": sorted(slices.items()), "limit": limit}
 
     def _tell(self, link: Link, content: dict[str, Any]) -> None:
         try:
             link.send(content)
-        except Ended:  # the thread that receives from it notices, too
+        except ConnectionClosedError:  # the thread that receives from it notices, too
             pass
-        except Silent as error:
+        except ConnectionSilentError as error:
             seconds = self._settings.timeout
             raise TrainingError(f"{self._name_of(link)} hangs: {error} for {seconds:g} s") from error
 
@@ -247,7 +247,7 @@ class Receiver:
                         self._begin()
                     else:
                         self._use(message.content["step"])
-        except Ended:
+        except ConnectionClosedError:
             with self._changed:
                 self._ended += 1
                 self._changed.notify_all()
@@ -256,7 +256,7 @@ class Receiver:
         """Begin the epoch that all compute workers have asked for, if all batch workers were here once."""
         number = max(self._asked, default=-1)
         everyone, workers = (
-            self._asked[number] == self._settings.shares,
+            self._asked[number] == self._settings.local_workers,
             self._settings.batch_workers,
         )
         if number == self._number or not everyone or len(self._came) < workers:
@@ -267,17 +267,19 @@ class Receiver:
         orders = self._coordinator.begin(owners, self._epoch.steps)
         for link in self._compute_links.values():
             self._tell(link, {"kind": Kind.EPOCH, "steps": self._epoch.steps})
-        for worker, lanes in orders.items():
-            self._tell(self._batch_links[worker], self._order(Kind.EPOCH, lanes))
+        for worker, slices in orders.items():
+            self._tell(self._batch_links[worker], self._order(Kind.EPOCH, slices))
 
     def _deliver(self, step: int) -> None:
-        # The order is that of the lanes, so that sums are the same in every run.
-        made = sorted(self._made[step], key=lambda each: each.lanes)
+        # Groups are in the order of their seed slices, so that sums are the same in every run.
+        groups = sorted(self._groups[step], key=lambda each: each.slices)
         content = {
             "kind": Kind.STEP,
             "step": step,
             "count": self._epoch.count(step),
-            "pieces": [[each.box.file.name, each.box.places, each.content["graphs"]] for each in made],
+            "pieces": [
+                [each.buffer.file.name, each.buffer.extents, each.content["graphs"]] for each in groups
+            ],
         }
         first, *others = sorted(self._compute_links)
         self._tell(self._compute_links[first], {**content, "counts": self._counts})
@@ -287,9 +289,9 @@ class Receiver:
 
     def _use(self, step: int) -> None:
         self._used[step] += 1
-        if self._used[step] == self._settings.shares:
-            for each in self._made.pop(step):
-                self._shelf.take_back(each.box)
+        if self._used[step] == self._settings.local_workers:
+            for each in self._groups.pop(step):
+                self._pool.take_back(each.buffer)
             self._coordinator.use(step)
             for link in self._batch_links.values():
                 self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})

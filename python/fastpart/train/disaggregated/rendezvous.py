@@ -14,15 +14,15 @@ from typing import Any
 
 from ... import _core
 from ...errors import TrainingError
-from .messages import Damaged, Kind, Link, Message
+from .messages import Kind, Link, Message, MessageError
 from .settings import Settings
-from .wire import Ended, Silent
+from .wire import ConnectionClosedError, ConnectionSilentError
 
 HELLO_SECONDS = 10.0
 """Time for a new connection to say who it is."""
 
 _MOST_HELLO = 1 << 12
-"""Longest JSON of a connection that has not said who it is."""
+"""Longest JSON of a connection that has not identified itself."""
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
@@ -60,15 +60,15 @@ def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tup
     link.send({"kind": Kind.HELLO, "token": settings.token, **who})
     message = link.receive()
     if message.kind != Kind.WELCOME:
-        raise Damaged(f"the receiver answered with a message of kind {message.kind!r}")
+        raise MessageError(f"the receiver answered with a message of kind {message.kind!r}")
     link.wait_for(None)
     return link, message.content
 
 
 class Strangers:
-    """Connections that have not said who they are yet. The oldest one gives way when there are too many.
+    """Connections that have not identified themselves yet. The oldest one gives way when there are too many.
 
-    Processes of the run say it at once, so whoever keeps silent is the oldest.
+    Processes of the run identify themselves at once. So the oldest connection is none of theirs.
     """
 
     def __init__(self, most: int) -> None:
@@ -95,7 +95,7 @@ def greet(line: socket.socket, settings: Settings) -> tuple[Link, Message] | Non
     link.hurry(HELLO_SECONDS)
     try:
         message = link.receive(most_text=_MOST_HELLO)
-    except (Damaged, Ended, Silent):
+    except (MessageError, ConnectionClosedError, ConnectionSilentError):
         message = Message({}, (), 0)
     token = message.content.get("token")
     # The time of the comparison tells nothing about the token.

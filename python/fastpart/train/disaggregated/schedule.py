@@ -1,4 +1,4 @@
-"""What every step of an epoch has: a function of the seed, the epoch and the directory."""
+"""The training vertices of every step: a function of the seed, the epoch and the directory."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ class Work:
 
     Attributes
     ----------
-    lane : int
-        The lane, or -1 if batches of several lanes are sampled together.
-    share : int
+    seed_slice : int
+        The seed slice, or -1 if batches of several slices are sampled together.
+    compute_worker : int
         The compute worker that gets the batch.
-    held : tuple of int or None
+    parts : tuple of int or None
         The parts to sample over. None: all.
     positions : numpy.ndarray
         The vertices, as positions among all seeds.
     """
 
-    lane: int
-    share: int
-    held: tuple[int, ...] | None
+    seed_slice: int
+    compute_worker: int
+    parts: tuple[int, ...] | None
     positions: Ids
 
 
 class Epoch(Protocol):
-    """The steps of an epoch, which several *lanes* make together."""
+    """The steps of an epoch. Each takes training vertices of several *seed slices* (see :mod:`.coordinator`)."""
 
     @property
     def steps(self) -> int:
         """Number of steps."""
 
     @property
-    def lanes(self) -> int:
-        """Number of lanes."""
+    def num_slices(self) -> int:
+        """Number of seed slices."""
 
     def count(self, step: int) -> int:
         """Return the number of training vertices of a step."""
 
     def owners(self, alive: Collection[int]) -> dict[int, int]:
-        """Deal the lanes to batch workers."""
+        """Deal the seed slices to batch workers."""
 
-    def work(self, step: int, lanes: Collection[int], shares: int) -> list[Work]:
-        """Return what lanes have to make of a step, for so many compute workers."""
+    def work(self, step: int, slices: Collection[int], compute_workers: int) -> list[Work]:
+        """Return what is sampled of some slices in a step, for so many compute workers."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Schedule:
     seed : int
         The seed of the training.
     batch_workers, hold : int
-        Of ``order="parts"``.
+        Number of batch workers, and of parts that each has in memory, with ``order="parts"``.
     order : {"global", "parts"}
         See :func:`fastpart.train.armada`.
     """
@@ -93,9 +93,9 @@ class Schedule:
         parts = shuffled(len(self.starts) - 1, self.seed, number)
         if self.order == "global":
             return Global(positions, owners, parts, self.batch_size)
-        lanes = [parts[lane :: self.batch_workers] for lane in range(self.batch_workers)]
-        return InTurn(
-            [Turns.of(lane, self.hold, positions, owners) for lane in lanes],
+        slices = [parts[seed_slice :: self.batch_workers] for seed_slice in range(self.batch_workers)]
+        return ByParts(
+            [LoadingOrder.of(seed_slice, self.hold, positions, owners) for seed_slice in slices],
             max(1, -(-len(positions) // self.batch_size)),
         )
 
@@ -105,14 +105,14 @@ def shuffled(count: int, seed: int, epoch: int) -> list[int]:
     return sorted(range(count), key=lambda part: mixed(seed, epoch, part))
 
 
-def shares_of(first: int, count: int, shares: int) -> Ids:
+def compute_workers_of(first: int, count: int, compute_workers: int) -> Ids:
     """Return the compute worker of each of the training vertices of a step from a given one on."""
-    return (first + np.arange(count)) % shares
+    return (first + np.arange(count)) % compute_workers
 
 
 @dataclass(frozen=True)
 class Global:
-    """The order of ``sampled``. There is a lane for every part."""
+    """The steps of ``sampled``. There is a seed slice for every part."""
 
     positions: Ids
     owner: Ids
@@ -125,8 +125,8 @@ class Global:
         return -(-len(self.positions) // self.batch_size)
 
     @property
-    def lanes(self) -> int:
-        """Number of lanes."""
+    def num_slices(self) -> int:
+        """Number of seed slices."""
         return len(self.parts)
 
     def count(self, step: int) -> int:
@@ -134,49 +134,51 @@ class Global:
         return min(self.batch_size, len(self.positions) - step * self.batch_size)
 
     def owners(self, alive: Collection[int]) -> dict[int, int]:
-        """Deal the lanes to batch workers."""
+        """Deal the seed slices to batch workers."""
         workers = sorted(alive)
         return {part: workers[place % len(workers)] for place, part in enumerate(self.parts)}
 
-    def work(self, step: int, lanes: Collection[int], shares: int) -> list[Work]:
-        """Return what lanes have to make of a step."""
+    def work(self, step: int, slices: Collection[int], compute_workers: int) -> list[Work]:
+        """Return what is sampled of some slices in a step."""
         here = slice(step * self.batch_size, (step + 1) * self.batch_size)
         positions = self.positions[here]
-        share = shares_of(0, len(positions), shares)
-        chosen = np.zeros(self.lanes, np.bool_)
-        chosen[list(lanes)] = True
-        share[~chosen[self.owner[here]]] = -1
-        works = [Work(-1, each, None, positions[share == each]) for each in range(shares)]
+        worker_of = compute_workers_of(0, len(positions), compute_workers)
+        chosen = np.zeros(self.num_slices, np.bool_)
+        chosen[list(slices)] = True
+        worker_of[~chosen[self.owner[here]]] = -1
+        works = [Work(-1, each, None, positions[worker_of == each]) for each in range(compute_workers)]
         return [work for work in works if len(work.positions)]
 
 
 @dataclass(frozen=True)
-class Turns:
-    """The turns of a lane: in each, some parts are in memory, and the vertices of those that are new are trained on.
+class LoadingOrder:
+    """The order in which the parts of a seed slice are in memory.
+
+    It is a sequence of stages. In each, some parts are in memory, and the vertices of the new ones are trained on.
 
     Attributes
     ----------
-    held : list of tuple of int
-        The parts of each turn.
+    stages : list of tuple of int
+        The parts in memory in each stage.
     positions : numpy.ndarray
-        The training vertices of all turns.
+        The training vertices of all stages.
     ends : numpy.ndarray
-        Where the vertices of each turn end.
+        Where the vertices of each stage end.
     """
 
-    held: list[tuple[int, ...]]
+    stages: list[tuple[int, ...]]
     positions: Ids
     ends: Ids
 
     @classmethod
-    def of(cls, parts: Sequence[int], hold: int, positions: Ids, owner: Ids) -> Turns:
-        """Return the turns of some parts: the first ones together, then each of the others in the place of another."""
+    def of(cls, parts: Sequence[int], hold: int, positions: Ids, owner: Ids) -> LoadingOrder:
+        """Return the order of some parts: the first ones together, then each of the others replaces one."""
         count = max(1, len(parts) - hold + 1)
-        held = [tuple(parts[turn : turn + hold]) for turn in range(count)]
-        new = [held[0], *((parts[turn + hold - 1],) for turn in range(1, count))]
+        stages = [tuple(parts[stage : stage + hold]) for stage in range(count)]
+        new = [stages[0], *((parts[stage + hold - 1],) for stage in range(1, count))]
         those = [positions[np.isin(owner, parts)] for parts in new]
         ends = np.cumsum([len(each) for each in those])
-        return cls(held, np.concatenate(those), ends)
+        return cls(stages, np.concatenate(those), ends)
 
     def bounds(self, step: int, steps: int) -> tuple[int, int]:
         """Return where the vertices of a step begin and end. All steps have about as many."""
@@ -184,38 +186,41 @@ class Turns:
 
 
 @dataclass(frozen=True)
-class InTurn:
-    """The order of the paper. There is a lane for every batch worker, and each samples over the parts that it holds."""
+class ByParts:
+    """The steps of the paper. There is a seed slice for every batch worker. It samples over the parts in its memory."""
 
-    turns: Sequence[Turns]
+    orders: Sequence[LoadingOrder]
     steps: int
 
     @property
-    def lanes(self) -> int:
-        """Number of lanes."""
-        return len(self.turns)
+    def num_slices(self) -> int:
+        """Number of seed slices."""
+        return len(self.orders)
 
     def count(self, step: int) -> int:
         """Return the number of training vertices of a step."""
-        bounds = [turns.bounds(step, self.steps) for turns in self.turns]
+        bounds = [order.bounds(step, self.steps) for order in self.orders]
         return sum(end - first for first, end in bounds)
 
     def owners(self, alive: Collection[int]) -> dict[int, int]:
-        """Deal the lanes to batch workers. Each gets its own one, as long as all are alive."""
+        """Deal the seed slices to batch workers. Each gets its own one, as long as all are alive."""
         workers = sorted(alive)
-        return {lane: lane if lane in alive else workers[lane % len(workers)] for lane in range(self.lanes)}
+        return {
+            seed_slice: seed_slice if seed_slice in alive else workers[seed_slice % len(workers)]
+            for seed_slice in range(self.num_slices)
+        }
 
-    def work(self, step: int, lanes: Collection[int], shares: int) -> list[Work]:
-        """Return what lanes have to make of a step. A turn may end within it."""
+    def work(self, step: int, slices: Collection[int], compute_workers: int) -> list[Work]:
+        """Return what is sampled of some slices in a step. The parts in memory may change within it."""
         works = []
-        for lane in sorted(lanes):
-            turns = self.turns[lane]
-            first, end = turns.bounds(step, self.steps)
-            share = shares_of(lane, end - first, shares)
-            turn = np.searchsorted(turns.ends, np.arange(first, end), side="right")
-            for number in np.unique(turn).tolist():
-                for each in range(shares):
-                    those = first + np.flatnonzero((turn == number) & (share == each))
+        for seed_slice in sorted(slices):
+            order = self.orders[seed_slice]
+            first, end = order.bounds(step, self.steps)
+            worker_of = compute_workers_of(seed_slice, end - first, compute_workers)
+            stage_of = np.searchsorted(order.ends, np.arange(first, end), side="right")
+            for stage in np.unique(stage_of).tolist():
+                for each in range(compute_workers):
+                    those = first + np.flatnonzero((stage_of == stage) & (worker_of == each))
                     if len(those):
-                        works.append(Work(lane, each, turns.held[number], turns.positions[those]))
+                        works.append(Work(seed_slice, each, order.stages[stage], order.positions[those]))
         return works

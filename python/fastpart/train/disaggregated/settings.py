@@ -1,4 +1,4 @@
-"""What batch workers and compute machines have to know, as a file of the run."""
+"""The settings that batch workers and compute machines read, as a file of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ... import _core
-from ...loading.hot_rows import Epoch, hottest, refuse_large
+from ...loading.cached_rows import Epoch, most_accessed_rows, refuse_large
 from ...loading.seeds import seeds_of
 from ...partitions.partition import VertexPartition
 from ...store import open_partition
@@ -27,22 +27,22 @@ class Settings:
     ----------
     source : str
         The partition directory.
-    fanouts, batch_size, draw, seed
+    fanouts, batch_size, sampling, seed
         As in :func:`fastpart.train.sampled`.
     order, hold, cache, policy, ahead, batch_workers, compute_workers
         As in :func:`fastpart.train.armada`.
-    first, shares : int
+    first, local_workers : int
         The first compute worker of a machine, and their number there.
     timeout : float
         Seconds that processes wait for each other.
     token : str
-        What a process has to know to be one of the run.
+        A secret that identifies the processes of the run.
     """
 
     source: str
     fanouts: tuple[int, ...]
     batch_size: int
-    draw: str
+    sampling: str
     seed: int
     order: Order
     hold: int
@@ -52,7 +52,7 @@ class Settings:
     batch_workers: int
     compute_workers: int
     first: int
-    shares: int
+    local_workers: int
     timeout: float
     token: str
 
@@ -79,7 +79,7 @@ class Source:
     topology : Topology
         The in-edges of all parts, mapped.
     schedule : Schedule
-        What every step has.
+        The training vertices of every step.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -98,7 +98,7 @@ class Source:
             settings.batch_workers,
             settings.hold,
         )
-        self.sampling = Sampling(settings.fanouts, settings.draw, settings.seed)
+        self.sampling = Sampling(settings.fanouts, settings.sampling, settings.seed)
         row = partition.parts[0].row_type("features")
         assert row is not None
         self.dtype, self.shape = row
@@ -118,18 +118,18 @@ class Source:
 
     @cached_property
     def capacity(self) -> int:
-        """Rows that the cache of a compute machine has room for."""
+        """Rows that fit the cache of a compute machine."""
         return min(int(self.settings.cache * self.num_rows), self.num_rows)
 
     def refuse_large_cache(self) -> None:
         """Raise an error unless the cache fits the memory."""
         refuse_large(self.capacity, self.row_bytes, _core.memory_budget())
 
-    def hot(self) -> RowIds:
-        """Return the rows that the most batches have, as many as the cache has room for. They ascend."""
+    def most_accessed(self) -> RowIds:
+        """Return the rows that the most batches have, as many as the cache holds. They ascend."""
         if not self.capacity:
             return np.empty(0, np.uint32)
         every = np.ones(self.partition.k, np.bool_)
         rows = np.arange(self.num_rows, dtype=np.uint32)
         epoch = Epoch(self._seeds.rows, self.settings.fanouts, self.settings.batch_size)
-        return hottest(self.topology, every, rows, self.capacity, epoch)
+        return most_accessed_rows(self.topology, every, rows, self.capacity, epoch)

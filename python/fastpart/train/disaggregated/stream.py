@@ -1,4 +1,4 @@
-"""What a batch worker makes for one compute machine, step by step, as its coordinator says."""
+"""The batches that a batch worker makes for one compute machine, step by step, as its coordinator says."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...core.processes import anonymous_bytes
-from .cache import RowIds, mirror_of
+from .cache import RowIds, cache_index
 from .coordinator import Progress
 from .graphs import Graph, Graphs
 from .grouping import Grouping
-from .messages import Damaged, Kind, Link
+from .messages import Kind, Link, MessageError
 from .schedule import Work
 from .settings import Source
 
@@ -30,23 +30,23 @@ class Stream:
         The partition directory.
     worker : int
         This batch worker.
-    first, shares : int
+    first, compute_workers : int
         The first compute worker there, and their number.
     """
 
-    def __init__(self, link: Link, source: Source, worker: int, first: int, shares: int) -> None:
+    def __init__(self, link: Link, source: Source, worker: int, first: int, compute_workers: int) -> None:
         settings = source.settings
-        self._link, self._source, self._shares = link, source, range(first, first + shares)
+        self._link, self._source, self._compute_workers = link, source, range(first, first + compute_workers)
         self._graphs = Graphs(source.partition, source.sampling)
         self._rows = source.schedule.seeds.rows
-        hot = source.hot() if settings.policy == "static" else np.empty(0, np.uint32)
-        mirror = mirror_of(
-            settings.policy, source.capacity, hot, worker, settings.batch_workers, source.num_rows
+        cached = source.most_accessed() if settings.policy == "static" else np.empty(0, np.uint32)
+        index = cache_index(
+            settings.policy, source.capacity, cached, worker, settings.batch_workers, source.num_rows
         )
-        self._grouping = Grouping(source.num_rows, source.row_bytes, mirror)
+        self._grouping = Grouping(source.num_rows, source.row_bytes, index)
         self._progress = Progress()
         self._own: set[int] = set()
-        self._held: dict[int, tuple[tuple[int, ...] | None, Graph]] = {}
+        self._graph_of: dict[int, tuple[tuple[int, ...] | None, Graph]] = {}
         self._number = -1
 
     def run(self) -> None:
@@ -67,21 +67,23 @@ class Stream:
             self._epoch = self._source.schedule.epoch(self._number)
             self._progress.begin(self._epoch.steps)
             self._own.clear()
-            self._held.clear()
-        if kind in (Kind.EPOCH, Kind.LANES):
-            lanes = dict(content["lanes"])
-            self._progress.add(lanes)
-            self._own |= lanes.keys()
+            self._graph_of.clear()
+        if kind in (Kind.EPOCH, Kind.SLICES):
+            slices = dict(content["slices"])
+            self._progress.add(slices)
+            self._own |= slices.keys()
         elif kind != Kind.LIMIT:
-            raise Damaged(f"the coordinator sent a message of kind {kind!r}")
+            raise MessageError(f"the coordinator sent a message of kind {kind!r}")
         self._progress.limit = content["limit"]
 
-    def _make(self, step: int, lanes: Collection[int]) -> None:
-        """Make a step of some lanes, and send it: a message for every set of parts that it is sampled over."""
-        works = self._epoch.work(step, lanes, self._source.settings.compute_workers)
-        works = [work for work in works if work.share in self._shares]
-        groups = [list(those) for _, those in groupby(works, key=lambda work: (work.lane, work.held))] or [[]]
-        head = {"epoch": self._number, "step": step, "lanes": list(lanes)}
+    def _make(self, step: int, slices: Collection[int]) -> None:
+        """Make a step of some seed slices, and send it: a message for every set of parts that it is sampled over."""
+        works = self._epoch.work(step, slices, self._source.settings.compute_workers)
+        works = [work for work in works if work.compute_worker in self._compute_workers]
+        groups = [
+            list(those) for _, those in groupby(works, key=lambda work: (work.seed_slice, work.parts))
+        ] or [[]]
+        head = {"epoch": self._number, "step": step, "slices": list(slices)}
         for number, those in enumerate(groups):
             self._send(head | {"last": number == len(groups) - 1}, those)
 
@@ -91,7 +93,7 @@ class Stream:
         samples = [
             graph.sample(self._rows[work.positions], head["epoch"], head["step"]) for work in works if graph
         ]
-        group = self._grouping.group(samples, [work.share for work in works])
+        group = self._grouping.group(samples, [work.compute_worker for work in works])
         sampled = time.perf_counter_ns()
         features = (
             graph.gather(group.sent) if graph else np.empty((0, *self._source.shape), self._source.dtype)
@@ -104,10 +106,10 @@ class Stream:
         self._link.send(head | group.content | facts, group.message(features))
 
     def _graph(self, work: Work) -> Graph:
-        held, graph = self._held.pop(work.lane, ((), None))
-        if graph is None or held != work.held:
-            graph = self._graphs.of(work.held, graph)
-        self._held[work.lane] = work.held, graph
+        parts, graph = self._graph_of.pop(work.seed_slice, ((), None))
+        if graph is None or parts != work.parts:
+            graph = self._graphs.of(work.parts, graph)
+        self._graph_of[work.seed_slice] = work.parts, graph
         return graph
 
     def _count_absent(self, rows: RowIds) -> int:

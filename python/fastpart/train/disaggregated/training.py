@@ -16,7 +16,7 @@ from ..data import Dataset
 from ..mini_batches import training
 from ..mini_batches.steps import StepSource
 from ..models import takes_edge_attr
-from .received import Piece, Received
+from .received import Piece, ReceivedSteps
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Worker(training.Worker):
             raise ParameterError(
                 "model: armada sends no features of edges, which this one takes. Train it with sampled"
             )
-        self._received = Received(dataset, Path(how["settings"]), owners)
+        self._received = ReceivedSteps(dataset, Path(how["settings"]), owners)
         return self._received
 
     def _timed(self) -> Iterator[Any]:

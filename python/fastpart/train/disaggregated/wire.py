@@ -13,11 +13,11 @@ _LEAST_SECONDS = 1e-3
 """A time limit of 0 would be none."""
 
 
-class Ended(TrainingError):
+class ConnectionClosedError(TrainingError):
     """The other side has closed the connection, or is gone."""
 
 
-class Silent(TrainingError):
+class ConnectionSilentError(TrainingError):
     """The other side sent nothing, or read nothing, for too long."""
 
 
@@ -29,7 +29,7 @@ def read_into(line: socket.socket, view: memoryview, until: float | None = None)
         with _named(line):
             count = line.recv_into(view, 0, socket.MSG_WAITALL)
         if not count:
-            raise Ended("the other side has closed the connection")
+            raise ConnectionClosedError("the other side has closed the connection")
         view = view[count:]
 
 
@@ -45,8 +45,8 @@ def _named(line: socket.socket) -> Iterator[None]:
     try:
         yield
     except BlockingIOError:  # the time limit of sending
-        raise Silent("the other side reads nothing") from None
+        raise ConnectionSilentError("the other side reads nothing") from None
     except TimeoutError:
-        raise Silent(f"the other side is silent for {line.gettimeout():g} s") from None
+        raise ConnectionSilentError(f"the other side is silent for {line.gettimeout():g} s") from None
     except OSError as error:
-        raise Ended(f"the connection is broken ({error})") from error
+        raise ConnectionClosedError(f"the connection is broken ({error})") from error

@@ -17,7 +17,7 @@ from ..history import History
 from ..identity import must_agree
 from ..libraries import import_dgl
 from ..memory import left_by
-from ..models import NEIGHBOUR, sampling
+from ..models import NEIGHBOUR, sampling_of
 from ..trainable import refuse_not_importable
 from ..trained import TrainedModel
 from .exported import Export
@@ -100,7 +100,7 @@ def distdgl(
     Notes
     -----
     Each part needs as much of /dev/shm as its files have, and each process 300 to 500 MB in addition. Validation and
-    test scores are exact, with all neighbours. Each trainer computes them for its share of the vertices. The traffic
+    test scores are exact, with all neighbours. Each trainer computes them for its part of the vertices. The traffic
     between machines is neither authenticated nor encrypted: use a private network.
 
     Examples
@@ -110,7 +110,7 @@ def distdgl(
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    if sampling(options.model) != NEIGHBOUR:
+    if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} needs sampled graphs, but distdgl samples neighbours only. Train it with sdt or "
             "full, or use graphsage, which has the same layers"

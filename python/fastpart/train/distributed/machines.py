@@ -15,7 +15,7 @@ from pathlib import Path
 from ...core import parameters
 from ...core.parameters import StrPath, shown
 from ...errors import GraphFormatError, ParameterError
-from ...runtime.tether import Tether
+from ...runtime.machine_watch import MachineWatch
 from ...runtime.watch import START_SECONDS, Supervisor
 from .local import LOOPBACK
 
@@ -78,7 +78,7 @@ class Machines:
         environment["GLOO_SOCKET_IFNAME"] = os.environ.get(
             "GLOO_SOCKET_IFNAME", interfaces[addresses[here[0]]]
         )
-        group.tie(Tether(addresses, port + 2, here[0], START_SECONDS))
+        group.watch_machines(MachineWatch(addresses, port + 2, here[0], START_SECONDS))
         return cls(file.absolute(), here, "env://", environment, alone=False)
 
 

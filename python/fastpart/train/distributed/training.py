@@ -1,4 +1,4 @@
-"""A trainer: epochs over its share of the training vertices, in step with the others."""
+"""A trainer: epochs over its part of the training vertices, in step with the others."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Trainer:
         self._book = graph.get_partition_book()
         self._degree = _degrees(graph)
         self.task = _task(graph)
-        self._seeds = {split: self._share(split) for split in ("train", "val", "test")}
+        self._seeds = {split: self._seeds_of(split) for split in ("train", "val", "test")}
         self._learner = Learner(self.task, options, state)
         self.network = self._learner.network
         self._clock = Clock()
@@ -79,8 +79,8 @@ class Trainer:
             "test": self._loader("test", all_of_them, _EVALUATION_BATCH, shuffle=False),
         }
 
-    def _share(self, split: str) -> Tensor:
-        """Return this trainer's share of the labelled vertices of a split. Shares are equal, and mostly of one part."""
+    def _seeds_of(self, split: str) -> Tensor:
+        """Return the labelled vertices of a split for this trainer. Trainers get equally many, mostly of one part."""
         name = f"{split}_mask"
         if name not in self._graph.ndata:
             return torch.empty(0, dtype=torch.int64)
@@ -183,7 +183,7 @@ class Trainer:
 
     @torch.no_grad()
     def scores(self, split: str) -> dict[str, float]:
-        """Return accuracy and micro-F1 over a split. They are exact. Each trainer evaluates its share."""
+        """Return accuracy and micro-F1 over a split. They are exact. Each trainer evaluates its own vertices."""
         self.network.eval()
         nothing = torch.empty(0, self.task.classes)
         tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())

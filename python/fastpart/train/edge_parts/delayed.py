@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ...errors import ParameterError
 from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Lists, Pending, Wire
+from ..full_graph.wire import Lists, PendingSwap, Wire
 from .local import Copies
 
 
@@ -37,7 +37,7 @@ class _Pipe:
 
     def __init__(self, wire: Wire, clock: Clock) -> None:
         self._wire, self._clock = wire, clock
-        self._posted: deque[tuple[int, Pending]] = deque()
+        self._posted: deque[tuple[int, PendingSwap]] = deque()
 
     def post(self, epoch: int, x: Tensor, out: Lists, into: Lists) -> None:
         """Begin to send rows of ``x``."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..clock import Clock
-from ..full_graph.share import Tools
+from ..full_graph.part import Tools
 from ..kernels import Kernel, with_loops
 from ..neighbourhood import Neighbourhood
 from .exchange import Totals

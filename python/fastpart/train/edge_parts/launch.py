@@ -12,7 +12,7 @@ from ...core.parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..edge_data import EdgeDataset
 from ..full_graph.launch import train
-from ..full_graph.share import Tools
+from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
 from ..full_graph.wire import Lists
 from ..jobs.group import Device
@@ -22,7 +22,7 @@ from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .local import Copies
-from .share import Exchange, checked, share_of
+from .part import Exchange, checked, part_of
 
 
 @trains
@@ -167,6 +167,6 @@ def _try(task: Task, options: Options, how: dict[str, Any]) -> None:
         up=Lists([none]),
         down=Lists([none]),
     )
-    share = share_of(two, task, 1, options, how, Tools.alone())
-    share.begin(0)
-    try_model(task, options, share.layers)
+    part = part_of(two, task, 1, options, how, Tools.alone())
+    part.begin(0)
+    try_model(task, options, part.layers)

@@ -31,7 +31,7 @@ class Copies:
     features : torch.Tensor
         float32, of all copies.
     labels : torch.Tensor
-        Of the roots.
+        Labels of the roots.
     splits : dict of torch.Tensor
         Labelled roots of each split.
     up, down : Lists

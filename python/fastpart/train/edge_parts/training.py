@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..edge_data import EdgeDataset
 from ..full_graph.training import FullBatch
-from .share import share
+from .part import load_part
 
 
 class Worker(FullBatch):
     """The worker of the part of its rank."""
 
     open = EdgeDataset
-    share = staticmethod(share)
+    load_part = staticmethod(load_part)

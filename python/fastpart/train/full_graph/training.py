@@ -1,4 +1,4 @@
-"""Full-batch training. Every process trains on its share of the graph, with one step per epoch."""
+"""Full-batch training. Every process trains on its part of the graph, with one step per epoch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..config import Options
 from ..learner import Learner
 from ..ranks import copy_from_first, of_all
 from ..scores import scores_of
-from .share import Share, Tools
+from .part import Tools, WorkerPart
 
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
 """The timed steps of an epoch. The rest is dense computation."""
@@ -43,20 +43,20 @@ class FullBatch(ABC):
     ) -> None:
         tools = Tools.of_group(how["timeout"])
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
-        self._share = share = self.share(dataset, options, how, tools)
-        self._learner = Learner(share.task, options, state, self._device)
+        self._part = part = self.load_part(dataset, options, how, tools)
+        self._learner = Learner(part.task, options, state, self._device)
         self.network = self._learner.network
         self._memory = 0
         self._measured: list[Tensor] = []
 
     @staticmethod
     @abstractmethod
-    def share(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> Share:
-        """Return the share of this process in a dataset."""
+    def load_part(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> WorkerPart:
+        """Return the part of the graph that this worker computes on."""
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
-        share = self._share
+        part = self._part
         self._begin()
         start = time.perf_counter()
         loss = self._step()
@@ -78,12 +78,12 @@ class FullBatch(ABC):
             "remote_bytes": int(measured["sent_bytes"].sum()),
             "evaluation_bytes": sent,
             "worker_bytes": int(most["bytes"].max()),
-            **share.row(),
+            **part.row(),
         }
 
     def _begin(self) -> None:
-        share = self._share
-        share.begin(self._learner.epochs)
+        part = self._part
+        part.begin(self._learner.epochs)
         self._wire.total(
             torch.zeros(1, device=self._device)
         )  # so that waiting for a late start does not count
@@ -92,12 +92,12 @@ class FullBatch(ABC):
 
     def _step(self) -> float:
         """Make a step, and return the mean loss over all training vertices."""
-        share = self._share
+        part = self._part
         self.network.train()
         self._learner.adam.zero_grad()
-        logits = self.network(share.layers, share.features)
-        ids = share.splits["train"]
-        loss = share.task.losses(logits[ids], share.labels[ids]).sum() / share.num_train
+        logits = self.network(part.layers, part.features)
+        ids = part.splits["train"]
+        loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
         with self._clock.timed(SYNCHRONISING):
@@ -110,11 +110,11 @@ class FullBatch(ABC):
     @torch.no_grad()
     def _scored(self, splits: tuple[str, ...]) -> tuple[dict[str, float], int]:
         """Return the scores of some splits from one pass over the whole graph, and the bytes that it sent."""
-        share = self._share
+        part = self._part
         self._wire.sent = 0
         self.network.eval()
-        logits = self.network(share.exact, share.features)
-        tallies = [share.task.tally(logits[ids], share.labels[ids]) for ids in map(share.splits.get, splits)]
+        logits = self.network(part.exact, part.features)
+        tallies = [part.task.tally(logits[ids], part.labels[ids]) for ids in map(part.splits.get, splits)]
         sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
         sums = self._wire.total(torch.cat([*tallies, sent])).cpu()
         self._clock.read()
@@ -128,7 +128,7 @@ class FullBatch(ABC):
         """Return the scores of the best weights, and one row for each worker."""
         self._learner.put(best)
         scores, _ = self._scored(("val", "test"))
-        facts = self._share.facts
+        facts = self._part.facts
         counts = of_all({**facts, "peak_bytes": resident_bytes(peak=True)})
         columns = {name: of.long() for name, of in counts.items()}
         peaks = columns.pop("peak_bytes")
@@ -149,4 +149,4 @@ class FullBatch(ABC):
 
     def close(self) -> None:
         """Receive pending messages."""
-        self._share.close()
+        self._part.close()

@@ -10,7 +10,7 @@ from torch import Tensor
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
-from ..models import NEIGHBOUR, build, sampling
+from ..models import NEIGHBOUR, build, sampling_of
 from ..neighbourhood import Neighbourhood
 from ..scores import Task
 from ..trainable import refuse_untrainable
@@ -24,7 +24,7 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
     ParameterError
         The method cannot train the model. The text says why.
     """
-    if sampling(options.model) != NEIGHBOUR:
+    if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} needs sampled graphs, but this method uses full batches. Train it with sdt or "
             "full, or use graphsage, which has the same layers"

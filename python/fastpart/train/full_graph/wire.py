@@ -42,8 +42,8 @@ class Lists:
         return Lists([ids[start:stop] for ids in self])
 
 
-class Pending(Protocol):
-    """Pending messages."""
+class PendingSwap(Protocol):
+    """Rows of vertices on their way between the processes."""
 
     def wait(self) -> Tensor:
         """Wait until all are received and sent. Return the received rows, those of process 0 first."""
@@ -65,7 +65,7 @@ class Wire(Protocol):
     sent: int
     received: int
 
-    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> Pending:
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> PendingSwap:
         """Begin to send so many rows of ``x`` to each process, and to receive so many. All processes must call.
 
         Messages that are awaited ``late`` go in a subgroup of all processes, so that others do not wait for them.
@@ -186,7 +186,7 @@ class NoWire:
     rank, size = 0, 1
     sent = received = 0
 
-    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> Pending:
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> PendingSwap:
         """Return ``x``."""
         return _Swap(x, x, None)
 

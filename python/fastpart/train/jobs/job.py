@@ -68,12 +68,12 @@ class Job:
 
     def work(self, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
-        kind = worker_of(self.method)
-        dataset = kind.open(self.source)
+        worker_class = worker_of(self.method)
+        dataset = worker_class.open(self.source)
         history = self.history(self.resume) if is_first() else None
         how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
-            lambda state: kind(dataset, self.options, how, scratch, state),
+            lambda state: worker_class(dataset, self.options, how, scratch, state),
             history,
             report,
             how.get("average_every", 1),

@@ -21,7 +21,7 @@ from ..config import OnEpoch, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..memory import Need, left_by, may_copy, of_processes, processes, room_for_batches, workers_here
+from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
@@ -34,10 +34,10 @@ from .group import DEVICES, Device, joined, refuse_few_gpus, restarted, shared_o
 from .job import Job
 from .worker import Graph
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 PROCESS = "fastpart.train.jobs.process"
-"""What a worker executes."""
+"""The module that a worker executes."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Launch:
     timeout : float
         Seconds that workers wait for each other.
     group : Supervisor or None
-        What starts the workers. None: this process is one of those that a launcher started.
+        The supervisor that starts the workers. None: this process is one of those that a launcher started.
     scratch : pathlib.Path
         A folder for temporary files that all workers see.
     """
@@ -79,7 +79,7 @@ class Launch:
         """
         return self.device == "cpu"
 
-    def once(self, make: Callable[[], Made]) -> Made:
+    def once(self, make: Callable[[], Result]) -> Result:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
         return make() if self.group is not None else _agreed(make)
 
@@ -119,7 +119,7 @@ class Launch:
         """Train with so many workers, and return the result.
 
         ``summary`` is added to it. ``needs`` states the memory of each worker, and ``others`` that of other processes.
-        A training that the memory limit does not hold is refused. What it leaves is room for more batches. ``source``
+        A training that exceeds the memory limit is refused. More batches may take the memory that it leaves. ``source``
         is what the user gave, if the dataset was made from it. ``task`` and ``make`` are what networks are made for and
         by, if not for that of the dataset and by its model alone. The rest is as in a job.
         """
@@ -128,7 +128,7 @@ class Launch:
         copies = self._copies and may_copy(here, stated, self.run)
         started = processes(here, copies) if self.group is not None else []
         left = left_by([*started, *stated], self.run)
-        running["room"] = room_for_batches(left, here)
+        running["free_bytes"] = bytes_for_batches(left, here)
         refuse_patience_without_validation(dataset, options)
         self.begin(method, options, how, source or dataset, task or dataset.task, make)
         out = os.path.abspath(self.folder.path)
@@ -217,9 +217,9 @@ def launching(
             yield Launch(run, report, folder, resume, device, timeout, group, group.folder)
 
 
-def _agreed(make: Callable[[], Made]) -> Made:
+def _agreed(make: Callable[[], Result]) -> Result:
     """Return what ``make`` returns in rank 0. What it refuses, all ranks refuse: else they would wait for rank 0."""
-    made: Made | None = None
+    made: Result | None = None
     refusal: Exception | None = None
     if is_first():
         try:

@@ -10,10 +10,10 @@ from ...core.parameters import StrPath
 from .. import loop
 from ..config import Options
 from ..scores import Task
-from ..validation import Validated
+from ..validation import ValidationData
 
 
-class Graph(Validated, Protocol):
+class Graph(ValidationData, Protocol):
     """The dataset of a method.
 
     Attributes

@@ -41,7 +41,7 @@ class Embeddings:
     width : int
         Numbers per vertex.
     seed : int
-        Of the first values.
+        Seed of the first values.
     lr : float
         Learning rate.
     wire : Wire
@@ -168,12 +168,12 @@ class Embeddings:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a resume needs beside the files."""
+        """Return the state that a resume needs beside the files."""
         return {"steps": self._adam.steps, "slot": self._slot}
 
 
 SLOTS = ("first", "second")
-"""Folders that the rows are saved to in turn."""
+"""Folders that the rows are saved to alternately."""
 
 
 def file_of(slot: int, part: int) -> str:

@@ -12,12 +12,12 @@ from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...loading.negatives import KINDS, Kind
+from ...loading.negatives import NEGATIVE_RULES, NegativeRule
 from ..config import Options, Training, options_of, report_of, trains
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
 from ..memory import BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
-from ..models import NEIGHBOUR, sampling
+from ..models import NEIGHBOUR, sampling_of
 from ..run_folder import EMBEDDINGS
 from ..scores import Task
 from ..trainable import refuse_before_workers
@@ -33,7 +33,7 @@ def links(
     source: StrPath,
     *,
     decoder: DecoderName = "dot",
-    negatives: Kind = "uniform",
+    negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     embeddings: int | None = None,
     candidates: int = 1000,
@@ -74,7 +74,7 @@ def links(
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
         that owns a part has its rows. Only rows that a step used are changed, by Adam.
     candidates : int
-        Vertices that the target of each validation and test pair is ranked among, drawn once from all. All vertices if
+        Vertices that the target of each validation and test pair is ranked among, sampled once. All vertices if
         there are no more.
     batch_size : int, optional
         Training edges per step, of all workers together. None: all at once.
@@ -138,7 +138,7 @@ def links(
     ((60, 16), True)
     """
     options, run = options_of({**training, "batch_size": batch_size, "fanouts": fanouts})
-    if sampling(options.model) != NEIGHBOUR:
+    if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {options.model!r} trains on sampled graphs, which link prediction has not"
         )
@@ -154,7 +154,7 @@ def links(
     decoder = parameters.choice("decoder", decoder, DECODERS)
     how = {
         "decoder": decoder,
-        "negatives": parameters.choice("negatives", negatives, KINDS),
+        "negatives": parameters.choice("negatives", negatives, NEGATIVE_RULES),
         "num_negatives": parameters.integer("num_negatives", num_negatives, 1, 2**16),
         "candidates": parameters.integer("candidates", candidates, 1, 2**31 - 1),
         "embeddings": width,

@@ -124,7 +124,7 @@ class Scorer:
     candidates : int
         Number of vertices that each positive's target is ranked among, the same for all. All if there are no more.
     seed : int
-        Of the candidates, and of the negatives of the AUC.
+        Seed of the candidates, and of the negatives of the AUC.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a worker trains on in each step: edges, negatives, and sampled neighbours of their ends."""
+"""The batch of a worker in each step: edges, negatives, and sampled neighbours of their ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .dataset import LinkDataset
 
 @dataclass(kw_only=True)
 class Step(Batch):
-    """The share of a worker in a step, which may have no pairs. ``count`` are the pairs of all workers.
+    """The pairs of a step that one worker computes. There may be none. ``count`` is the number of pairs of all workers.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Links:
             timeout=how["timeout"],
         )
         assert isinstance(loader, LinkLoader)
-        loader.limit(how["room"])
+        loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
 
     def read_seconds(self) -> dict[str, float]:

@@ -55,7 +55,7 @@ class TrainedLinks(TrainedModel):
     def predict(
         self,
         source: StrPath,
-        kind: Predicted = "embeddings",
+        outputs: Predicted = "embeddings",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
     ) -> npt.NDArray[Any]:
@@ -66,7 +66,7 @@ class TrainedLinks(TrainedModel):
         source : path
             A partition directory with ``graph=`` and ``edge_splits=``, of the graph that was trained on. Without
             learned rows it may be of another graph with the same features.
-        kind : {"embeddings"}
+        outputs : {"embeddings"}
             The outputs of the last layer, float32 of shape (n, hidden). A link predictor has no classes.
         out : path, optional
             A ``.npy`` file. It appears as a whole.
@@ -81,11 +81,11 @@ class TrainedLinks(TrainedModel):
         Raises
         ------
         ParameterError
-            Another kind or suffix, or a directory with other features or vertices.
+            Another value of ``outputs`` or suffix, or a directory with other features or vertices.
         MemoryBudgetError
             The memory limit does not hold it.
         """
-        parameters.choice("kind", kind, ("embeddings",))
+        parameters.choice("outputs", outputs, ("embeddings",))
         target = None if out is None else parameters.path("out", out)
         if target is not None and target.suffix != ".npy":
             raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")

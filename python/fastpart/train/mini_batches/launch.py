@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from ...core.parameters import StrPath
-from ...loading.hot_rows import Hot
+from ...loading.cached_rows import CacheCriterion
 from ..config import Training, trains
 from ..jobs.group import Device
 from ..trained import TrainedModel
-from .start import Draw, Precision, start
+from .start import Precision, SamplingRule, start
 
 
 @trains
@@ -19,13 +19,13 @@ def sampled(
     *,
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    draw: Draw = "uniform",
+    sampling: SamplingRule = "uniform",
     workers: int | None = None,
     device: Device = "cpu",
     precision: Precision = "float32",
     ahead: int = 2,
     cache: float | None = None,
-    hot: Hot = "access",
+    cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     timeout: float = 1800.0,
     out: StrPath | None = None,
@@ -37,7 +37,7 @@ def sampled(
 
     Every worker maps the edges of all parts, takes the training vertices of its own parts, and fetches the features
     that its batches need. Gradients are added in every step and divided by the training vertices of the whole batch.
-    What is sampled for a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
+    The sample of a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
     are the same for any partition, any number of parts and any number of workers, up to rounding.
 
     Parameters
@@ -50,13 +50,13 @@ def sampled(
         Training vertices per step, of all workers together. None: all at once.
     fanouts : sequence of int, optional
         Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
-    draw : {"uniform", "labor"}
-        How neighbours are drawn: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which draws the same
+    sampling : {"uniform", "labor"}
+        How neighbours are sampled: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which samples the same
         neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
     device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that have room stay there,
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that fit stay there,
         the others are copied while the batch before computes, and gradients go through NCCL. This was never run on a
         GPU.
     precision : {"float32", "bfloat16"}
@@ -64,10 +64,10 @@ def sampled(
         and losses stay float32.
     ahead : int
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
-        What several of them need is counted, and between machines sent, once.
-    cache, hot
+        A row that several of them need is counted once. Between machines it is sent once.
+    cache, cache_by
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
-        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``draw``,
+        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``sampling``,
         ``ahead``, ``cache`` and ``resident``.
     resident : int or str, optional
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
@@ -128,11 +128,11 @@ def sampled(
     """
     given = {**training, "batch_size": batch_size, "fanouts": fanouts}
     how = {
-        "draw": draw,
+        "sampling": sampling,
         "precision": precision,
         "ahead": ahead,
         "cache": cache,
-        "hot": hot,
+        "cache_by": cache_by,
         "resident": resident,
     }
     started = start("sampled", source, given, how, workers, device)

@@ -8,12 +8,12 @@ from typing import Unpack
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...loading.hot_rows import Hot
+from ...loading.cached_rows import CacheCriterion
 from ..config import Training, trains
 from ..jobs.group import Device
-from ..models import NEIGHBOUR, sampling
+from ..models import NEIGHBOUR, sampling_of
 from ..trained import TrainedModel
-from .start import Draw, Precision, start
+from .start import Precision, SamplingRule, start
 
 
 @trains
@@ -22,13 +22,13 @@ def bytegnn(
     *,
     batch_size: int | None = 1000,
     fanouts: Sequence[int] | None = None,
-    draw: Draw = "uniform",
+    sampling: SamplingRule = "uniform",
     workers: int | None = None,
     device: Device = "cpu",
     precision: Precision = "float32",
     ahead: int = 2,
     cache: float | None = None,
-    hot: Hot = "access",
+    cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     timeout: float = 1800.0,
     trace: StrPath | None = None,
@@ -48,7 +48,7 @@ def bytegnn(
 
     Parameters
     ----------
-    source, batch_size, fanouts, draw, workers, device, precision, cache, hot, resident, timeout
+    source, batch_size, fanouts, sampling, workers, device, precision, cache, cache_by, resident, timeout
         As in :func:`fastpart.train.sampled`.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
         As in :func:`fastpart.train.full`. The model takes sampled neighbours.
@@ -102,11 +102,11 @@ def bytegnn(
     """
     given = {**training, "batch_size": batch_size, "fanouts": fanouts}
     how = {
-        "draw": draw,
+        "sampling": sampling,
         "precision": precision,
         "ahead": ahead,
         "cache": cache,
-        "hot": hot,
+        "cache_by": cache_by,
         "resident": resident,
     }
     target = None if trace is None else parameters.path("trace", trace)
@@ -115,7 +115,7 @@ def bytegnn(
             f"trace: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
         )
     started = start("bytegnn", source, given, how, workers, device, scheduled=True, traced=target is not None)
-    if sampling(started.options.model) != NEIGHBOUR:
+    if sampling_of(started.options.model) != NEIGHBOUR:
         raise ParameterError(
             f"model: {started.options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
         )

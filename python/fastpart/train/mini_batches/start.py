@@ -14,7 +14,7 @@ from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
-from ...loading.hot_rows import checked
+from ...loading.cached_rows import checked
 from ..config import OnEpoch, Options, options_of, report_of
 from ..data import Dataset
 from ..jobs.group import Device, number_of_workers
@@ -29,13 +29,13 @@ from ..memory import (
     size_of,
     weights,
 )
-from ..models import CLUSTER, NEIGHBOUR, sampling
+from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .traces import merge
 
-Draw = Literal["uniform", "labor"]
-DRAWS: tuple[Draw, ...] = get_args(Draw)
+SamplingRule = Literal["uniform", "labor"]
+SAMPLING_RULES: tuple[SamplingRule, ...] = get_args(SamplingRule)
 
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -86,7 +86,7 @@ class Start:
         size = BatchSize.of(options, seeds, training, n, edges)
         parts = -(-dataset.partition.k // workers)
         kept = min(self.running["resident"] or 0, n * row_bytes(dataset)) if self.device == "cpu" else 0
-        clustered = 12 * edges // workers if sampling(options.model) == CLUSTER else 0
+        clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
             weights(options, dataset.task),
             *batches(options, dataset.task, size, row_bytes(dataset), 12),
@@ -108,7 +108,7 @@ class Start:
         measured = self.dataset.manifest.get("summary", {})
         workers = self.workers
         how = self.how
-        if sampling(self.options.model) != NEIGHBOUR:
+        if sampling_of(self.options.model) != NEIGHBOUR:
             how = {**how, "workers": workers}  # each samples graphs of its own parts
         summary = {
             "parts": self.dataset.partition.k,
@@ -144,15 +144,15 @@ def start(
     """Check the parameters of a user."""
     options, run = options_of(given)
     checked_how = {
-        "draw": parameters.choice("draw", how["draw"], DRAWS),
+        "sampling": parameters.choice("sampling", how["sampling"], SAMPLING_RULES),
         "precision": parameters.choice("precision", how["precision"], PRECISIONS),
     }
     report = report_of(given, run, options.epochs)
     asked = None if workers is None else parameters.integer("workers", workers, 1, 1 << 12)
     running = {
         "ahead": parameters.integer("ahead", how["ahead"], 0, 2**10),
-        "cache": checked(how["cache"], how["hot"]),
-        "hot": how["hot"],
+        "cache": checked(how["cache"], how["cache_by"]),
+        "cache_by": how["cache_by"],
         "resident": parameters.memory_size(how["resident"], "resident", 0),
         "scheduled": False,
         **running,

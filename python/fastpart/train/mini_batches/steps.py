@@ -1,4 +1,4 @@
-"""What a worker trains on in each step: sampled neighbours, or a sampled graph."""
+"""The batch of a worker in each step: sampled neighbours, or a sampled graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..seeds import mixed
 
 @dataclass(kw_only=True)
 class Step(Batch):
-    """The share of a worker in a step: a batch, which may have no targets, with its rows.
+    """The batch of a step that one worker computes, with its rows. It may have no targets.
 
     Attributes
     ----------
@@ -73,19 +73,19 @@ class Neighbours:
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
-            sampling=how["draw"],
+            sampling=how["sampling"],
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
             cache=how["cache"],
-            hot=how["hot"],
+            cache_by=how["cache_by"],
             scheduled=how["scheduled"],
             threads=torch.get_num_threads() if how["scheduled"] else 1,
             trace=trace,
         )
         assert isinstance(loader, Loader)
         loader.keep(device(), how["resident"])
-        loader.limit(how["room"])
+        loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:

@@ -20,7 +20,7 @@ from ..config import Options
 from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
-from ..models import NEIGHBOUR, sampling, takes_edge_attr
+from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step, StepSource
@@ -70,7 +70,7 @@ class Worker:
         owners: npt.NDArray[np.int64],
     ) -> StepSource:
         """Return where the steps come from."""
-        if sampling(options.model) == NEIGHBOUR:
+        if sampling_of(options.model) == NEIGHBOUR:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners)
 

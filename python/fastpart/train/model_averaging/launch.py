@@ -43,7 +43,7 @@ def sdt(
     """Train a copy of the model on every part with its halo, and average the copies.
 
     Workers never exchange features or neighbours. They exchange only the weights, once per ``average_every`` epochs.
-    With more parts than workers each worker trains its parts in turn and holds one at a time.
+    With more parts than workers each worker trains its parts one after another and holds one at a time.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ LOADING = "loading"
 class Parts:
     """The parts ``rank``, ``rank + world``, ... of a dataset.
 
-    A single part stays in memory. Several parts are loaded in turn.
+    A single part stays in memory. Several parts are loaded one after another.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from ...measures.evaluate import evaluate
 from ..config import Options
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
-from ..models import NEIGHBOUR, sampling
+from ..models import NEIGHBOUR, sampling_of
 from .regroup import graph_of, partitioned
 
 COMPUTING = 2 / 3
@@ -70,12 +70,12 @@ def graph_bytes(dataset: Dataset) -> int:
 
 def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> Sizes:
     """Return the least number of parts, beginning with that of the rule, whose largest part fits."""
-    total, room = graph_bytes(dataset), _room(budget)
-    by_rule = workers if total <= workers * room else math.ceil(total / max(room, 1))
+    total, left = graph_bytes(dataset), _part_bytes(budget)
+    by_rule = workers if total <= workers * left else math.ceil(total / max(left, 1))
     facts: dict[str, Any] = {
         "graph_bytes": total,
         "memory_per_worker": budget,
-        "computing_bytes": budget - room,
+        "computing_bytes": budget - left,
         "parts_by_rule": by_rule,
     }
     k, bytes_of = by_rule, [total]
@@ -88,25 +88,25 @@ def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> S
             "largest_part_bytes": max(bytes_of),
             "replication": sum(bytes_of) / max(total, 1),
         }
-        if max(bytes_of) <= room:
+        if max(bytes_of) <= left:
             return Sizes(k, facts)
-        k = max(k + 1, math.ceil(k * max(bytes_of) / max(room, 1)))
+        k = max(k + 1, math.ceil(k * max(bytes_of) / max(left, 1)))
     raise MemoryBudgetError(
-        f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, but with {facts.get('parts', by_rule)} parts "
+        f"memory_per_worker: {budget:,} bytes leave {left:,} for a part, but with {facts.get('parts', by_rule)} parts "
         f"the largest needs {max(bytes_of):,} with its halo (all of them {sum(bytes_of) / max(total, 1):.1f} times the "
         "graph). More parts would have more halo. Give workers more memory, or use a partition with a lower cut"
     )
 
 
 def _refuse_large(largest: int, budget: int) -> None:
-    if largest > (room := _room(budget)):
+    if largest > (left := _part_bytes(budget)):
         raise MemoryBudgetError(
-            f"memory_per_worker: {budget:,} bytes leave {room:,} for a part, but the largest needs {largest:,} with "
+            f"memory_per_worker: {budget:,} bytes leave {left:,} for a part, but the largest needs {largest:,} with "
             'its halo. Give workers more memory, or pass parts="auto"'
         )
 
 
-def _room(budget: int) -> int:
+def _part_bytes(budget: int) -> int:
     return int(budget * (1 - COMPUTING))
 
 
@@ -145,7 +145,7 @@ def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:
 def _training_bytes(dataset: Dataset, options: Options, index: int) -> int:
     task, part, trained = dataset.task, dataset.partition.parts[index], dataset.train_counts[index]
     n = part.num_inner + part.num_halo
-    if options.batch_size is None and sampling(options.model) == NEIGHBOUR:
+    if options.batch_size is None and sampling_of(options.model) == NEIGHBOUR:
         return full_batch(options, task, part.num_rows, n, part.num_edges)
     size = BatchSize.of(options, options.batch_size or trained, trained, n, part.num_edges)
     return sum(need.size for need in batches(options, task, size, 4 * task.features))

@@ -74,8 +74,8 @@ class Worker:
         barrier()
         start = time.perf_counter()
         self._clock.read()
-        turn = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
-        loss, count, sent = turn(epochs)
+        train = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
+        loss, count, sent = train(epochs)
         seconds, spent = time.perf_counter() - start, self._clock.read()
         self._gather()
         memory = max(self._memory, anonymous_bytes())

@@ -84,20 +84,20 @@ def _made(model: ModelSource, task: Task, options: Options) -> Any:
         ) from error
 
 
-def sampling(model: ModelSource) -> str:
+def sampling_of(model: ModelSource) -> str:
     """Return the kind of batches of a model: its attribute ``sampling``, by default neighbours.
 
     Raises
     ------
     ParameterError
-        An unknown model or kind.
+        An unknown model or sampling.
     """
-    kind = getattr(_class(model), "sampling", NEIGHBOUR)
-    if kind not in (NEIGHBOUR, CLUSTER, SAINT):
+    found = getattr(_class(model), "sampling", NEIGHBOUR)
+    if found not in (NEIGHBOUR, CLUSTER, SAINT):
         raise ParameterError(
-            f"model: {model}: unknown sampling {kind!r}. Valid values are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
+            f"model: {model}: unknown sampling {found!r}. Valid values are {NEIGHBOUR!r}, {CLUSTER!r}, {SAINT!r}"
         )
-    return str(kind)
+    return str(found)
 
 
 def is_layered(model: ModelSource) -> bool:

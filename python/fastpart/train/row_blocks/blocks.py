@@ -35,7 +35,7 @@ class Blocks:
     features : torch.Tensor
         float32, of the inner vertices.
     labels : torch.Tensor
-        Of the inner vertices.
+        Labels of the inner vertices.
     splits : dict of torch.Tensor
         Labelled inner vertices of each split.
     """

@@ -13,7 +13,7 @@ from ...core.parameters import StrPath
 from ..config import Options, Training, options_of, report_of, trains
 from ..data import Dataset
 from ..full_graph.launch import train
-from ..full_graph.share import Tools
+from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
 from ..jobs.group import Device
 from ..jobs.launch import launching
@@ -22,8 +22,8 @@ from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from .blocks import Blocks
+from .part import part_of
 from .rows import ROWS, RowsSent
-from .share import share_of
 from .staleness import checked
 
 
@@ -44,10 +44,10 @@ def sancus(
 ) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
-    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows in turn,
-    and the others sum those that their edges need. A broadcast is skipped while the copies of the others are recent or
-    close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients equal
-    those of the whole graph in one process up to rounding, including dropout.
+    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows one after
+    another, and the others sum those that their edges need. A broadcast is skipped while the copies of the others are
+    recent or close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients
+    equal those of the whole graph in one process up to rounding, including dropout.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def sancus(
         layers that are products of matrices, where the matrix of the edges never changes. ``clustergcn`` and
         ``graphsaint`` learn from samples and are refused, too.
     max_age : int, optional
-        Largest age of a copy, in epochs (the paper's eps_a). Each part has its own turn, so copies have different ages
-        and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
+        Largest age of a copy, in epochs (the paper's eps_a). Parts are broadcast at different times. So copies have
+        different ages, and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
     max_change : float, optional
         Largest relative distance of a copy from the rows, ``norm(rows - copies) / norm(copies)`` (eps_h). A part is
         broadcast in a layer when its copies are farther. Dropout alone moves the rows by ``sqrt(2 * dropout)``, which
@@ -186,6 +186,6 @@ def refuse(task: Task, options: Options) -> None:
         labels=torch.zeros(shape),
         splits={"train": none, "val": none, "test": none},
     )
-    share = share_of(two, task, 1, options, {"rows": "all"}, Tools.alone())
-    share.begin(0)
-    try_model(task, options, share.layers)
+    part = part_of(two, task, 1, options, {"rows": "all"}, Tools.alone())
+    part.begin(0)
+    try_model(task, options, part.layers)

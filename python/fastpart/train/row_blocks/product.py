@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..clock import AGGREGATION
-from ..full_graph.share import Tools
+from ..full_graph.part import Tools
 from .rows import Rows
 
 

@@ -22,7 +22,7 @@ Graph = tuple[Ids, Ids, Ids]
 
 
 _MOST_WEIGHT = 2**30
-"""What all edges may weigh together: peers add in 32 bits, and see each edge twice."""
+"""Largest total weight of all edges. Peers add in 32 bits, and see each edge twice."""
 
 
 def simple_graph(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ....core.processes import anonymous_bytes
 from ....errors import FastpartError, MemoryBudgetError
-from ....runtime.launch import New, send_signal
+from ....runtime.launch import NewProcess, send_signal
 
 POLL = 0.005
 """Seconds between two looks at the child."""
@@ -47,7 +47,7 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
     """
     paths = os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))
     with tempfile.TemporaryFile() as complaints:
-        child = New(command, os.environ | {"PYTHONPATH": paths}, subprocess.DEVNULL, complaints)
+        child = NewProcess(command, os.environ | {"PYTHONPATH": paths}, subprocess.DEVNULL, complaints)
         try:
             _wait(name, child, seconds, memory)
         finally:
@@ -64,7 +64,7 @@ def run_limited(name: str, command: Sequence[str], *, seconds: float, memory: in
         )
 
 
-def _wait(name: str, child: New, seconds: float, memory: int) -> None:
+def _wait(name: str, child: NewProcess, seconds: float, memory: int) -> None:
     deadline = time.monotonic() + seconds
     while child.status() is None:
         if time.monotonic() > deadline:
@@ -76,7 +76,7 @@ def _wait(name: str, child: New, seconds: float, memory: int) -> None:
         time.sleep(POLL)
 
 
-def _taken(child: New) -> int:
+def _taken(child: NewProcess) -> int:
     with suppress(OSError, ValueError):  # the process has ended
         return anonymous_bytes(child.pid)
     return 0

@@ -21,15 +21,15 @@ class Peer:
     Attributes
     ----------
     name : str
-        What ``algorithms`` knows it by.
+        Its name in ``algorithms``.
     module : str
-        What must be importable.
+        The module that must be importable.
     parameters : callable
         Its signature states the parameters, their types and defaults. A call refuses invalid values.
     variants : tuple of mappings
         Parameters of further runs that a comparison makes by default.
     command : tuple of str
-        What runs a task; the task follows as JSON.
+        The command that runs a task. The task follows as JSON.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Peer:
     command: tuple[str, ...] = (*interpreter("fastpart.measures.compare.peers.child"),)
 
     def installed(self) -> bool:
-        """Say whether the package can be found; it is not imported."""
+        """Say whether the package can be found. It is not imported."""
         try:
             return importlib.util.find_spec(self.module) is not None
         except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""Rows of other parts that a rank holds: the hottest ones, which change no batch and are counted."""
+"""Rows of other parts that a rank caches. They change no batch and are counted."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from fastpart import _core
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.hot_rows import HOT, Epoch, hot_rows  # noqa: E402
+from fastpart.loading.cached_rows import CACHE_CRITERIA, Epoch, rows_to_cache  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
 from loaded import attributed, stored  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402
@@ -25,41 +25,41 @@ def epoch_of(partition, batch_size=SIZE):
     return Epoch(partition.loader(fanouts=FANOUTS)._seeds.rows, FANOUTS, batch_size)
 
 
-def numbers(partition, part, hot, epoch):
-    """Return the heat of each row by its definition."""
+def numbers(partition, part, cache_by, epoch):
+    """Return the score of each row by its definition."""
     topology, data = partition._topology, partition.parts[part]
     everything = topology.ids_of(np.arange(topology.num_vertices, dtype=np.uint32))
     row = {vertex: at for at, vertex in enumerate(everything.tolist())}
-    heat = np.zeros(len(row))
-    if hot == "access":
+    score = np.zeros(len(row))
+    if cache_by == "access":
         owners = np.searchsorted(topology.starts, epoch.seeds, side="right") - 1
         return topology.accesses(
             epoch.seeds[owners == part], FANOUTS, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size
         )
-    for each in partition.parts if hot == "degree" else [data]:
+    for each in partition.parts if cache_by == "degree" else [data]:
         ends = each.indptr[each.num_inner]
-        for source in each.vertices[each.indices[:ends]].tolist() if hot != "degree" else ():
-            heat[row[source]] += 1
-        for place, vertex in enumerate(each.inner.tolist() if hot == "degree" else ()):
-            heat[row[vertex]] = each.indptr[place + 1] - each.indptr[place]
-    return heat
+        for source in each.vertices[each.indices[:ends]].tolist() if cache_by != "degree" else ():
+            score[row[source]] += 1
+        for place, vertex in enumerate(each.inner.tolist() if cache_by == "degree" else ()):
+            score[row[vertex]] = each.indptr[place + 1] - each.indptr[place]
+    return score
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 40.0])
-@pytest.mark.parametrize("hot", HOT)
-def test_the_hottest_rows_of_others_are_chosen(parts, hot, share):
+@pytest.mark.parametrize("cache_by", CACHE_CRITERIA)
+def test_the_rows_with_the_highest_scores_are_chosen(parts, cache_by, share):
     epoch = epoch_of(parts)
     for part in range(3):
-        heat = numbers(parts, part, hot, epoch)
+        score = numbers(parts, part, cache_by, epoch)
         start, end = parts._topology.starts[part : part + 2].tolist()
-        found = hot_rows(parts, part, share, hot, epoch).tolist()
+        found = rows_to_cache(parts, part, share, cache_by, epoch).tolist()
         assert found == sorted(set(found))
-        others = [row for row in range(len(heat)) if not start <= row < end and heat[row] > 0]
-        count = len(others) if hot == "halo" else min(int(share * (end - start)), len(others))
+        others = [row for row in range(len(score)) if not start <= row < end and score[row] > 0]
+        count = len(others) if cache_by == "halo" else min(int(share * (end - start)), len(others))
         assert len(found) == count
         assert set(found) <= set(others)
         left = set(others) - set(found)
-        assert not found or not left or min(heat[found]) >= max(heat[sorted(left)])
+        assert not found or not left or min(score[found]) >= max(score[sorted(left)])
 
 
 def fetched(loader):
@@ -73,14 +73,14 @@ def fetched(loader):
     return lists
 
 
-@pytest.mark.parametrize("hot", HOT)
-def test_hits_are_counted(parts, hot):
+@pytest.mark.parametrize("cache_by", CACHE_CRITERIA)
+def test_hits_are_counted(parts, cache_by):
     given = {"fanouts": FANOUTS, "batch_size": SIZE, "rank": 1, "world_size": 3, "seed": 2, "ahead": 1}
-    without, held = parts.loader(**given), parts.loader(cache=0.2, hot=hot, **given)
+    without, held = parts.loader(**given), parts.loader(cache=0.2, cache_by=cache_by, **given)
     rows = fetched(without)
     assert without.read_counts()["cached_rows"] == 0
     assert [one.tolist() for one in fetched(held)] == [one.tolist() for one in rows]
-    cache = hot_rows(parts, 1, 0.2, hot, epoch_of(parts))
+    cache = rows_to_cache(parts, 1, 0.2, cache_by, epoch_of(parts))
     hits = sum(np.isin(one, cache).sum() for one in rows)
     counts = held.read_counts()
     assert 0 < hits == counts["cached_rows"]
@@ -92,8 +92,8 @@ def test_access_saves_more_than_degree(tmp_path):
     parts = stored(tmp_path / "parts", 4, "multilevel", n=3000, m=12000)
     given = {"fanouts": FANOUTS, "batch_size": SIZE, "rank": 1, "world_size": 4, "ahead": 1}
 
-    def saved(hot):
-        loader = parts.loader(cache=0.1, hot=hot, **given)
+    def saved(cache_by):
+        loader = parts.loader(cache=0.1, cache_by=cache_by, **given)
         list(loader)
         return loader.read_counts()["cached_rows"]
 
@@ -102,9 +102,9 @@ def test_access_saves_more_than_degree(tmp_path):
 
 SAME = """
 given = {"fanouts": [4, 3], "batch_size": 32, "seed": 5}
-for cache, hot in ((None, "access"), (0, "access"), (0.2, "access"), (1, "degree"), (0.1, "links"), (0.1, "halo")):
-    maps = stored.loader(remote="maps", cache=cache, hot=hot, **given)
-    messages = stored.loader(remote="messages", cache=cache, hot=hot, **given)
+for cache, cache_by in ((None, "access"), (0, "access"), (0.2, "access"), (1, "degree"), (0.1, "links"), (0.1, "halo")):
+    maps = stored.loader(remote="maps", cache=cache, cache_by=cache_by, **given)
+    messages = stored.loader(remote="messages", cache=cache, cache_by=cache_by, **given)
     for one, other in zip(maps, messages, strict=True):
         assert one.x.dtype == other.x.dtype and torch.equal(one.x, other.x)
     of_maps, of_messages = maps.read_counts(), messages.read_counts()
@@ -134,11 +134,11 @@ def test_an_empty_part_and_one_without_seeds(tmp_path):
     rows["splits"] = {"train": np.arange(100)}
     fp.VertexPartition(np.where(np.arange(300) < 150, 0, 2), 4).save(tmp_path / "parts", **rows)
     partition = fp.open_partition(tmp_path / "parts")
-    for hot in HOT:
-        partition.save_cache(0.5, fanouts=FANOUTS, hot=hot)
+    for cache_by in CACHE_CRITERIA:
+        partition.save_cache(0.5, fanouts=FANOUTS, cache_by=cache_by)
         sizes = [len(read_cache(partition, part)) for part in range(4)]
         assert sizes[1] == sizes[3] == 0 < sizes[0] <= 150
-        assert (sizes[2] > 0) == (hot != "access")
+        assert (sizes[2] > 0) == (cache_by != "access")
 
 
 def test_a_cache_of_another_partition_is_refused(tmp_path):
@@ -158,7 +158,7 @@ def test_a_cache_larger_than_memory_is_refused(parts, monkeypatch):
     monkeypatch.setattr(_core, "memory_budget", lambda: 1000)
     text = "cache: 21 rows need 1,008 bytes, but the memory limit leaves 1,000"
     with pytest.raises(fp.MemoryBudgetError, match=text):
-        loader.fetching.hold(np.arange(21, dtype=np.uint32))
+        loader.fetching.keep_cached(np.arange(21, dtype=np.uint32))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_cache_larger_than_memory_is_refused(parts, monkeypatch):
     [
         ({"cache": -0.1}, "cache: -0.1 is not a share"),
         ({"cache": float("nan")}, "cache: "),
-        ({"cache": 0.1, "hot": "cold"}, "hot: unknown value 'cold'"),
+        ({"cache": 0.1, "cache_by": "cold"}, "cache_by: unknown value 'cold'"),
     ],
 )
 def test_refusals(parts, given, text):

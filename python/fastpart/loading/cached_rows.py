@@ -1,4 +1,4 @@
-"""Which rows of other parts are worth holding: those that the batches of a part will need most often."""
+"""The rows of other parts that a part caches: those that its batches will need most often."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..partitions.partition import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
 from .seeds import owner_of, seeds_of
 
-Hot = Literal["access", "degree", "links", "halo"]
-HOT: tuple[Hot, ...] = get_args(Hot)
+CacheCriterion = Literal["access", "degree", "links", "halo"]
+CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 
 RowIds = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What the batches of an epoch begin with.
+    """The seeds and the sampling of an epoch.
 
     Attributes
     ----------
@@ -42,10 +42,15 @@ class Epoch:
 
 
 def save_cache(
-    partition: VertexPartition, cache: float, *, fanouts: Sequence[int], batch_size: int, hot: Hot
+    partition: VertexPartition,
+    cache: float,
+    *,
+    fanouts: Sequence[int],
+    batch_size: int,
+    cache_by: CacheCriterion,
 ) -> None:
-    """List the hot rows of each part, as :meth:`fastpart.VertexPartition.save_cache` documents."""
-    share = checked(cache, hot)
+    """List the rows that each part caches, as :meth:`fastpart.VertexPartition.save_cache` documents."""
+    share = checked(cache, cache_by)
     assert share is not None
     hops, size = parameters.fanouts_of(fanouts), parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     parts, manifest = partition.parts, partition.manifest or {}
@@ -53,22 +58,26 @@ def save_cache(
     seeds = seeds_of("train", parts, partition._topology, manifest.get("splits", []))
     epoch = Epoch(seeds.rows, hops, size)
     ids = [
-        partition._topology.ids_of(hot_rows(partition, part, share, hot, epoch))
+        partition._topology.ids_of(rows_to_cache(partition, part, share, cache_by, epoch))
         for part in range(partition.k)
     ]
-    write_caches(partition, ids, {"cache": share, "hot": hot, "fanouts": list(hops), "batch_size": size})
+    write_caches(partition, ids, {"cache": share, "hot": cache_by, "fanouts": list(hops), "batch_size": size})
 
 
-def checked(cache: float | None, hot: Hot) -> float | None:
+def checked(cache: float | None, cache_by: CacheCriterion) -> float | None:
     """Check both parameters, and return the share."""
-    parameters.choice("hot", hot, HOT)
+    parameters.choice("cache_by", cache_by, CACHE_CRITERIA)
     return None if cache is None else parameters.share_or_none("cache", cache)
 
 
-def held_by(
-    partition: VertexPartition, own: npt.NDArray[np.bool_], cache: float | None, hot: Hot, epoch: Epoch
+def cached_rows_of(
+    partition: VertexPartition,
+    own: npt.NDArray[np.bool_],
+    cache: float | None,
+    cache_by: CacheCriterion,
+    epoch: Epoch,
 ) -> RowIds:
-    """Return the rows that a rank holds of the parts of others, which ascend.
+    """Return the rows of other ranks that a rank caches. They ascend.
 
     Parameters
     ----------
@@ -77,11 +86,11 @@ def held_by(
     own : numpy.ndarray
         Mask of the parts of the rank.
     cache : float or None
-        How many rows each part holds, as a share of its own. None: those that the directory lists, if it does.
-    hot : {"access", "degree", "links", "halo"}
+        How many rows each part caches, as a share of its own. None: those that the directory lists, if it does.
+    cache_by : {"access", "degree", "links", "halo"}
         How they are chosen.
     epoch : Epoch
-        What the batches begin with.
+        The seeds and the sampling of an epoch.
     """
     parts, topology = np.flatnonzero(own).tolist(), partition._topology
     if cache is None:
@@ -89,20 +98,22 @@ def held_by(
             return np.empty(0, np.uint32)
         lists = [topology.rows_of(read_cache(partition, part)) for part in parts]
     else:
-        lists = [hot_rows(partition, part, cache, hot, epoch) for part in parts] if cache else []
+        lists = [rows_to_cache(partition, part, cache, cache_by, epoch) for part in parts] if cache else []
     rows = np.unique(np.concatenate([np.empty(0, np.uint32), *lists]))
     return rows[~own[owner_of(rows, topology.starts)]]
 
 
-def hot_rows(partition: VertexPartition, part: int, share: float, hot: Hot, epoch: Epoch) -> RowIds:
-    """Return the hottest rows of other parts: so many as a share of the rows of the part, or its whole first hop."""
+def rows_to_cache(
+    partition: VertexPartition, part: int, share: float, cache_by: CacheCriterion, epoch: Epoch
+) -> RowIds:
+    """Return the rows of other parts with the highest scores: a share of those of the part, or its whole first hop."""
     starts = partition._topology.starts
     first, end = int(starts[part]), int(starts[part + 1])
-    heat = _heat(partition, part, hot, epoch)
-    found = np.flatnonzero(heat > 0)
+    scores = _scores(partition, part, cache_by, epoch)
+    found = np.flatnonzero(scores > 0)
     found = found[(found < first) | (found >= end)]
-    count = len(found) if hot == "halo" else min(int(share * (end - first)), len(found))
-    return _largest(found, heat, count)
+    count = len(found) if cache_by == "halo" else min(int(share * (end - first)), len(found))
+    return _largest(found, scores, count)
 
 
 def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:
@@ -111,40 +122,42 @@ def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowId
     return np.concatenate([np.empty(0, np.uint32), *rows])
 
 
-def hottest(
+def most_accessed_rows(
     topology: _core.Topology, own: npt.NDArray[np.bool_], rows: RowIds, count: int, epoch: Epoch
 ) -> RowIds:
     """Return so many of the rows, those in the most batches of the parts of a rank. They ascend."""
     if count >= len(rows):
         return rows
     mine = epoch.seeds[own[owner_of(epoch.seeds, topology.starts)]]
-    heat = topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
-    return _largest(rows, heat, count)
+    score = topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
+    return _largest(rows, score, count)
 
 
-def _largest(rows: npt.NDArray[Any], heat: npt.NDArray[np.float32], count: int) -> RowIds:
-    """Return so many of the hottest rows. They ascend."""
+def _largest(rows: npt.NDArray[Any], score: npt.NDArray[np.float32], count: int) -> RowIds:
+    """Return so many of the rows with the highest scores. They ascend."""
     # Equal rows are told apart by their number, so that the choice is the same everywhere.
-    order = np.lexsort((rows, -heat[rows]))[:count]
+    order = np.lexsort((rows, -score[rows]))[:count]
     return np.sort(rows[order]).astype(np.uint32)
 
 
-def _heat(partition: VertexPartition, part: int, hot: Hot, epoch: Epoch) -> npt.NDArray[np.float32]:
-    """Return a number for each row, the larger the hotter."""
+def _scores(
+    partition: VertexPartition, part: int, cache_by: CacheCriterion, epoch: Epoch
+) -> npt.NDArray[np.float32]:
+    """Return the score of each row. Rows with higher scores are cached first."""
     topology = partition._topology
     n, starts = topology.num_vertices, topology.starts
-    if hot == "access":
+    if cache_by == "access":
         mine = epoch.seeds[owner_of(epoch.seeds, starts) == part]
         return topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
-    if hot == "degree":
+    if cache_by == "degree":
         return topology.degrees_of(np.arange(n, dtype=np.uint32)).astype(np.float32)
     data = partition.parts[part]
     links = np.bincount(data.indices[: data.indptr[data.num_inner]], minlength=len(data.vertices))[
         data.num_inner :
     ]
-    heat = np.zeros(n, np.float32)
-    heat[starts[data.halo_parts] + data.halo_rows] = links
-    return heat
+    score = np.zeros(n, np.float32)
+    score[starts[data.halo_parts] + data.halo_rows] = links
+    return score
 
 
 def refuse_large(rows: int, row_bytes: int, budget: int) -> None:

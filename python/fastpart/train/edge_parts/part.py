@@ -1,4 +1,4 @@
-"""The share of a worker over a part of the edges."""
+"""The part of the edges that a worker computes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core import parameters
 from ...errors import ParameterError
 from ..config import Options
 from ..edge_data import EdgeDataset
-from ..full_graph.share import Share, Tools
+from ..full_graph.part import Tools, WorkerPart
 from ..scores import Task
 from ..seeds import mixed
 from .delayed import DelayedTotals
@@ -39,8 +39,8 @@ def checked(delay: int, exchange: Exchange) -> dict[str, Any]:
 
 
 @dataclass
-class EdgeShare(Share):
-    """A part of the edges."""
+class EdgeWorkerPart(WorkerPart):
+    """The part of the edges that a worker computes on, with the totals that it waits for."""
 
     seed: int = 0
     delayed: list[DelayedTotals] = field(default_factory=list)
@@ -60,16 +60,16 @@ class EdgeShare(Share):
             totals.drain()
 
 
-def share(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: Tools) -> EdgeShare:
-    """Return the share of this process. ``how`` holds the delay."""
+def load_part(dataset: EdgeDataset, options: Options, how: dict[str, Any], tools: Tools) -> EdgeWorkerPart:
+    """Return the part of this worker. ``how`` holds the delay."""
     copies = load(dataset, tools.wire.rank).to(tools.device)
-    return share_of(copies, dataset.task, dataset.num_train, options, how, tools)
+    return part_of(copies, dataset.task, dataset.num_train, options, how, tools)
 
 
-def share_of(
+def part_of(
     copies: Copies, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
-) -> EdgeShare:
-    """Return the share of some copies of vertices."""
+) -> EdgeWorkerPart:
+    """Return the part of a worker that has some copies of vertices."""
     delay, layers = None if how["exchange"] == "never" else how["delay"], options.layers
     edges, random = Edges(copies, tools), torch.Generator(tools.device)
     at_once = ExactTotals(copies, tools.wire, tools.clock)
@@ -93,7 +93,7 @@ def share_of(
         "roots": copies.num_roots,
         "edges": len(copies.indices),
     }
-    return EdgeShare(
+    return EdgeWorkerPart(
         task, copies.features, copies.labels, copies.splits, num_train, trained, exact, tools, facts,
         options.seed, late, random,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The share of the graph of a process in full-batch training."""
+"""The part of the graph that a worker of full-batch training computes on."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tools:
 
 
 @dataclass
-class Share:
+class WorkerPart:
     """The vertices whose losses and scores this process computes, and the inputs of its network.
 
     Attributes
@@ -61,7 +61,7 @@ class Share:
     features : torch.Tensor
         One row for each source of the first layer.
     labels : torch.Tensor
-        Of the targets of the last layer.
+        Labels of the targets of the last layer.
     splits : dict of torch.Tensor
         Labelled targets of the last layer in ``train``, ``val`` and ``test``.
     num_train : int

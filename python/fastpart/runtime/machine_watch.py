@@ -24,7 +24,7 @@ _SILENCE = {"TCP_KEEPIDLE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 4, "TCP_USER_T
 """A machine that has lost its power or its network counts as dead after 7 seconds."""
 
 
-class Tether:
+class MachineWatch:
     """The connections of this machine: from machine 0 to all others, or from another machine to machine 0.
 
     Raises
@@ -99,7 +99,7 @@ class Tether:
     def read(self, line: socket.socket) -> list[Any] | None:
         """Read from a connection. The other machine is done, or it has failed.
 
-        Return None if it is done, and an empty list if it has not said all of it.
+        Return None if it is done, and an empty list if the word is not complete yet.
         """
         try:
             data = line.recv(64)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import fastpart as fp
-from fastpart.runtime.tether import Tether
+from fastpart.runtime.machine_watch import MachineWatch
 
 
 def free_port():
@@ -15,7 +15,7 @@ def free_port():
         return server.getsockname()[1]
 
 
-def tied(says):
+def watch_of(says):
     """Return the connections of machine 0 to a machine that speaks so."""
     port, lines = free_port(), []
 
@@ -30,9 +30,9 @@ def tied(says):
 
     thread = threading.Thread(target=speak, daemon=True)
     thread.start()
-    tether = Tether(["127.0.0.1", "127.0.0.2"], port, 0, 10)
+    watch = MachineWatch(["127.0.0.1", "127.0.0.2"], port, 0, 10)
     thread.join(10)
-    return tether, lines[0]
+    return watch, lines[0]
 
 
 def in_pieces(*pieces):
@@ -45,31 +45,31 @@ def in_pieces(*pieces):
 
 
 def test_a_hello_in_pieces_is_read():
-    tether, line = tied(in_pieces(b"fast", b"part", b" 1", b"\n"))
-    assert list(tether.lines.values()) == [1]
-    (ours,) = tether.lines
+    watch, line = watch_of(in_pieces(b"fast", b"part", b" 1", b"\n"))
+    assert list(watch.lines.values()) == [1]
+    (ours,) = watch.lines
     line.sendall(b"do")
     time.sleep(0.1)
-    assert tether.read(ours) == []
+    assert watch.read(ours) == []
     line.sendall(b"ne\n")
     time.sleep(0.1)
-    assert tether.read(ours) is None
-    tether.close()
+    assert watch.read(ours) is None
+    watch.close()
     line.close()
 
 
 @pytest.mark.parametrize("what", [b"do", b"other", b""])
 def test_a_machine_that_leaves_without_the_word_has_failed(what):
-    tether, line = tied(in_pieces(b"fastpart 1\n"))
-    (ours,) = tether.lines
+    watch, line = watch_of(in_pieces(b"fastpart 1\n"))
+    (ours,) = watch.lines
     line.sendall(what)
     line.close()
     time.sleep(0.1)
 
     def read():
-        while tether.read(ours) == []:
+        while watch.read(ours) == []:
             pass
 
     with pytest.raises(fp.TrainingError, match=r"^machine 1 \(127.0.0.2\) failed or went silent"):
         read()
-    tether.close()
+    watch.close()

@@ -1,4 +1,4 @@
-"""The share of a worker over row blocks."""
+"""The rows that a worker computes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..config import Options
 from ..data import Dataset
-from ..full_graph.share import Share, Tools
+from ..full_graph.part import Tools, WorkerPart
 from ..scores import Task
 from .blocks import Blocks, load
 from .graph import RowBlocks
@@ -17,8 +17,8 @@ from .staleness import Epoch, Staleness, bound
 
 
 @dataclass
-class RowShare(Share):
-    """The rows of a part."""
+class RowWorkerPart(WorkerPart):
+    """The rows of the vertices of a part, which one worker computes."""
 
     epoch: Epoch = field(default_factory=Epoch)
 
@@ -31,16 +31,16 @@ class RowShare(Share):
         return {"broadcasts": self.epoch.broadcasts, "skipped": self.epoch.skipped}
 
 
-def share(dataset: Dataset, options: Options, how: dict[str, Any], tools: Tools) -> RowShare:
-    """Return the share of this process. ``how`` holds ``rows`` and at most one bound by its name."""
+def load_part(dataset: Dataset, options: Options, how: dict[str, Any], tools: Tools) -> RowWorkerPart:
+    """Return the part of this worker. ``how`` holds ``rows`` and at most one bound by its name."""
     blocks = load(dataset, tools.wire.rank, tools.device)
-    return share_of(blocks, dataset.task, dataset.num_train, options, how, tools)
+    return part_of(blocks, dataset.task, dataset.num_train, options, how, tools)
 
 
-def share_of(
+def part_of(
     blocks: Blocks, task: Task, num_train: int, options: Options, how: dict[str, Any], tools: Tools
-) -> RowShare:
-    """Return the share of some blocks."""
+) -> RowWorkerPart:
+    """Return the part of a worker that has some blocks."""
     wire, layers = tools.wire, options.layers
     rows = ROWS[how["rows"]](blocks, wire, tools.clock)
     matrix = Matrix(wire.rank, rows, tools)
@@ -51,7 +51,7 @@ def share_of(
     trained = [RowBlocks(blocks, matrix, Staleness(limit, epoch, read, wire.rank)) for _ in range(1, layers)]
     exact = [RowBlocks(blocks, matrix)] * (layers - 1)
     facts = {"vertices": len(blocks.vertices), "halo": blocks.halo, "edges": blocks.num_edges}
-    return RowShare(
+    return RowWorkerPart(
         task,
         blocks.features,
         blocks.labels,

@@ -16,11 +16,11 @@ import numpy as np
 from ...errors import MemoryBudgetError, TrainingError
 from ...runtime.session import SHARED_MEMORY
 from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
-from .messages import Array, Damaged, Spec
+from .messages import Array, MessageError, Spec
 
 _ALIGN = 64
 
-Place = tuple[int, str, tuple[int, ...]]
+Extent = tuple[int, str, tuple[int, ...]]
 """Offset, type and shape of an array in a file."""
 
 
@@ -33,34 +33,34 @@ class File:
 
 
 @dataclass(frozen=True)
-class Box:
+class Buffer:
     """A file with a group.
 
     Attributes
     ----------
     file : File
         The file in shared memory.
-    places : list
-        Where the features, the rows and the arrays of each batch are in it.
+    extents : list
+        Where the features, the rows and the arrays of each batch lie in the file.
     x : numpy.ndarray
         The features of all rows. Those that are not sent are missing at first.
     arrays : list of numpy.ndarray
-        What a message is received into.
+        Arrays that a message is received into.
     """
 
     file: File
-    places: list[Place]
+    extents: list[Extent]
     x: Array
     arrays: list[Array]
 
 
-class Shelf:
-    """Makes boxes. It takes files that were used before, because fresh memory takes as long as to fill it.
+class BufferPool:
+    """Hands out buffers. It takes files that were used before, because fresh memory takes as long as to fill it.
 
     Parameters
     ----------
     run : str
-        Name of the run. Files are removed with it, whatever happens.
+        Name of the run. Files are removed with it in any case.
     dtype, shape
         Type and shape of a row of features.
     """
@@ -71,19 +71,19 @@ class Shelf:
         self._free: list[File] = []
         self._lock = threading.Lock()
 
-    def box(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> Box:
-        """Return a box for a message."""
+    def take(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> Buffer:
+        """Return a buffer for a message."""
         self._check(content, specs)
         whole = (self._dtype, (specs[ROWS][1][0], *self._shape))
         shared = [whole, specs[ROWS], *specs[INTO + 1 :]]
-        places, end = [], 0
+        extents, end = [], 0
         for dtype, shape in shared:
-            places.append((end, dtype.str, shape))
+            extents.append((end, dtype.str, shape))
             end += -(-dtype.itemsize * int(np.prod(shape, dtype=object)) // _ALIGN) * _ALIGN
         file = self._file(end)
-        x, rows, *graphs = [_view(file.memory, place) for place in places]
+        x, rows, *graphs = [_view(file.memory, extent) for extent in extents]
         others = [np.empty(shape, dtype) for dtype, shape in specs[SLOTS : INTO + 1]]
-        return Box(file, places, x, [x[: specs[SENT][1][0]], rows, *others, *graphs])
+        return Buffer(file, extents, x, [x[: specs[SENT][1][0]], rows, *others, *graphs])
 
     def _file(self, size: int) -> File:
         """Return a file that nobody uses. A new one takes the place of one that is too small."""
@@ -97,10 +97,10 @@ class Shelf:
             name = f"{self._run}-batch-{os.getpid()}-{next(self._numbers)}"
         return File(name, _created(SHARED_MEMORY / name, size + size // 8 + _ALIGN))
 
-    def take_back(self, box: Box) -> None:
-        """Use the file of a box again."""
+    def take_back(self, buffer: Buffer) -> None:
+        """Use the file of a buffer again."""
         with self._lock:
-            self._free.append(box.file)
+            self._free.append(buffer.file)
 
     def close(self) -> None:
         """Remove the files that nobody uses."""
@@ -112,12 +112,12 @@ class Shelf:
     def _check(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> None:
         graphs = content.get("graphs")
         if not isinstance(graphs, list) or len(specs) != INTO + 1 + (INDICES + 1) * len(graphs):
-            raise Damaged("a group has another number of arrays than its batches need")
+            raise MessageError("a group has another number of arrays than its batches need")
         types = [self._dtype, np.dtype(np.uint32), *[np.dtype(np.int32)] * (len(specs) - 2)]
         sent, rows = specs[SENT][1], specs[ROWS][1]
         right = [dtype for dtype, _ in specs] == types and sent[1:] == self._shape and len(sent) > 0
         if not right or any(len(shape) != 1 for _, shape in specs[ROWS:]) or sent[0] > rows[0]:
-            raise Damaged("a group has arrays of other types or shapes than this directory needs")
+            raise MessageError("a group has arrays of other types or shapes than this directory needs")
 
 
 def _unlink(file: File) -> None:
@@ -132,33 +132,33 @@ def _created(file: Path, size: int) -> mmap.mmap:
     except OSError as error:
         file.unlink()
         raise MemoryBudgetError(
-            f"/dev/shm has no room for a group of batches of {size:,} bytes ({error.strerror}). Use a smaller "
+            f"/dev/shm has not {size:,} bytes left for a group of batches ({error.strerror}). Use a smaller "
             "batch_size= or ahead="
         ) from error
     finally:
         os.close(handle)
 
 
-def _view(memory: mmap.mmap, place: Place) -> Array:
-    offset, dtype, shape = place
+def _view(memory: mmap.mmap, extent: Extent) -> Array:
+    offset, dtype, shape = extent
     size = int(np.prod(shape, dtype=object))
     return np.frombuffer(memory, dtype, size, offset).reshape(shape)
 
 
-class Opened:
-    """The groups of a step, for one compute worker."""
+class GroupReader:
+    """A group of batches in shared memory, as a compute worker reads it."""
 
-    def __init__(self, name: str, places: Sequence[Place], graphs: Sequence[Any]) -> None:
+    def __init__(self, name: str, extents: Sequence[Extent], graphs: Sequence[Any]) -> None:
         with (SHARED_MEMORY / name).open("rb") as file:
             memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-        arrays = [_view(memory, place) for place in places]
+        arrays = [_view(memory, extent) for extent in extents]
         self.x, self.rows, self._arrays, self._graphs = arrays[0], arrays[1], arrays[2:], graphs
 
-    def batches(self, share: int) -> list[tuple[list[int], list[Array]]]:
+    def batches(self, compute_worker: int) -> list[tuple[list[int], list[Array]]]:
         """Return the levels, and rows in the group, offsets and sources of each batch of a compute worker."""
         found = []
-        for number, (its_share, levels, edges) in enumerate(self._graphs):
-            if its_share == share:
+        for number, (its_worker, levels, edges) in enumerate(self._graphs):
+            if its_worker == compute_worker:
                 first = number * (INDICES + 1)
                 places, indptr, indices = self._arrays[first : first + INDICES + 1]
                 _refuse_wrong(levels, edges, places, indptr, indices, len(self.rows))
