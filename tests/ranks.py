@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from types import ModuleType
 from typing import NamedTuple
 
 from fastpart.runtime.launch import begin, environment_of, send_signal
@@ -40,6 +41,12 @@ def run_code(code, *words, **how):
     return run_ranks("ranks", code, *words, **how)
 
 
+def run_alone(module, *words):
+    """Run ``python -m module words`` where there is no launcher. Return how it ended."""
+    (ended,) = run_ranks(module, *words, variables=lambda rank: {}, size=1)
+    return ended
+
+
 def run_ranks(module, *words, variables=of_torchrun, size=2, timeout=150):
     """Run ``python -m module words`` in each rank, with ``variables(rank)`` of its own. Return how each ended."""
     common = {"GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -67,4 +74,6 @@ def run_ranks(module, *words, variables=of_torchrun, size=2, timeout=150):
 
 
 if __name__ == "__main__":
-    exec(compile(sys.argv.pop(1), "<rank>", "exec"), {"__name__": "__main__"})
+    # As ``python -c`` does: code whose module has no file.
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    exec(compile(sys.argv.pop(1), "<string>", "exec"), vars(main))

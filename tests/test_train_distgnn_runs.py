@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 
@@ -172,10 +170,9 @@ def test_patience_ends_all_workers(parts):
     assert (trained.history["val_f1"][-4:] <= trained.summary["val_f1"]).all()
 
 
-# Models of the user, and without DGL.
+# Models of the user.
 
 MINE = """
-import sys
 from torch import nn
 from fastpart.train.models.network import Network
 
@@ -190,10 +187,6 @@ class Mean(nn.Module):
 class Mine(Network):
     def make_layer(self, index, width, out, task, options):
         return Mean(width, out)
-
-def Without(task, options):
-    assert "dgl" in sys.modules and sys.modules["dgl"] is None
-    return Mine(task, options)
 """
 
 
@@ -227,44 +220,6 @@ def test_workers_agree_on_what_a_model_makes_up(parts, mine):
     trained, full = both(parts, **FEW, model=mine(OF_ITS_OWN))
     assert_close(trained, full)
     assert (trained.weights["shift"] == 0).all()
-
-
-WITHOUT_DGL = """
-import sys, warnings
-warnings.simplefilter("error")
-import fastpart as fp
-parts, model, out = sys.argv[1:]
-given = dict(hidden=8, epochs=3, threads=1)
-trained = fp.train.distgnn(parts, **given, model=model, out=out)
-print(trained.summary["test_f1"])
-trained.network()
-assert str(trained)
-for method in ("full", "distgnn"):
-    assert getattr(fp.train, method)(parts, **given).summary["epochs"] == 3
-try:
-    fp.train.distdgl(parts)
-except ModuleNotFoundError as error:
-    print(error)
-"""
-
-
-def test_training_where_there_is_no_dgl(parts, tmp_path, mine):
-    model = mine(MINE, "Without")
-    (tmp_path / "site").mkdir()
-    # Read by our process and by the workers, which have its path.
-    (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nsys.modules['dgl'] = None\n")
-    path = os.pathsep.join([str(tmp_path / "site"), *filter(None, sys.path)])
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_DGL, parts, model, tmp_path / "out"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    said, refusal = done.stdout.splitlines()
-    expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).summary["test_f1"]
-    assert said == str(expected)
-    assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[dgl]'"
 
 
 # From the command line.
