@@ -2,21 +2,17 @@
 
 import json
 import os
-import socket
-import subprocess
-import sys
 
 import pytest
 
 import fastpart as fp
+from ranks import LAUNCHERS, run_code, run_ranks
 from trainable import planted
 
 torch = pytest.importorskip("torch")
 
 from fastpart.runtime.environment import GROUP, TORCHRUN, Ranks, found, is_other_rank  # noqa: E402
 from fastpart.train.jobs import group  # noqa: E402
-
-BEGINNINGS = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "TORCHELASTIC_", "SLURM_", "OMPI_", "PMI_", "MV2_")
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2, "batch_size": 100, "fanouts": [4, 3]}
 
@@ -27,7 +23,7 @@ def environment(monkeypatch):
 
     def set_to(given):
         for name in os.environ:
-            if name.startswith(BEGINNINGS):
+            if name.startswith(LAUNCHERS):
                 monkeypatch.delenv(name)
         for name, value in given.items():
             monkeypatch.setenv(name, value)
@@ -160,29 +156,6 @@ for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
 """
 
 
-def ranks_of(variables, *words):
-    """Run Python as two ranks with variables of their own. Return what they print."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(server.getsockname()[1])}
-    own = {name: value for name, value in os.environ.items() if not name.startswith(BEGINNINGS)}
-    own |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **address}
-    running = [
-        subprocess.Popen(
-            [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**own, **variables(rank)},
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    try:
-        ended = [run.communicate(timeout=120) for run in running]
-    finally:
-        for run in running:
-            run.kill()
-            run.communicate()
-    assert [run.returncode for run in running] == [0, 0], ended
-    return [out for out, _ in ended]
-
-
 STARTED = {
     "srun": (slurm, ""),
     "Open MPI": (lambda rank: {"OMPI_COMM_WORLD_RANK": f"{rank}", "OMPI_COMM_WORLD_SIZE": "2"}, ""),
@@ -203,13 +176,15 @@ def expected(parts):
 @pytest.mark.parametrize("launcher", STARTED)
 def test_ranks_train_together(parts, expected, tmp_path, launcher):
     variables, joins = STARTED[launcher]
-    said = ranks_of(variables, "-c", RANK, parts, tmp_path / "out", json.dumps(QUICK), joins)
-    losses = [json.loads(out.partition("RESULT ")[2]) for out in said]
+    ranks = run_code(RANK, parts, tmp_path / "out", json.dumps(QUICK), joins, variables=variables)
+    assert [rank.code for rank in ranks] == [0, 0], ranks
+    losses = [json.loads(rank.out.partition("RESULT ")[2]) for rank in ranks]
     assert losses == [[expected, expected]] * 2
 
 
 def test_the_command_line_prints_in_rank_0_only(parts, tmp_path):
     words = ("sampled", parts, "-o", tmp_path / "out", "--epochs", "1", "--threads", "1", "--hidden", "8")
-    first, second = ranks_of(slurm, "-m", "fastpart", "train", *words, "-q")
-    assert "test_accuracy" in first
-    assert second == ""
+    first, second = run_ranks("fastpart", "train", *words, "-q", variables=slurm)
+    assert (first.code, second.code) == (0, 0), first.errors + second.errors
+    assert "test_accuracy" in first.out
+    assert second.out == ""

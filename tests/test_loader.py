@@ -24,6 +24,7 @@ torch = pytest.importorskip("torch")
 
 from fastpart.loading import Batch, Loader, dropout, sum_gradients  # noqa: E402
 from loaded import PARTITIONERS, attributed, endless, stored, trained  # noqa: E402
+from ranks import run_code  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -423,11 +424,11 @@ def test_dropout_is_a_function_of_its_keys():
 
 
 RANK = """
-import sys, torch, torch.distributed as dist, torch.nn.functional as F
+import os, sys, torch, torch.distributed as dist, torch.nn.functional as F
 import fastpart as fp
 from loaded import Sage
 from fastpart.loading import sum_gradients
-folder, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+folder, rank, size = sys.argv[1], int(os.environ["R"]), int(sys.argv[2])
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method="file://" + folder + "/../wire", rank=rank, world_size=size)
 model = Sage()
@@ -459,19 +460,9 @@ def test_processes_train_as_one(tmp_path):
     partition = stored(tmp_path / "parts", 3)
     loader = partition.loader(fanouts=[4, 3], batch_size=32, seed=5)
     expected = trained(endless([loader]), len(loader))
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    env = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": os.pathsep.join(paths)}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", RANK, tmp_path / "parts", str(rank), "4"],
-            stdout=subprocess.PIPE,
-            env=env,
-        )
-        for rank in range(4)
-    ]
-    outputs = [rank.communicate(timeout=150)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0] * 4
-    np.testing.assert_allclose([float(line) for line in outputs[0].split()], expected, rtol=1e-9)
+    ranks = run_code(RANK, tmp_path / "parts", 4, variables=lambda rank: {"R": f"{rank}"}, size=4)
+    assert [rank.code for rank in ranks] == [0] * 4, ranks
+    np.testing.assert_allclose([float(line) for line in ranks[0].out.split()], expected, rtol=1e-9)
 
 
 def test_the_example_of_the_docs(capsys):

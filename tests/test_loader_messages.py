@@ -1,10 +1,6 @@
 """Features of other ranks by messages: the batches are those from files, for any parts, ranks and windows."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +10,7 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from loaded import attributed  # noqa: E402
+from ranks import run_code  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
@@ -35,8 +32,9 @@ def told(*error):
     sys.__excepthook__(*error)
     end(1)
 
-folder, rank, size = sys.argv[1].format(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])
-where = {"init_method": "file://" + sys.argv[4], "rank": rank, "world_size": size}
+rank, size = int(os.environ["R"]), int(sys.argv[2])
+folder = sys.argv[1].format(rank)
+where = {"init_method": "file://" + sys.argv[3], "rank": rank, "world_size": size}
 dist.init_process_group("gloo", timeout=timedelta(seconds=120), **where)
 sys.excepthook = told  # in place of that of torch
 stored = fp.open_partition(folder)
@@ -64,24 +62,10 @@ for ahead in (0, 1, 3):
 
 
 def ranks(tmp_path, code, folder, size):
-    """Run the code in so many processes. Return exit code, output and errors of each."""
+    """Run the code in so many processes, which meet. Return output, errors and exit code of each."""
     (tmp_path / "wire").unlink(missing_ok=True)
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    env = {
-        **os.environ,
-        "GLOO_SOCKET_IFNAME": "lo",
-        "PYTHONPATH": os.pathsep.join(paths),
-        "OMP_NUM_THREADS": "1",
-    }
-    words = [sys.executable, "-W", "ignore", "-c", START + code + "\nend()", str(folder)]
-    started = [
-        subprocess.Popen(
-            [*words, str(rank), str(size), str(tmp_path / "wire")],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    return [(*process.communicate(timeout=150), process.returncode) for process in started]
+    words = (START + code + "\nend()", folder, size, tmp_path / "wire")
+    return run_code(*words, variables=lambda rank: {"R": f"{rank}"}, size=size)
 
 
 @pytest.mark.parametrize(("assignment", "k", "size"), [(4, 4, 3), (3, 3, 2), ("empty", 4, 4), (2, 2, 3)])

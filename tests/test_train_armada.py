@@ -1,10 +1,7 @@
 """Batch workers and compute workers as processes: the losses of ``sampled``, whatever their numbers and the cache."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from ranks import of_torchrun, run_ranks
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -165,34 +163,11 @@ def test_the_command_line(parts, sampled, capsys):
 WORDS = ["--hidden", "8", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3", "--batch-workers", "2"]
 
 
-def torchrun(parts, out, *options):
-    """Start compute workers under torchrun."""
-    run = ["-m", "torch.distributed.run", *options, "-m", "fastpart", "train", "armada", parts, *WORDS]
-    return subprocess.Popen(
-        [sys.executable, *run, "--cache", "0.1", "-o", out, "--json", "-q"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-
-
-def losses_of(run):
-    out, errors = run.communicate(timeout=150)
-    assert run.returncode == 0, errors
-    return [row["loss"] for row in json.loads(out)["history"]] if out else []
-
-
-def test_torchrun(parts, sampled, tmp_path):
-    run = torchrun(parts, tmp_path / "out", "--nproc-per-node", "2", "--standalone")
-    np.testing.assert_allclose(losses_of(run), sampled.history["loss"], rtol=1e-5)
-
-
-def test_two_machines_of_torchrun(parts, sampled, tmp_path):
-    """Each has a receiver and a batch worker, which makes batches for both."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    where = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--local-addr", "127.0.0.1"]
-    runs = [
-        torchrun(parts, tmp_path / "out", "--nnodes", "2", "--nproc-per-node", "1", *where) for _ in range(2)
-    ]
-    found = [losses for run in runs if (losses := losses_of(run))]
-    np.testing.assert_allclose(found, [sampled.history["loss"]], rtol=1e-5)
+@pytest.mark.parametrize("machines", [1, 2])
+def test_ranks_of_a_launcher(parts, sampled, tmp_path, machines):
+    """Each machine has a receiver and a batch worker, which makes batches for all."""
+    words = ("train", "armada", parts, *WORDS, "--cache", "0.1", "-o", tmp_path / "out", "--json", "-q")
+    first, second = run_ranks("fastpart", *words, variables=partial(of_torchrun, machines=machines))
+    assert (first.code, second.code, second.out) == (0, 0, ""), first.errors + second.errors
+    found = [row["loss"] for row in json.loads(first.out)["history"]]
+    np.testing.assert_allclose(found, sampled.history["loss"], rtol=1e-5)

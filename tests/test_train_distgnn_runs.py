@@ -3,14 +3,16 @@
 import json
 import os
 import re
-import subprocess
-import sys
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pytest
 
 import fastpart as fp
 from edge_partitioned import edge_parts_of, planted_edges
+from fastpart.cli import main
+from ranks import run_ranks
 
 torch = pytest.importorskip("torch")
 
@@ -168,10 +170,9 @@ def test_patience_ends_all_workers(parts):
     assert (trained.history["val_f1"][-4:] <= trained.summary["val_f1"]).all()
 
 
-# Models of the user, and without DGL.
+# Models of the user.
 
 MINE = """
-import sys
 from torch import nn
 from fastpart.train.models.network import Network
 
@@ -186,10 +187,6 @@ class Mean(nn.Module):
 class Mine(Network):
     def make_layer(self, index, width, out, task, options):
         return Mean(width, out)
-
-def Without(task, options):
-    assert "dgl" in sys.modules and sys.modules["dgl"] is None
-    return Mine(task, options)
 """
 
 
@@ -225,66 +222,23 @@ def test_workers_agree_on_what_a_model_makes_up(parts, mine):
     assert (trained.weights["shift"] == 0).all()
 
 
-WITHOUT_DGL = """
-import sys, warnings
-warnings.simplefilter("error")
-import fastpart as fp
-parts, model, out = sys.argv[1:]
-given = dict(hidden=8, epochs=3, threads=1)
-trained = fp.train.distgnn(parts, **given, model=model, out=out)
-print(trained.summary["test_f1"])
-trained.network()
-assert str(trained)
-for method in ("full", "distgnn"):
-    assert getattr(fp.train, method)(parts, **given).summary["epochs"] == 3
-try:
-    fp.train.distdgl(parts)
-except ModuleNotFoundError as error:
-    print(error)
-"""
-
-
-def test_training_where_there_is_no_dgl(parts, tmp_path, mine):
-    model = mine(MINE, "Without")
-    (tmp_path / "site").mkdir()
-    # Read by our process and by the workers, which have its path.
-    (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nsys.modules['dgl'] = None\n")
-    path = os.pathsep.join([str(tmp_path / "site"), *filter(None, sys.path)])
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_DGL, parts, model, tmp_path / "out"],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    said, refusal = done.stdout.splitlines()
-    expected = fp.train.full(parts, hidden=8, epochs=3, threads=1, model=mine(MINE)).summary["test_f1"]
-    assert said == str(expected)
-    assert refusal == "training needs dgl, which is not installed: pip install 'fastpart[dgl]'"
-
-
 # From the command line.
 
 
-def command(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "fastpart", "train", "distgnn", *map(str, words)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
 WORDS = ("--hidden", "8", "--heads", "2", "--epochs", "5", "--threads", "1")
+
+
+def command(*words):
+    return ["train", "distgnn", *map(str, [*words, *WORDS])]
 
 
 @pytest.fixture(scope="module")
 def late(parts, tmp_path_factory):
     """Return what the command prints as JSON, and the folder that it fills."""
     folder = tmp_path_factory.mktemp("late") / "run"
-    done = command(parts, "-o", folder, "--delay", "2", "--json", *WORDS)
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout), folder
+    with redirect_stdout(StringIO()) as out:
+        assert main(command(parts, "-o", folder, "--delay", 2, "--json")) == 0
+    return json.loads(out.getvalue()), folder
 
 
 def test_the_command_prints_json(parts, late):
@@ -298,44 +252,23 @@ def test_the_command_prints_json(parts, late):
     assert content["summary"]["test_f1"] == trained.summary["test_f1"]
 
 
-def test_the_command_prints_a_table(parts, tmp_path):
-    done = command(parts, "-o", tmp_path / "run", "--delay", "2", *WORDS)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
-    assert re.search(r"^method +distgnn$", done.stdout, re.MULTILINE)
-    assert re.search(r"^delay +2$", done.stdout, re.MULTILINE)
-    assert re.search(r"^replication_factor +1\.\d{4}$", done.stdout, re.MULTILINE)
-    assert done.stdout.endswith(f"saved to {tmp_path / 'run'}\n")
+def test_the_command_prints_a_table(parts, tmp_path, capsys):
+    code = main(command(parts, "-o", tmp_path / "run", "--delay", 2))
+    out, errors = capsys.readouterr()
+    assert (code, errors) == (0, "")
+    assert out.split("\n")[0].split()[:4] == ["epoch", "loss", "val_accuracy", "val_f1"]
+    assert re.search(r"^method +distgnn$", out, re.MULTILINE)
+    assert re.search(r"^delay +2$", out, re.MULTILINE)
+    assert re.search(r"^replication_factor +1\.\d{4}$", out, re.MULTILINE)
+    assert out.endswith(f"saved to {tmp_path / 'run'}\n")
 
 
-NAMESPACE = ["unshare", "--map-root-user", "--net", "--kill-child", "--fork", "sh", "-c"]
-"""torchrun listens on all interfaces; here there is only the loopback."""
-
-
-def under_torchrun(*words):
-    if subprocess.run([*NAMESPACE, "ip link set lo up"], capture_output=True).returncode:
-        pytest.skip("no network namespaces, or no `ip`")
-    run = (
-        f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 "
-        f"--master-port 29500 -m fastpart train distgnn {' '.join(map(str, words))}"
+def test_ranks_of_a_launcher(parts, tmp_path, late):
+    done, _ = run_ranks(
+        "fastpart", "train", "distgnn", parts, "-o", tmp_path / "run", "--delay", 2, "--json", *WORDS
     )
-    return subprocess.run(
-        [*NAMESPACE, f"ip link set lo up && {run}"],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            "GLOO_SOCKET_IFNAME": "lo",
-            "OMP_NUM_THREADS": "1",
-        },
-        capture_output=True,
-        text=True,
-    )
-
-
-def test_workers_that_torchrun_starts(parts, tmp_path, late):
-    done = under_torchrun(parts, "-o", tmp_path / "run", "--delay", "2", "--json", *WORDS)
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
+    assert done.code == 0, done.errors
+    content = json.loads(done.out)
     expected, _ = late
     for name in ("loss", "val_f1", "remote_bytes"):
         found, others = ([row[name] for row in run["history"]] for run in (content, expected))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import fastpart as fp
+from ranks import run_alone
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -248,11 +249,9 @@ except fp.ParameterError as error:
 
 
 def test_models_of_notebooks_train_with_every_method(parts, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", NOTEBOOK, parts, tmp_path / "out"], capture_output=True, text=True, timeout=100
-    )
-    assert done.returncode == 0, done.stderr
-    same, resumed, refusal = done.stdout.splitlines()
+    done = run_alone("ranks", NOTEBOOK, parts, tmp_path / "out")
+    assert done.code == 0, done.errors
+    same, resumed, refusal = done.out.splitlines()
     assert (same, resumed) == ("True", "True")
     assert refusal.startswith(
         "model: it uses 'LIST' of the notebook, a object, which other processes do not have"

@@ -1,10 +1,7 @@
 """Link prediction: the same losses for any parts and workers, resumed, and scored as a ranking by hand scores."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from itertools import repeat
@@ -16,6 +13,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from ranks import run_code, run_ranks
 
 torch = pytest.importorskip("torch")
 
@@ -389,20 +387,15 @@ def test_refused_directories(tmp_path):
         fp.train.links(tmp_path / "edges", embeddings=4)
 
 
-def test_the_command_line_and_torchrun(bare, tmp_path, capsys):
+def test_the_command_line_and_ranks(bare, tmp_path, capsys):
     words = ["--hidden", "8", "--epochs", "3", "--batch-size", "300", "--fanouts", "4,3", "--embeddings", "6"]
     code = main(["train", "links", str(bare), *words, "--threads", "1", "--workers", "2", "--json"])
     out = json.loads(capsys.readouterr().out)
     assert code == 0
     assert 0 < out["summary"]["test_mrr"] < 1
-    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "fastpart"]
-    done = subprocess.run(
-        [sys.executable, *run, "train", "links", bare, *words, "-o", tmp_path / "out", "--json", "-q"],
-        capture_output=True, text=True, timeout=150,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    losses, expected = ([row["loss"] for row in each["history"]] for each in (json.loads(done.stdout), out))
+    done, _ = run_ranks("fastpart", "train", "links", bare, *words, "-o", tmp_path / "out", "--json", "-q")
+    assert done.code == 0, done.errors
+    losses, expected = ([row["loss"] for row in each["history"]] for each in (json.loads(done.out), out))
     assert losses == expected
     assert np.load(tmp_path / "out" / "embeddings.npy").shape == (400, 6)
 
@@ -422,15 +415,9 @@ def test_machines_with_their_own_features_only(parts, alone, tmp_path):
         for part in range(3):
             if part * 2 // 3 != rank:
                 (tmp_path / f"machine{rank}" / f"part-{part:05d}" / "features.npy").unlink()
-    (tmp_path / "machine.py").write_text(MACHINE)
-    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
-    done = subprocess.run(
-        [sys.executable, *run, tmp_path / "machine.py", tmp_path, repr(LEARNED)],
-        capture_output=True, text=True, timeout=150,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    losses, auc = json.loads(done.stdout)
+    done, _ = run_code(MACHINE, tmp_path, repr(LEARNED))
+    assert done.code == 0, done.errors
+    losses, auc = json.loads(done.out)
     expected = alone(parts, **LEARNED)
     np.testing.assert_allclose(losses, expected.history["loss"], rtol=1e-5)
     assert auc == pytest.approx(expected.summary["test_auc"], rel=1e-2)

@@ -11,6 +11,7 @@ import pytest
 
 import fastpart as fp
 from edge_partitioned import planted_edges
+from ranks import run_alone
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -318,17 +319,17 @@ def test_a_model_in_a_module_that_trains_is_refused(parts, tmp_path):
 # What workers import.
 
 
-def test_workers_do_not_import_what_lies_in_the_current_folder(parts, tmp_path):
+def test_workers_do_not_import_what_lies_in_the_current_folder(parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for name in ("torch", "random", "queue", "fastpart"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(f'{__file__} was imported')")
     (tmp_path / "helper.py").write_text("from fastpart.train.models import GraphSAGE")
     (tmp_path / "own.py").write_text("from helper import GraphSAGE\nclass Mine(GraphSAGE):\n    pass")
-    run = "from fastpart.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
     words = ["train", "sampled", parts, "--epochs", "1", "--threads", "1", "--workers", "2", "--quiet"]
     for model in ("own:Mine", "own.py:Mine"):
-        code, out, err = python(tmp_path, "-P", "-c", run, *words, "--model", model)
-        assert (code, err) == (0, ""), err
-        assert "sampled" in out
+        done = run_alone("fastpart", *words, "--model", model)
+        assert (done.code, done.errors) == (0, "")
+        assert "sampled" in done.out
 
 
 PRINTS = """
@@ -343,19 +344,19 @@ class Mine(GraphSAGE):
 """
 
 
-def test_what_a_model_prints_is_shown_but_not_among_results(parts, tmp_path):
+def test_what_a_model_prints_is_shown_but_not_among_results(parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(PRINTS)
     words = ["train", "sampled", parts, "--epochs", "1", "--threads", "1", "--workers", "2", "--json"]
-    run = "from fastpart.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
-    code, out, err = python(tmp_path, "-P", "-c", run, *words, "--model", "own:Mine")
-    assert code == 0
-    assert json.loads(out)["summary"]["workers"] == 2
-    first, second, warning = sorted(err.splitlines(), key=lambda line: (len(line), line))
+    done = run_alone("fastpart", *words, "--model", "own:Mine")
+    assert done.code == 0, done.errors
+    assert json.loads(done.out)["summary"]["workers"] == 2
+    first, second, warning = sorted(done.errors.splitlines(), key=lambda line: (len(line), line))
     assert (first, second) == ("worker 0: classes 4", "worker 1: classes 4")
     assert "UserWarning: an old layer (" in warning
     words[1] = "full"
     del words[-3:-1]
-    code, out, err = python(tmp_path, "-P", "-c", run, *words, "--model", "own:Mine")
-    assert code == 0, err
-    assert json.loads(out)["summary"]["method"] == "full"
-    assert "classes 4" in err
+    done = run_alone("fastpart", *words, "--model", "own:Mine")
+    assert done.code == 0, done.errors
+    assert json.loads(done.out)["summary"]["method"] == "full"
+    assert "classes 4" in done.errors

@@ -11,6 +11,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from ranks import run_code
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -285,16 +286,6 @@ if rank == "0":
 """
 
 
-def torchrun(folder, code, given):
-    (folder / "machine.py").write_text(code)
-    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
-    return subprocess.run(
-        [sys.executable, *run, folder / "machine.py", folder, repr(given)],
-        capture_output=True, text=True, timeout=150,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-
-
 def machines(parts, folder):
     """Give each of two machines a copy of the directory with the features of its own parts only."""
     for rank in range(2):
@@ -316,20 +307,20 @@ def test_machines_with_their_own_features_only(parts, tmp_path, mine, model):
             "        return self.linear(x)\n"
         )
     machines(parts, tmp_path)
-    done = torchrun(tmp_path, MACHINE, {"model": model})
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    done, _ = run_code(MACHINE, tmp_path, repr({"model": model}))
+    assert done.code == 0, done.errors
+    found = json.loads(done.out)
     expected = fp.train.sampled(parts, workers=2, model=model, **QUICK).history
     for name in ("loss", "val_f1", "remote_rows"):
         assert [row[name] for row in found] == expected[name].to_list()
     assert all(row["remote_bytes"] > most for row, most in zip(found, expected["remote_bytes"], strict=True))
 
 
-def test_a_rank_of_torchrun_that_hangs_is_named(parts, tmp_path):
+def test_a_rank_that_hangs_is_named(parts, tmp_path):
     machines(parts, tmp_path)
     code = MACHINE.replace(
-        "try:", "import time\ngiven['on_epoch'] = lambda row: time.sleep(1000)  # only rank 0 reports\ntry:"
+        "try:", "import time\ngiven['on_epoch'] = lambda row: time.sleep(8)  # only rank 0 reports\ntry:"
     )
-    done = torchrun(tmp_path, code, {"timeout": 4})
-    assert done.returncode != 0
-    assert "rank 0: no answer to the other ranks" in done.stdout
+    _, waiting = run_code(code, tmp_path, repr({"timeout": 4}))
+    assert waiting.code != 0
+    assert "rank 0: no answer to the other ranks" in waiting.out

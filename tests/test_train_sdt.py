@@ -2,14 +2,12 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import fastpart as fp
+from ranks import run_ranks
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -199,26 +197,12 @@ def test_resuming_is_going_on(one_hop, tmp_path):
     close(went_on.weights, at_once.weights, 1e-6)
 
 
-NAMESPACE = ["unshare", "--map-root-user", "--net", "--kill-child", "--fork", "sh", "-c"]
-"""torchrun listens on all interfaces; here there is only the loopback."""
-
-
 @pytest.mark.timeout(120)
-def test_workers_that_torchrun_starts(one_hop, tmp_path):
-    if subprocess.run([*NAMESPACE, "ip link set lo up"], capture_output=True).returncode:
-        pytest.skip("no network namespaces, or no `ip`")
-    command = (
-        f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 --master-addr 127.0.0.1 --master-port 29500 -m "
-        f"fastpart train sdt {one_hop} --hidden 8 --dropout 0 --epochs 6 --threads 1 --json -o {tmp_path / 'run'}"
-    )
-    done = subprocess.run(
-        [*NAMESPACE, f"ip link set lo up && {command}"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_ranks_of_a_launcher(one_hop, tmp_path):
+    words = ("--hidden", 8, "--dropout", 0, "--epochs", 6, "--threads", 1, "--json", "-o", tmp_path / "run")
+    done, _ = run_ranks("fastpart", "train", "sdt", one_hop, *words)
+    assert done.code == 0, done.errors
+    found = json.loads(done.out)
     alone = fp.train.sdt(one_hop, **EXACT, workers=1)
     np.testing.assert_allclose([row["loss"] for row in found["history"]], alone.history["loss"], atol=1e-5)
     assert found["summary"]["workers"] == 2
