@@ -1,4 +1,4 @@
-# make quickstart | train-demo | test | docs | bench | quality | lint | stubs | build | wheel: each sets up all it needs.
+# make quickstart | train-demo | test | soak | docs | bench | quality | lint | stubs | build | wheel: each sets up all it needs.
 #
 # .venv         the package in place (editable), the tools that build and lint
 # .venv-train   the newest torch and PyG (6 GB), the package as an installed wheel; for `make test`, `make train-demo` and `make docs`
@@ -16,7 +16,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo docs linkcheck test test-core test-train test-dgl test-oldest bench quality lint stubs build wheel clean machine
+.PHONY: quickstart train-demo docs linkcheck test test-core test-train test-dgl test-oldest soak bench quality lint stubs build wheel clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -57,8 +57,12 @@ test-train: MARK := torch and not dgl
 test-oldest: MARK := torch and not dgl
 test-dgl: MARK := dgl
 test-train test-dgl test-oldest: test-%: .venv-%/.package
-	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow"
+	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow and not soak"
 	$(if $(TIDY),rm -rf .venv-$*)
+
+# The cases that `make test` leaves out, and new examples for property tests.
+soak: .venv-train/.package
+	HYPOTHESIS_PROFILE=search $(TRAIN)/python $(PYTEST) -m "soak and not dgl"
 
 bench: build
 	cargo bench --locked

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 import fastpart as fp
+from soaked import some_of
 
 pytest.importorskip("torch")
 
@@ -60,7 +61,7 @@ def test_centralized_training_learns(centralized):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("given", [{}, {"average_every": 3}])
+@pytest.mark.parametrize("given", some_of([{}, {"average_every": 3}], always=[{}]))
 def test_model_averaging_is_as_accurate(parts, centralized, given):
     assert abs(mean(fp.train.sdt, parts, workers=1, **given) - centralized) < POINTS
 

@@ -1,6 +1,7 @@
 """Full batches over parts of the edges: sums, losses and gradients against one process that has the whole graph."""
 
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_partitioned import edge_parts_of
+from soaked import some_of
 from strategies import edge_lists
 from thread_wire import together
 
@@ -83,8 +85,13 @@ def edge_partitions(draw):
 
 @settings(max_examples=8, deadline=None)
 @given(graph=edge_partitions().filter(lambda drawn: drawn[0] > 1), layers=st.integers(1, 3))
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
-@pytest.mark.parametrize("name", FULL_BATCH)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    some_of(
+        list(product(FULL_BATCH, TOLERANCE)),
+        always=[("graphsage", torch.float32), *product(FULL_BATCH, [torch.float64])],
+    ),
+)
 def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, layers):
     n, edges, assignment, k = graph
     with tempfile.TemporaryDirectory() as folder:
