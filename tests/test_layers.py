@@ -67,7 +67,7 @@ algorithms
 parts
 traffic
 sampling, convert, generate
-internals
+choices, internals
 """
 
 TREES = {

@@ -59,7 +59,12 @@ def test_source_distribution_has_what_a_build_takes_and_no_more(sdist):
         members = {member.name.partition("/")[2] for member in archive if member.isfile()}
     assert sources("rust", "python", "benches/*.rs", "examples") <= members
     assert {"Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"} <= members
-    assert {member.split("/")[0] for member in members if "/" in member} == {"rust", "python", "benches", "examples"}
+    assert {member.split("/")[0] for member in members if "/" in member} == {
+        "rust",
+        "python",
+        "benches",
+        "examples",
+    }
     assert not [member for member in members if member.endswith((".so", ".pyc"))]
 
 
