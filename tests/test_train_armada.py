@@ -163,11 +163,19 @@ def test_the_command_line(parts, sampled, capsys):
 WORDS = ["--hidden", "8", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3", "--batch-workers", "2"]
 
 
-@pytest.mark.parametrize("machines", [1, 2])
-def test_ranks_of_a_launcher(parts, sampled, tmp_path, machines):
+def of_srun(rank):
+    return {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": f"{rank}"}
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [of_torchrun, partial(of_torchrun, machines=2), of_srun],
+    ids=["torchrun", "two machines", "srun"],
+)
+def test_ranks_of_a_launcher(parts, sampled, tmp_path, variables):
     """Each machine has a receiver and a batch worker, which makes batches for all."""
     words = ("train", "armada", parts, *WORDS, "--cache", "0.1", "-o", tmp_path / "out", "--json", "-q")
-    first, second = run_ranks("fastpart", *words, variables=partial(of_torchrun, machines=machines))
+    first, second = run_ranks("fastpart", *words, variables=variables)
     assert (first.code, second.code, second.out) == (0, 0, ""), first.errors + second.errors
     found = [row["loss"] for row in json.loads(first.out)["history"]]
     np.testing.assert_allclose(found, sampled.history["loss"], rtol=1e-5)
