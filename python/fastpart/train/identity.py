@@ -15,8 +15,8 @@ from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .model_source import ModelSource
 
-MAY_CHANGE = frozenset({"epochs", "patience", "ahead", "cache", "cache_by", "resident"})
-"""Options that a resume may change: how long it trains, and where batches wait and rows lie, which changes no loss."""
+MAY_CHANGE = frozenset({"epochs", "patience"})
+"""Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""
 
 _FILES = {
     "parts": ("vertices.npy", "root.npy"),
