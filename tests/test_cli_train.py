@@ -18,6 +18,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.train.methods import METHODS
 from test_cli_process import on_a_terminal
 from trainable import planted
 
@@ -359,9 +360,13 @@ def test_methods_of_our_own_are_compared_without_dgl(run, without):
 
 def test_functions_say_what_is_missing(without):
     without("torch")
-    for name in fp.train.__all__:
+    methods = set(METHODS)
+    for name in {*fp.train.__all__} - methods - {"Trainer"}:
         with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.format("torch", "train"))):
             getattr(fp.train, name)
+    for name in methods:  # described without torch
+        with pytest.raises(ModuleNotFoundError, match=re.escape(REMEDY.format("torch", "train"))):
+            getattr(fp.train, name)("parts")
     with pytest.raises(AttributeError, match="no attribute 'quarter'"):
         fp.train.quarter  # noqa: B018
 

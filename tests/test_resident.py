@@ -8,7 +8,7 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from fastpart.loading.cached_rows import Epoch, most_accessed_rows, own_rows  # noqa: E402
-from fastpart.train.config import options_of  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.mini_batches.steps import Neighbours  # noqa: E402
 from loaded import stored  # noqa: E402
@@ -127,7 +127,7 @@ def test_they_change_no_loss(tmp_path):
 
 def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
-    options, _ = options_of({"batch_size": 100, "fanouts": [4, 3]})
+    options = Options.of({"batch_size": 100, "fanouts": [4, 3]})
     how = {
         "sampling": "uniform",
         "ahead": 1,

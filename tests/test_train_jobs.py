@@ -19,12 +19,14 @@ torch = pytest.importorskip("torch")
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
 from fastpart.train import history, libraries  # noqa: E402
-from fastpart.train.config import DEFAULTS, Batches, Learning, Options, report_of  # noqa: E402
+from fastpart.train.config import DEFAULTS, Options, report_of  # noqa: E402
 from fastpart.train.jobs import group, launch  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
-from fastpart.train.jobs.methods import METHODS, worker_of  # noqa: E402
+from fastpart.train.keywords import Batches, Learning  # noqa: E402
+from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
+from fastpart.train.trainer import ROOMS  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("_one_process")
 
@@ -83,8 +85,8 @@ CALLS = []
 def counting(monkeypatch):
     def of(worker):
         CALLS.clear()
-        monkeypatch.setitem(sys.modules, "fastpart.train.counting", SimpleNamespace(Worker=worker))
-        monkeypatch.setitem(METHODS, "counting", "counting")
+        monkeypatch.setitem(sys.modules, "counting.training", SimpleNamespace(Worker=worker))
+        monkeypatch.setitem(ROOMS, "counting", "counting")
         return worker.open("parts")
 
     return of
@@ -245,5 +247,5 @@ def test_what_torchrun_leaves_to_say(tmp_path):
 
 
 def test_the_worker_of_model_averaging_opens_a_directory(tmp_path):
-    dataset = worker_of("sdt").open(planted(tmp_path, k=2))
+    dataset = Worker.open(planted(tmp_path, k=2))
     assert dataset.partition.k == 2

@@ -64,10 +64,10 @@ def alone(monkeypatch):
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 
     @contextmanager
-    def launching(out, resume, overwrite, run, report, timeout, device="cpu", workers=None):
+    def launching(call, workers=None):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-            claimed = RunFolder.claim(out or folder, resume, overwrite)
-            yield Launch(run, report, claimed, resume, device, timeout, None, Path(scratch))
+            claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
+            yield Launch(call.run, call.report, claimed, call.resume, "cpu", 60.0, None, Path(scratch))
 
     def train(source, **given):
         with monkeypatch.context() as patch:

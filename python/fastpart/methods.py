@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .core.declared import bind
 from .core.options import Options
-from .core.parameters import StrPath
+from .core.parameters import CacheCriterion, NegativeRule, StrPath
 from .errors import FastpartError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
@@ -74,7 +74,7 @@ def _link_loader(
     edges: Any = "train",
     *,
     fanouts: Sequence[int],
-    negatives: Literal["uniform", "batch", "local"] = "uniform",
+    negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     **given: Unpack[LoaderOptions],
 ) -> LinkLoader:
@@ -92,7 +92,7 @@ def _save_cache(
     *,
     fanouts: Sequence[int],
     batch_size: int = 1024,
-    cache_by: Literal["access", "degree", "links", "halo"] = "access",
+    cache_by: CacheCriterion = "access",
 ) -> None:
     from .loading import save_cache
 

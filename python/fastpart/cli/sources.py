@@ -1,6 +1,7 @@
-"""Signatures and docstrings of the public functions, read from the source files without importing them.
+"""Signatures and docstrings of the public functions, read from the source files where their import is slow.
 
-Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them.
+Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them. The
+methods of training are presets without either, and are imported.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from functools import cache
 from importlib import import_module
 from importlib.util import resolve_name
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from docstring_parser import DocstringParam, DocstringStyle
 from docstring_parser import parse as parse_docstring
 
 from .. import _core
 from ..partitions.partitioners import documents
+from ..train.methods import METHODS, method
 
 SOURCES = {
     "open_graph": "graphs.graph",
@@ -44,18 +46,11 @@ SOURCES = {
     "export.pyg": "export.pyg",
     "export.text": "export.text",
     "export.wholegraph": "export.wholegraph",
-    "train.full": "train.centralized",
-    "train.sampled": "train.mini_batches.launch",
-    "train.bytegnn": "train.mini_batches.scheduled",
-    "train.links": "train.link_prediction.launch",
-    "train.armada": "train.disaggregated.launch",
-    "train.distdgl": "train.distributed.launch",
-    "train.sdt": "train.model_averaging.launch",
-    "train.distgnn": "train.edge_parts.launch",
-    "train.sancus": "train.row_blocks.launch",
     "train.compare": "train.comparing",
 }
-"""The module of each function. Algorithms are in the registry of the core instead."""
+"""The module of each function that is read. Algorithms are in the registry of the core instead."""
+
+_METHODS = {f"train.{name}": name for name in METHODS}
 
 _ROOT = __package__.partition(".")[0]
 
@@ -74,6 +69,8 @@ def _described() -> dict[str, _core.Algorithm]:
 @cache
 def signature_of(name: str) -> inspect.Signature:
     """Return the signature of a function of :data:`SOURCES` or of an algorithm. Annotations are text or types."""
+    if name in _METHODS:
+        return inspect.signature(method(_METHODS[name]))
     if name not in SOURCES:
         return documents.signature(_described()[name])
     module, function = _Module.of(SOURCES[name]), _definition(name)
@@ -85,6 +82,8 @@ def signature_of(name: str) -> inspect.Signature:
 
 def text_of(name: str) -> str:
     """Return the docstring of a function, a class or an algorithm."""
+    if name in _METHODS:
+        return method(_METHODS[name]).__doc__ or ""
     if name not in SOURCES:
         return documents.document(_described()[name])
     return ast.get_docstring(_definition(name)) or ""
@@ -104,7 +103,7 @@ def described(name: str, parameter: str) -> tuple[str, str]:
     if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", own[1]):
         beside = f"{name.rpartition('.')[0]}.{reference[1]}"
         known = [other for other in SOURCES if other.rpartition(".")[2] == reference[1]]
-        other = described(beside if beside in SOURCES else (known or [reference[1]])[0], parameter)
+        other = described(beside if beside in SOURCES | _METHODS else (known or [reference[1]])[0], parameter)
         return other if other[1] else own
     return own
 
@@ -142,10 +141,17 @@ class _Module(dict[str, Any]):
 
 def spelled_out(name: str, annotation: str) -> str:
     """Replace names of ``Literal`` types by their definitions."""
+    if name in _METHODS:
+        names = inspect.unwrap(method(_METHODS[name])).__globals__
+        return re.sub(r"\b[A-Z]\w+\b(?!\[)", lambda word: _spelled(names.get(word[0])) or word[0], annotation)
     if name not in SOURCES:
         return annotation
     module = _Module.of(SOURCES[name])
     return re.sub(r"\b[A-Z]\w+\b(?!\[)", lambda word: _literal(module, word[0]) or word[0], annotation)
+
+
+def _spelled(annotation: Any) -> str | None:
+    return inspect.formatannotation(annotation) if get_origin(annotation) is Literal else None
 
 
 def _literal(module: _Module, name: str) -> str | None:

@@ -164,15 +164,19 @@ def with_options(function: Function, defaults: Mapping[str, Any] | None = None) 
 def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
     """Return the signature with a parameter for each entry of the typed dictionary behind ``**``."""
     known = inspect.signature(function)
-    named: list[Parameter] = []
-    for parameter in known.parameters.values():
-        if parameter.kind is Parameter.VAR_KEYWORD:
-            unpacked = parameter.annotation  # Unpack[...]
-            unpacked = eval(unpacked, function.__globals__) if isinstance(unpacked, str) else unpacked
-            named += parameters_of(unpacked.__args__[0], defaults)
-        else:
-            named.append(parameter)
+    named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    if len(named) < len(known.parameters):
+        named += parameters_of(unpacked(function), defaults)
     return known.replace(parameters=named)
+
+
+def unpacked(function: Callable[..., Any]) -> Any:
+    """Return the typed dictionary behind ``**`` of a function."""
+    *_, last = inspect.signature(function).parameters.values()
+    annotation = last.annotation  # Unpack[...]
+    if isinstance(annotation, str):
+        annotation = eval(annotation, inspect.unwrap(function).__globals__)
+    return annotation.__args__[0]
 
 
 def parameters_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:

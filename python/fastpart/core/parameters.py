@@ -32,6 +32,12 @@ Directedness = Literal["undirected", "symmetric", "directed"]
 Of = Literal["vertices", "edges"]
 """The items that a partition assigns to parts."""
 
+CacheCriterion = Literal["access", "degree", "links", "halo"]
+"""How the rows of other parts that a part caches are chosen."""
+
+NegativeRule = Literal["uniform", "batch", "local"]
+"""Where the targets of negatives come from."""
+
 Layout = Literal["rows", "edge_index"]
 """Which axis of an array counts the records."""
 

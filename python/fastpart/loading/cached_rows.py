@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError
 from ..partitions.partition import VertexPartition
 from ..store.caches import has_caches, read_cache, write_caches
 from .seeds import owner_of, seeds_of
 
-CacheCriterion = Literal["access", "degree", "links", "halo"]
 CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 
 RowIds = npt.NDArray[np.uint32]

@@ -13,13 +13,14 @@ from torch import Tensor
 
 from ..core import parameters
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
+from ..core.parameters import NegativeRule
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .cached_rows import Epoch
 from .loader import Loader, Steps
 from .making import ScheduledSource
-from .negatives import NEGATIVE_RULES, NegativeRule, instead, others, partners
+from .negatives import NEGATIVE_RULES, instead, others, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
 from .scheduling.dag import unsupervised

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.pairs import Keys, mixed
+from ..core.parameters import NegativeRule
 
-NegativeRule = Literal["uniform", "batch", "local"]
 NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
 
 Ids = npt.NDArray[np.int64]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from .. import _core
 from ..core import parameters
 from ..core.declared import declared, elsewhere
+from ..core.parameters import CacheCriterion, NegativeRule
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
 from .parts import Parts
@@ -34,7 +35,7 @@ class LoaderOptions(TypedDict, total=False):
     remote: Literal["maps", "messages"] | None
     timeout: float
     cache: float | None
-    cache_by: Literal["access", "degree", "links", "halo"]
+    cache_by: CacheCriterion
     resident: int | str | None
     scheduled: bool
     neighbourhood: Callable[[Any, int, int], Any] | None
@@ -210,7 +211,7 @@ class Loadable:
         edges: Any = "train",
         *,
         fanouts: Sequence[int],
-        negatives: Literal["uniform", "batch", "local"] = "uniform",
+        negatives: NegativeRule = "uniform",
         num_negatives: int = 1,
         **given: Unpack[LoaderOptions],
     ) -> MiniBatches:
@@ -288,7 +289,7 @@ class Loadable:
         *,
         fanouts: Sequence[int],
         batch_size: int = 1024,
-        cache_by: Literal["access", "degree", "links", "halo"] = "access",
+        cache_by: CacheCriterion = "access",
     ) -> None:
         """List the rows that each part caches in the directory, so that loaders need not find them.
 

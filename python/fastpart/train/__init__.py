@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any
 from .lazy import MODULES, imported
 
 if TYPE_CHECKING:
-    from .centralized import full
     from .comparing import compare
-    from .disaggregated.launch import armada
-    from .distributed import distdgl
-    from .edge_parts import distgnn
-    from .link_prediction import TrainedLinks, links
-    from .mini_batches import bytegnn, sampled
-    from .model_averaging import sdt
+    from .link_prediction.trained import TrainedLinks
+    from .methods.armada import armada
+    from .methods.bytegnn import bytegnn
+    from .methods.distdgl import distdgl
+    from .methods.distgnn import distgnn
+    from .methods.full import full
+    from .methods.links import links
+    from .methods.sampled import sampled
+    from .methods.sancus import sancus
+    from .methods.sdt import sdt
     from .opening import open
-    from .row_blocks import sancus
     from .trained import TrainedModel
+    from .trainer import Trainer
 
 __all__ = [
     "TrainedLinks",
     "TrainedModel",
+    "Trainer",
     "armada",
     "bytegnn",
     "compare",

@@ -21,7 +21,8 @@ from ..core.options import NAMES, RunOptions, with_options
 from ..errors import CapacityWarning, ParameterError
 from ..graphs.graph import Graph, open_graph
 from ..partitions import partitioners as known_partitioners
-from .config import DEFAULTS, MOST, ComparisonTraining
+from .config import DEFAULTS, MOST
+from .keywords import ComparisonTraining
 from .lazy import imported
 from .libraries import import_dgl
 from .pairing import METHODS, Method, Pairing, planned

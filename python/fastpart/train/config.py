@@ -1,17 +1,17 @@
 """The parameters of all training methods, checked in one place."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.options import Options as CallOptions
-from ..core.options import RunOptions, with_options
+from ..core.options import RunOptions
+from ..core.parameters import StrPath
 from ..errors import ParameterError
-from .calls import recorded
+from .keywords import OnEpoch
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
 
@@ -20,46 +20,6 @@ MOST = 2**31 - 1
 
 FANOUT = 10
 """Default number of sampled neighbours per vertex and layer."""
-
-
-class Learning(TypedDict, total=False):
-    """Parameters of the model and of its training, documented at :func:`fastpart.train.full`."""
-
-    model: ModelSource
-    hidden: int
-    layers: int
-    heads: int
-    dropout: float
-    lr: float
-    weight_decay: float
-    epochs: int
-    patience: int | None
-
-
-class Batches(TypedDict, total=False):
-    """Parameters of mini-batches, documented at :func:`fastpart.train.full`."""
-
-    batch_size: int | None
-    fanouts: Sequence[int] | None
-
-
-OnEpoch = Callable[[dict[str, Any]], object]
-"""Called with each new row of the history."""
-
-
-class Training(Learning, CallOptions, total=False):
-    """Parameters of all methods."""
-
-    seed: int | None
-    on_epoch: OnEpoch | None
-
-
-class BatchTraining(Training, Batches, total=False):
-    """Parameters of methods that may train on mini-batches."""
-
-
-class ComparisonTraining(Learning, Batches, CallOptions, total=False):
-    """Parameters of the comparison of methods, except for seeds."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +115,6 @@ DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Option
 """Parameters of a method and their defaults."""
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def trains(function: Function) -> Function:
-    """Decorate a training method that takes ``**training: Unpack[Training]`` or ``Unpack[BatchTraining]``."""
-    return recorded(with_options(function, defaults=DEFAULTS))
-
-
 def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEpoch:
     """Return a function that tells the user about each new row of the history."""
     on_epoch = training.get("on_epoch")
@@ -178,10 +130,52 @@ def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEp
     return report
 
 
-def options_of(training: Mapping[str, Any]) -> tuple[Options, RunOptions]:
-    """Return the options of the model and its training, and those of the run."""
-    refuse_nested()
-    return Options.of(training), RunOptions.of(training)
+@dataclass(frozen=True)
+class Call:
+    """The checked parameters that a user gave to a method, but for those of the method alone.
+
+    Attributes
+    ----------
+    given : mapping
+        All of them, as they were given.
+    options, run
+        Those of the model and its training, and those of the run.
+    report : callable
+        Tells the user about each new row of the history.
+    """
+
+    given: Mapping[str, Any]
+    options: Options
+    run: RunOptions
+    report: OnEpoch
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Check the parameters."""
+        refuse_nested()
+        options, run = Options.of(given), RunOptions.of(given)
+        return cls(given, options, run, report_of(given, run, options.epochs))
+
+    @property
+    def out(self) -> StrPath | None:
+        """The folder of the history."""
+        return self.given["out"]
+
+    @property
+    def resume(self) -> bool:
+        """Whether to continue from the checkpoint there."""
+        return parameters.flag("resume", self.given["resume"])
+
+    @property
+    def overwrite(self) -> bool:
+        """Whether to remove the training there."""
+        return parameters.flag("overwrite", self.given["overwrite"])
+
+    @property
+    def workers(self) -> int | None:
+        """How many processes the user asked for."""
+        asked = self.given["workers"]
+        return None if asked is None else parameters.integer("workers", asked, 1, 1 << 12)
 
 
 def _fanouts(given: Sequence[int] | None, layers: int) -> tuple[int, ...]:

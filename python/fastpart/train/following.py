@@ -8,8 +8,8 @@ from typing import Any
 
 from ..core.parameters import StrPath
 from ..runtime.watch import Supervisor
-from .config import OnEpoch
 from .history import History
+from .keywords import OnEpoch
 from .run_folder import RunFolder, claimed
 from .scores import Task
 from .trained import TrainedModel

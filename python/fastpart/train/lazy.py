@@ -9,26 +9,24 @@ import importlib
 from typing import Any
 
 from .libraries import import_torch
+from .trainer import ROOMS
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
-    "TrainedLinks": "link_prediction",
+    "TrainedLinks": "link_prediction.trained",
     "TrainedModel": "trained",
-    "armada": "disaggregated.launch",
-    "bytegnn": "mini_batches",
+    "Trainer": "trainer",
     "compare": "comparing",
-    "distdgl": "distributed",
-    "distgnn": "edge_parts",
-    "full": "centralized",
-    "links": "link_prediction",
     "open": "opening",
-    "sampled": "mini_batches",
-    "sancus": "row_blocks",
-    "sdt": "model_averaging",
+    **{name: f"methods.{name}" for name in ROOMS},
 }
+
+_WITHOUT_TORCH = {"Trainer", *ROOMS}
+"""What is described without torch. It is imported when the training begins."""
 
 
 def imported(name: str) -> Any:
     """Return a name of ``fastpart.train``, or say what to install."""
-    import_torch()
+    if name not in _WITHOUT_TORCH:
+        import_torch()
     return getattr(importlib.import_module(f"fastpart.train.{MODULES[name]}"), name)

@@ -10,18 +10,10 @@ from ..core import parameters
 from ..core.parameters import Of
 from ..errors import ParameterError
 from ..partitions import partitioners as known_partitioners
+from . import trainer
 
 Method = Literal["full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"]
-METHODS: dict[Method, Of | None] = {
-    "full": None,
-    "sampled": "vertices",
-    "bytegnn": "vertices",
-    "armada": "vertices",
-    "sdt": "vertices",
-    "distgnn": "edges",
-    "sancus": "vertices",
-    "distdgl": "vertices",
-}
+METHODS: dict[Method, Of | None] = {name: trainer.OVER[name] for name in get_args(Method)}
 """Methods and the items of their parts. The reference ignores parts."""
 
 DEFAULTS: dict[Of, tuple[str, ...]] = {

@@ -7,15 +7,15 @@ compute machine obeys, and checks that a slot has the row that the batch worker 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import among
+from ..trainer import Policy
 from .messages import MessageError
 
-Policy = Literal["static", "lru"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 RowIds = npt.NDArray[np.uint32]

@@ -11,7 +11,7 @@ from ...partitions.parts import VertexPartData
 from ..config import Options
 from ..data import Dataset
 from ..memory import LIGHT_BYTES, SMALLER, BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
-from .schedule import Order
+from ..trainer import Order
 from .settings import Settings
 
 _VERTEX_BYTES, _EDGE_BYTES = 40, 24

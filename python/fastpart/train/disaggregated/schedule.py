@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 
 from ...loading.seeds import Ids, Seeds, owner_of
 from ..seeds import mixed
+from ..trainer import Order
 
-Order = Literal["global", "parts"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 

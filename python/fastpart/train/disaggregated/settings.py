@@ -14,9 +14,10 @@ from ...loading.cached_rows import Epoch, most_accessed_rows, refuse_large
 from ...loading.seeds import seeds_of
 from ...partitions.partition import VertexPartition
 from ...store import open_partition
-from .cache import Policy, RowIds
+from ..trainer import Order, Policy
+from .cache import RowIds
 from .graphs import Sampling
-from .schedule import Order, Schedule
+from .schedule import Schedule
 
 
 @dataclass(frozen=True)

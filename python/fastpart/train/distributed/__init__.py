@@ -1,5 +1,1 @@
 """DGL's distributed engine: sampled mini-batches, one server and several trainers per part."""
-
-from .launch import distdgl
-
-__all__ = ["distdgl"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 
@@ -14,13 +14,13 @@ from ..edge_data import EdgeDataset
 from ..full_graph.part import Tools, WorkerPart
 from ..scores import Task
 from ..seeds import mixed
+from ..trainer import Exchange
 from .delayed import DelayedTotals
 from .exchange import ExactTotals, LocalTotals, Totals
 from .graph import EdgeLayer, Edges
 from .local import Copies, load
 
 MAX_DELAY = 1000
-Exchange = Literal["always", "never"]
 EXCHANGES: tuple[Exchange, ...] = get_args(Exchange)
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from ...errors import ParameterError
 from ...runtime.environment import found
-from ..config import Options
+from ..config import Call
 from ..data import AnyDataset
-from ..jobs.launch import Launch
+from ..jobs.launch import launching
 from ..memory import Need
 from ..trained import TrainedModel
 
 
 def train(
     method: str,
-    options: Options,
+    call: Call,
     how: Mapping[str, Any],
     dataset: AnyDataset[Any],
     summary: Mapping[str, Any],
     needs: Sequence[Need],
-    launching: AbstractContextManager[Launch],
 ) -> TrainedModel:
     """Train with one worker per part."""
     k = dataset.partition.k
@@ -31,5 +29,5 @@ def train(
             f"source: {k} parts for {ranks.size} processes. Start one process per part: --nnodes times "
             "--nproc-per-node of torchrun"
         )
-    with launching as launch:
-        return launch.train(method, options, how, dataset, k, summary, needs)
+    with launching(call) as launch:
+        return launch.train(method, call.options, how, dataset, k, summary, needs)

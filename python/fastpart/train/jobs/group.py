@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -25,9 +25,6 @@ from ...runtime.reporting import blames_peers
 
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
-
-Device = Literal["cpu", "cuda"]
-DEVICES: tuple[Device, ...] = get_args(Device)
 
 
 def refuse_few_gpus(device: str, local_workers: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from ..loop import Report, train
 from ..ranks import is_first
 from ..run_folder import RunFolder
 from ..scores import Task
-from .methods import worker_of
+from ..trainer import ROOMS
+from .worker import Worker
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Job:
     Attributes
     ----------
     method : str
-        A name in ``METHODS``.
+        The name of a method.
     source, out, scratch : str
         The partition directory, the folder of the history, and a shared folder for temporary files.
     options : Options
@@ -68,7 +70,7 @@ class Job:
 
     def work(self, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
-        worker_class = worker_of(self.method)
+        worker_class: type[Worker] = import_module(f"{ROOMS[self.method]}.training").Worker
         dataset = worker_class.open(self.source)
         history = self.history(self.resume) if is_first() else None
         how, scratch = {**self.how, **self.running}, Path(self.scratch)

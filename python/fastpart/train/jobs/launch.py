@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
-from ...core.parameters import StrPath
 from ...errors import FastpartError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..beginning import Make, begin
-from ..config import OnEpoch, Options
+from ..config import Call, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
+from ..keywords import DEVICES, Device, OnEpoch
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..notebooks import in_notebook
@@ -30,7 +30,7 @@ from ..scores import Task
 from ..settings import torch_settings
 from ..trained import TrainedModel
 from ..validation import refuse_patience_without_validation
-from .group import DEVICES, Device, joined, refuse_few_gpus, restarted, shared_output
+from .group import joined, refuse_few_gpus, restarted, shared_output
 from .job import Job
 from .worker import Graph
 
@@ -188,33 +188,24 @@ class Launch:
 
 
 @contextmanager
-def launching(
-    out: StrPath | None,
-    resume: bool,
-    overwrite: bool,
-    run: RunOptions,
-    report: OnEpoch,
-    timeout: float,
-    device: Device = "cpu",
-    workers: int | None = None,
-) -> Iterator[Launch]:
-    """Yield how the workers run. The parameters are those of the user. A launcher decides about ``workers`` itself."""
-    resume, overwrite = parameters.flag("resume", resume), parameters.flag("overwrite", overwrite)
-    timeout = parameters.positive("timeout", timeout)
-    parameters.choice("device", device, DEVICES)
+def launching(call: Call, workers: int | None = None) -> Iterator[Launch]:
+    """Yield how the workers run. A launcher decides about ``workers``, the number that the user asked for, itself."""
+    resume, overwrite = call.resume, call.overwrite
+    timeout = parameters.positive("timeout", call.given["timeout"])
+    device = parameters.choice("device", call.given.get("device", "cpu"), DEVICES)
     if (ranks := found()) is not None:
-        path = shared_output(ranks, out, workers)
+        path = shared_output(ranks, call.out, workers)
         resume, overwrite = resume or restarted(), overwrite and not restarted()
         with joined(ranks, device, timeout):
             folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
             with folder.scratch() if is_first() else nullcontext():
                 scratch = folder.path.absolute() / SCRATCH
-                yield Launch(run, report, folder, resume, device, timeout, None, scratch)
+                yield Launch(call.run, call.report, folder, resume, device, timeout, None, scratch)
                 barrier()  # no rank leaves while another one needs it
     else:
-        with Supervisor(run.tmp_dir, timeout) as group:
-            folder = output_of(group, out, resume, overwrite)
-            yield Launch(run, report, folder, resume, device, timeout, group, group.folder)
+        with Supervisor(call.run.tmp_dir, timeout) as group:
+            folder = output_of(group, call.out, resume, overwrite)
+            yield Launch(call.run, call.report, folder, resume, device, timeout, group, group.folder)
 
 
 def _agreed(make: Callable[[], Result]) -> Result:

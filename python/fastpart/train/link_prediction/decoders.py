@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import get_args
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from ..config import Options
 from ..models import build
 from ..scores import Task
+from ..trainer import DecoderName
 
-DecoderName = Literal["dot", "mlp"]
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 
 

@@ -16,8 +16,9 @@ from ...errors import ParameterError
 from ..memory import Need, evaluation, left_by
 from ..predicting import OutputRows, Predicted, scratch
 from ..trained import TrainedModel, test_of
+from ..trainer import DecoderName
 from .dataset import LinkDataset
-from .decoders import DecoderName, LinkNetwork, network_with
+from .decoders import LinkNetwork, network_with
 from .scoring import Encodings
 
 _BLOCK = 1 << 16

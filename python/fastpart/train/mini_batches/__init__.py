@@ -1,6 +1,1 @@
-"""Mini-batches over all parts, with fastpart's own sampler."""
-
-from .launch import sampled
-from .scheduled import bytegnn
-
-__all__ = ["bytegnn", "sampled"]
+"""Mini-batches over all parts, with fastpart's own sampler (``sampled`` and ``bytegnn``)."""

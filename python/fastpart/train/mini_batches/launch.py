@@ -1,139 +1,119 @@
-"""``sampled``: start workers for a partition directory."""
+"""Start the workers of ``sampled`` and ``bytegnn``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Unpack
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+import torch
+
+from ... import _core
+from ...core import parameters
 from ...core.parameters import StrPath
-from ...loading.cached_rows import CacheCriterion
-from ..config import Training, trains
-from ..jobs.group import Device
+from ...errors import ParameterError
+from ...loading.cached_rows import checked
+from ..config import Call
+from ..data import Dataset
+from ..jobs.group import number_of_workers
+from ..jobs.launch import launching
+from ..keywords import PRECISIONS, SAMPLING_RULES
+from ..memory import (
+    BatchSize,
+    Need,
+    batches,
+    evaluation,
+    row_bytes,
+    share_of_seeds,
+    size_of,
+    weights,
+)
+from ..models import CLUSTER, NEIGHBOUR, sampling_of
+from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
-from .start import Precision, SamplingRule, start
+from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
+from .traces import merge
 
 
-@trains
-def sampled(
-    source: StrPath,
-    *,
-    batch_size: int | None = 1000,
-    fanouts: Sequence[int] | None = None,
-    sampling: SamplingRule = "uniform",
-    workers: int | None = None,
-    device: Device = "cpu",
-    precision: Precision = "float32",
-    ahead: int = 2,
-    cache: float | None = None,
-    cache_by: CacheCriterion = "access",
-    resident: int | str | None = None,
-    timeout: float = 1800.0,
-    out: StrPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    **training: Unpack[Training],
-) -> TrainedModel:
-    """Train on mini-batches of sampled neighbours over all parts.
-
-    Every worker maps the edges of all parts, takes the training vertices of its own parts, and fetches the features
-    that its batches need. Gradients are added in every step and divided by the training vertices of the whole batch.
-    The sample of a vertex depends on the seed, the step and the vertex, not on parts or workers. So the losses
-    are the same for any partition, any number of parts and any number of workers, up to rounding.
-
-    Parameters
-    ----------
-    source : path
-        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
-        As in :func:`fastpart.train.full`. A model with ``forward(x, edge_index, edge_attr)`` gets features of edges.
-    batch_size : int, optional
-        Training vertices per step, of all workers together. None: all at once.
-    fanouts : sequence of int, optional
-        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
-    sampling : {"uniform", "labor"}
-        How neighbours are sampled: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which samples the same
-        neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
-    workers : int, optional
-        Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
-    device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine. Features that fit stay there,
-        the others are copied while the batch before computes, and gradients go through NCCL. This was never run on a
-        GPU.
-    precision : {"float32", "bfloat16"}
-        Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
-        and losses stay float32.
-    ahead : int
-        Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
-        A row that several of them need is counted once. Between machines it is sent once.
-    cache, cache_by
-        Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
-        same. Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``sampling``,
-        ``ahead``, ``cache`` and ``resident``.
-    resident : int or str, optional
-        Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
-    timeout : float
-        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`. All workers share the threads. The step of ``progress`` is "epoch".
-    on_epoch
-        As in :func:`fastpart.train.full`.
-
-    Returns
-    -------
-    TrainedModel
-        ``history`` adds for each epoch ``compute_seconds``, ``synchronising_seconds`` (gradients, with waiting for the
-        slowest worker) and ``idle_seconds`` (waiting for batches), and what threads spent on batches meanwhile:
-        ``sampling_seconds`` and ``fetching_seconds`` (rows of features). Each is the mean over the workers.
-        ``remote_rows`` counts rows of features of parts of other workers, each once for all
-        batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
-        messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
-        cache held. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and ``label_skew``.
-
-    Raises
-    ------
-    ParameterError
-        An invalid parameter, or a directory without features, labels, splits or halo.
-    TrainingError
-        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
-    GraphFormatError
-        A damaged directory or checkpoint.
-
-    Notes
-    -----
-    A worker holds its batches and the network. Edges and features stay in files, which the workers of a machine share
-    in the page cache. Scores are exact, with all neighbours. They are computed layer by layer.
-
-    Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sdt`. All machines must
-    have the directory, each with ``features.npy`` of the parts of its workers at least. Features of other parts come by
-    messages. If torchrun restarts the workers, they continue from the checkpoint in ``out``. Processes of a Slurm
-    step, of MPI, and of a process group that you have initialised train in the same way.
-
-    References
-    ----------
-    Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017, section 3.1.
-    Balin and Catalyurek, "Layer-Neighbor Sampling", NeurIPS 2023.
-
-    Examples
-    --------
-    >>> import numpy as np, fastpart as fp, tempfile
-    >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
-    >>> labels = np.arange(12) // 6
-    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
-    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
-    ... )
-    >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]
-    1.0
-    """
-    given = {**training, "batch_size": batch_size, "fanouts": fanouts}
-    how = {
-        "sampling": sampling,
-        "precision": precision,
-        "ahead": ahead,
-        "cache": cache,
-        "cache_by": cache_by,
-        "resident": resident,
+def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> TrainedModel:
+    """Start the workers, which make their batches ahead of their use or by scheduled tasks."""
+    call = Call.of(given)
+    options, made, rows = call.options, trainer.made, trainer.exchange
+    assert isinstance(trainer.batches, Neighbours)
+    assert isinstance(made, Ahead | Scheduled)
+    assert isinstance(rows, InputRows)
+    how: dict[str, Any] = {
+        "sampling": parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES),
+        "precision": parameters.choice("precision", given["precision"], PRECISIONS),
     }
-    started = start("sampled", source, given, how, workers, device)
-    return started.train(out, resume, overwrite, timeout)
+    asked, scheduled = call.workers, isinstance(made, Scheduled)
+    running: dict[str, Any] = {
+        "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
+        "cache": checked(rows.cache, rows.cache_by),
+        "cache_by": rows.cache_by,
+        "resident": parameters.memory_size(rows.resident, "resident", 0),
+        "scheduled": scheduled,
+    }
+    trace = _trace(made) if isinstance(made, Scheduled) else None
+    if trace is not None:
+        running["traced"] = True
+    dataset = Dataset(source)
+    workers = _workers(dataset, call, asked)
+    refuse_before_workers(dataset.task, options, workers)
+    if sampling_of(options.model) != NEIGHBOUR:
+        if scheduled:
+            raise ParameterError(
+                f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
+            )
+        how["workers"] = workers  # each samples graphs of its own parts
+    measured = dataset.manifest.get("summary", {})
+    summary = {
+        "parts": dataset.partition.k,
+        **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
+        "workers": workers,
+    }
+    needed = needs(dataset, call, workers, running["resident"])
+    with launching(call, asked) as launch:
+        trained = launch.train(trainer.method, options, how, dataset, workers, summary, needed, **running)
+        if trace is not None:
+            launch.once(lambda: merge(launch.scratch, workers, trace))
+        return trained
+
+
+def _workers(dataset: Dataset, call: Call, asked: int | None) -> int:
+    """Return the number of workers on all machines."""
+    processors = call.run.threads or _core.default_threads()
+    if call.given["device"] == "cuda":
+        processors = torch.cuda.device_count()
+    return number_of_workers(dataset.partition.k, asked, processors)
+
+
+def _trace(made: Scheduled) -> Path | None:
+    """Return the file for who did what when."""
+    target = None if made.trace is None else parameters.path("trace", made.trace)
+    if target is not None and target.suffix != ".json":
+        raise ParameterError(
+            f"trace: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
+        )
+    return target
+
+
+def needs(dataset: Dataset, call: Call, workers: int, resident: int | None) -> list[Need]:
+    """Return what each worker takes."""
+    options = call.options
+    (n, edges), training = size_of(dataset), dataset.num_train
+    share = share_of_seeds(dataset, workers)
+    seeds = math.ceil((options.batch_size or training) * share)
+    size = BatchSize.of(options, seeds, training, n, edges)
+    parts = -(-dataset.partition.k // workers)
+    kept = min(resident or 0, n * row_bytes(dataset)) if call.given["device"] == "cpu" else 0
+    clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
+    return [
+        weights(options, dataset.task),
+        *batches(options, dataset.task, size, row_bytes(dataset), 12),
+        *evaluation(dataset, options, parts),
+        Need("training vertices and ids", 56 * training + 8 * n),
+        Need("resident rows", kept, "a smaller resident="),
+        Need("edges to cluster", clustered, "a model that samples neighbours"),
+    ]

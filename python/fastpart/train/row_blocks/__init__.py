@@ -1,5 +1,1 @@
 """Full batches over blocks of rows (SANCUS). Parts broadcast their rows unless recent copies are good enough."""
-
-from .launch import sancus
-
-__all__ = ["sancus"]

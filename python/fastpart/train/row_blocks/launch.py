@@ -3,153 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import torch
 
 from ...core import parameters
 from ...core.parameters import StrPath
-from ..config import Options, Training, options_of, report_of, trains
+from ..config import Call, Options
 from ..data import Dataset
 from ..full_graph.launch import train
 from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
-from ..jobs.group import Device
-from ..jobs.launch import launching
 from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, weights, widths
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
+from ..trainer import Blocks as BlockRows
+from ..trainer import Trainer
 from .blocks import Blocks
 from .part import part_of
-from .rows import ROWS, RowsSent
+from .rows import ROWS
 from .staleness import checked
 
 
-@trains
-def sancus(
-    source: StrPath,
-    *,
-    max_age: int | None = None,
-    max_change: float | None = None,
-    period: int | None = None,
-    rows: RowsSent = "all",
-    device: Device = "cpu",
-    timeout: float = 1800.0,
-    out: StrPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    **training: Unpack[Training],
-) -> TrainedModel:
-    """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
-
-    Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows one after
-    another, and the others sum those that their edges need. A broadcast is skipped while the copies of the others are
-    recent or close enough, as ``max_age``, ``max_change`` or ``period`` says. Without such a bound, loss and gradients
-    equal those of the whole graph in one process up to rounding, including dropout.
-
-    Parameters
-    ----------
-    source : path
-        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed
-        As in :func:`fastpart.train.full`. Every epoch is one step. Models with attention are refused: SANCUS needs
-        layers that are products of matrices, where the matrix of the edges never changes. ``clustergcn`` and
-        ``graphsaint`` learn from samples and are refused, too.
-    max_age : int, optional
-        Largest age of a copy, in epochs (the paper's eps_a). Parts are broadcast at different times. So copies have
-        different ages, and about 1 / (``max_age`` + 1) of the parts are broadcast in each epoch. 0 is exact.
-    max_change : float, optional
-        Largest relative distance of a copy from the rows, ``norm(rows - copies) / norm(copies)`` (eps_h). A part is
-        broadcast in a layer when its copies are farther. Dropout alone moves the rows by ``sqrt(2 * dropout)``, which
-        is 1 by default. 0 is exact.
-    period : int, optional
-        Epochs from one broadcast of all rows to the next (eps_e + 1). 1 is exact. At most one of ``max_age``,
-        ``max_change`` and ``period`` may be given.
-    rows : {"all", "boundary"}
-        The rows that others receive. ``"all"``: every process with an edge from a part receives all its rows. The
-        bytes depend on the number of parts and hardly on the partition. ``"boundary"``: each process receives the
-        rows that it has edges from, so a good cut saves bytes. The results are the same.
-    device : {"cpu", "cuda"}
-        Where the processes compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
-        path is written, but was never run.
-    out, resume, overwrite
-        As in :func:`fastpart.train.full`. The checkpoint does not hold copies. After a resume all rows are broadcast.
-    timeout : float
-        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`. All processes share the threads. The step of ``progress`` is "epoch".
-    on_epoch
-        As in :func:`fastpart.train.full`.
-
-    Returns
-    -------
-    TrainedModel
-        ``history`` has for each epoch ``broadcasts`` and ``skipped``, the numbers of parts that were broadcast or not
-        in all layers but the first. Parts that no other part has edges from are not counted. It has the ``seconds`` of
-        the slowest worker, and as means over the workers ``aggregation_seconds`` (sums over edges),
-        ``exchange_seconds`` (messages about vertices, with waiting), ``synchronising_seconds`` (gradients of weights,
-        with waiting) and ``dense_seconds`` (the rest). ``remote_bytes`` is what all workers sent to each other in the
-        step, without the gradients of the weights, and ``evaluation_bytes`` what they sent for the scores.
-        ``worker_bytes`` is the largest anonymous memory of a worker. ``summary`` adds ``halo_rf``, ``peak_bytes``
-        (largest resident memory of a worker), and ``per_worker``. :attr:`TrainedModel.workers` is the latter as a
-        table.
-
-    Raises
-    ------
-    ParameterError
-        An invalid parameter, a model that this method cannot train, or a directory without features, labels or splits.
-    TrainingError
-        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
-
-    Notes
-    -----
-    Features never change. The sums of the first layer are computed once, from one broadcast in the first epoch.
-    Gradients go the same way back, except to rows that were not broadcast, because copies are constants.
-
-    A worker holds the rows of its part in all layers and, with ``rows="all"``, the rows of one other part at a time, or
-    with ``"boundary"`` the rows of its halo. With a bound it also keeps the copies in each layer but the first: those
-    of all parts that it has edges from, or of its halo.
-
-    Scores are exact. They take one pass over the whole graph after each epoch, with all rows broadcast.
-
-    Under ``torchrun`` the calling process is the worker of the part of its rank. On several machines that see the same
-    ``source`` and ``out``, run ``torchrun --nnodes 4 --rdzv-endpoint HOST:29500 -m fastpart train sancus parts/ -o
-    run/`` on each of them. The traffic is neither encrypted nor authenticated: use a private network.
-
-    References
-    ----------
-    Peng et al., "SANCUS: Staleness-Aware Communication-Avoiding Full-Graph Decentralized Training in Large-Scale Graph
-    Neural Networks", VLDB 2022, and section 4.3 of its extended version, where the bounds are definitions 1 to 3. There
-    eps_h bounds the difference itself, and gradients are clipped. Here the bound is relative, and they are not.
-
-    Examples
-    --------
-    >>> import numpy as np, fastpart as fp, tempfile
-    >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
-    >>> labels = np.arange(12) // 6
-    >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
-    ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
-    ... )
-    >>> trained = fp.train.sancus(folder, max_age=1, epochs=20)
-    >>> trained.summary["test_accuracy"]
-    1.0
-    >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
-    (21, 19)
-    """
-    options, run = options_of(training)
-    how = {"rows": parameters.choice("rows", rows, ROWS), **checked(max_age, max_change, period)}
-    report = report_of(training, run, options.epochs)
+def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> TrainedModel:
+    """Start one worker for each part."""
+    call, blocks = Call.of(given), trainer.exchange
+    assert isinstance(blocks, BlockRows)
+    options = call.options
+    rows = parameters.choice("rows", blocks.rows, ROWS)
+    how = {"rows": rows, **checked(blocks.max_age, blocks.max_change, blocks.period)}
     dataset = Dataset(source)
     refuse_before_workers(dataset.task, options, dataset.partition.k)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
-    launch = launching(out, resume, overwrite, run, report, timeout, device)
-    return train("sancus", options, how, dataset, summary, needs(dataset, options, how), launch)
+    return train(trainer.method, call, how, dataset, summary, needs(dataset, options, how))
 
 
 def needs(dataset: Dataset, options: Options, how: Mapping[str, Any]) -> list[Need]:

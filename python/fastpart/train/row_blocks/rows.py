@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 from ...partitions.part_files import Ids
 from ..clock import EXCHANGE, Clock
 from ..full_graph.wire import Lists, Wire, like_rows, longest_of, swapped
+from ..trainer import RowsSent
 from .blocks import Blocks
 
 Take = Callable[[int, Tensor], None]
@@ -139,6 +139,5 @@ class Boundary(Rows):
         return asked, Lists(places.split(counts))
 
 
-RowsSent = Literal["all", "boundary"]
 ROWS: dict[RowsSent, type[Rows]] = {"all": Whole, "boundary": Boundary}
 """By the value of ``rows=``."""

@@ -1,41 +1,25 @@
-"""``bytegnn``: training on mini-batches that are made by scheduled tasks."""
+"""``bytegnn``: mini-batches that are made by scheduled tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from ...core import parameters
 from ...core.parameters import StrPath
-from ...errors import ParameterError
-from ...loading.cached_rows import CacheCriterion
-from ..config import Training, trains
-from ..jobs.group import Device
-from ..models import NEIGHBOUR, sampling_of
-from ..trained import TrainedModel
-from .start import Precision, SamplingRule, start
+from ..keywords import SampledTraining
+from ..preset import preset
+from ..trainer import GradientSum, Scheduled, Trainer, sampled_by
+
+if TYPE_CHECKING:
+    from ..trained import TrainedModel
 
 
-@trains
+@preset(batch_size=1000)
 def bytegnn(
     source: StrPath,
     *,
-    batch_size: int | None = 1000,
-    fanouts: Sequence[int] | None = None,
-    sampling: SamplingRule = "uniform",
-    workers: int | None = None,
-    device: Device = "cpu",
-    precision: Precision = "float32",
     ahead: int = 2,
-    cache: float | None = None,
-    cache_by: CacheCriterion = "access",
-    resident: int | str | None = None,
-    timeout: float = 1800.0,
     trace: StrPath | None = None,
-    out: StrPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    **training: Unpack[Training],
+    **training: Unpack[SampledTraining],
 ) -> TrainedModel:
     """Train on mini-batches that are made by scheduled tasks, as ByteGNN makes them.
 
@@ -48,19 +32,15 @@ def bytegnn(
 
     Parameters
     ----------
-    source, batch_size, fanouts, sampling, workers, device, precision, cache, cache_by, resident, timeout
-        As in :func:`fastpart.train.sampled`.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, seed, out, resume, overwrite
-        As in :func:`fastpart.train.full`. The model takes sampled neighbours.
+    source : path
+        A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     ahead : int
         Rows of parts of other workers come for so many batches at a time. How many batches are made ahead is up to the
         score, as long as they take no more than a quarter of the free memory.
     trace : path, optional
         A .json for who did what when, and who waited for what. ``chrome://tracing`` and Perfetto show it.
-    threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`. All workers share the threads. Each trains and makes batches with its own.
-    on_epoch
-        As in :func:`fastpart.train.full`.
+    model
+        The model takes sampled neighbours.
 
     Returns
     -------
@@ -100,23 +80,5 @@ def bytegnn(
     >>> fp.train.bytegnn(folder, epochs=20, workers=1, trace=folder + "/trace.json").summary["test_accuracy"]
     1.0
     """
-    given = {**training, "batch_size": batch_size, "fanouts": fanouts}
-    how = {
-        "sampling": sampling,
-        "precision": precision,
-        "ahead": ahead,
-        "cache": cache,
-        "cache_by": cache_by,
-        "resident": resident,
-    }
-    target = None if trace is None else parameters.path("trace", trace)
-    if target is not None and target.suffix != ".json":
-        raise ParameterError(
-            f"trace: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
-        )
-    started = start("bytegnn", source, given, how, workers, device, scheduled=True, traced=target is not None)
-    if sampling_of(started.options.model) != NEIGHBOUR:
-        raise ParameterError(
-            f"model: {started.options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
-        )
-    return started.train(out, resume, overwrite, timeout, target)
+    batches, rows, rest = sampled_by(training)
+    return Trainer(batches, Scheduled(ahead, trace), rows, GradientSum()).train(source, **rest)

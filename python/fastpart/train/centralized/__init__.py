@@ -1,0 +1,1 @@
+"""Training on the whole graph in one process, the reference for methods over parts."""

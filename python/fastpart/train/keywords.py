@@ -1,0 +1,232 @@
+"""The keyword parameters that training methods share, each documented once, without torch.
+
+A method takes those of its typed dictionary under the decorator :func:`.preset.preset`, which writes them into its
+signature and its docstring.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypedDict, get_args
+
+from ..core.options import Options as CallOptions
+from ..core.parameters import CacheCriterion, StrPath
+from .model_source import ModelSource
+
+OnEpoch = Callable[[dict[str, Any]], object]
+"""Called with each new row of the history."""
+
+Device = Literal["cpu", "cuda"]
+DEVICES: tuple[Device, ...] = get_args(Device)
+
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+SamplingRule = Literal["uniform", "labor"]
+SAMPLING_RULES: tuple[SamplingRule, ...] = get_args(SamplingRule)
+
+
+class Learning(TypedDict, total=False):
+    """The model and its training.
+
+    Parameters
+    ----------
+    model : str or callable
+        A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
+        path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
+        options)``. Batch normalisation is trained in one process only, so methods with several workers refuse it.
+    hidden : int
+        Width of the hidden layers. With attention, width of each head.
+    layers : int
+        Number of layers.
+    heads : int
+        Number of attention heads. Models without attention ignore it.
+    dropout : float
+        Share of the outputs of each hidden layer that is dropped.
+    lr : float
+        Learning rate of Adam.
+    weight_decay : float
+        Weight decay of Adam.
+    epochs : int
+        Maximum number of epochs.
+    patience : int, optional
+        Number of epochs without a better validation score (micro-F1) after which training ends. It needs validation
+        vertices. Without any, the last epoch counts as the best.
+    """
+
+    model: ModelSource
+    hidden: int
+    layers: int
+    heads: int
+    dropout: float
+    lr: float
+    weight_decay: float
+    epochs: int
+    patience: int | None
+
+
+class Batches(TypedDict, total=False):
+    """The size of mini-batches.
+
+    Parameters
+    ----------
+    batch_size : int, optional
+        Training vertices per step, of all workers together. None: all at once.
+    fanouts : sequence of int, optional
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
+    """
+
+    batch_size: int | None
+    fanouts: Sequence[int] | None
+
+
+class Training(Learning, CallOptions, total=False):
+    """What all methods take.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of weights, dropout and samples.
+    out : path, optional
+        A folder for ``checkpoint.pt``, ``best.pt`` (weights only) and ``history.parquet``. ``fastpart-run.json`` lists
+        what belongs to the training. All else in the folder stays as it is. Its parent must exist.
+    resume : bool
+        Continue from the checkpoint in ``out``, if there is one. ``epochs``, ``patience`` and what does not change the
+        losses may be different then.
+    overwrite : bool
+        Remove the training that ``out`` holds. Without this and ``resume`` it is refused.
+    on_epoch : callable, optional
+        Called with each new row of the history, a dict, as loggers need it.
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`. The threads are torch's, and all workers share them. The step of ``progress``
+        is "epoch". The memory limit is for all processes of the training on this machine. What they need is stated
+        before the start.
+    """
+
+    seed: int | None
+    out: StrPath | None
+    resume: bool
+    overwrite: bool
+    on_epoch: OnEpoch | None
+
+
+class Processes(TypedDict, total=False):
+    """What methods with several processes take.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
+    """
+
+    timeout: float
+
+
+class Workers(TypedDict, total=False):
+    """The number of processes that train.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
+    """
+
+    workers: int | None
+
+
+class Devices(TypedDict, total=False):
+    """Where a method computes.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
+        was never run on a GPU.
+    """
+
+    device: Device
+
+
+class Precisions(TypedDict, total=False):
+    """The numbers that a method computes with.
+
+    Parameters
+    ----------
+    precision : {"float32", "bfloat16"}
+        Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
+        and losses stay float32.
+    """
+
+    precision: Precision
+
+
+class Sampling(TypedDict, total=False):
+    """How neighbours are sampled.
+
+    Parameters
+    ----------
+    sampling : {"uniform", "labor"}
+        How neighbours are sampled: ``"uniform"`` without replacement, or ``"labor"`` (LABOR-0), which samples the same
+        neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
+    """
+
+    sampling: SamplingRule
+
+
+class InputRows(TypedDict, total=False):
+    """The rows of features that a worker keeps.
+
+    Parameters
+    ----------
+    cache, cache_by
+        Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
+        same.
+    resident : int or str, optional
+        Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
+    """
+
+    cache: float | None
+    cache_by: CacheCriterion
+    resident: int | str | None
+
+
+class BatchTraining(Training, Batches, total=False):
+    """Parameters of methods that may train on mini-batches."""
+
+
+class WholeBatchTraining(Training, Devices, Processes, total=False):
+    """Parameters of methods that train on whole parts of the graph."""
+
+
+class AveragedTraining(BatchTraining, Workers, Processes, total=False):
+    """Parameters of methods whose workers train on the CPU."""
+
+
+class WorkerTraining(AveragedTraining, Devices, Precisions, total=False):
+    """Parameters of methods whose workers make their batches."""
+
+
+class ReceiverTraining(BatchTraining, Devices, Precisions, Processes, total=False):
+    """Parameters of methods whose workers receive their batches."""
+
+
+class SampledTraining(WorkerTraining, Sampling, InputRows, total=False):
+    """Parameters of ``sampled`` and its like."""
+
+
+class ReceivedTraining(ReceiverTraining, Sampling, total=False):
+    """Parameters of ``armada``."""
+
+
+class ComparisonTraining(Learning, Batches, CallOptions, total=False):
+    """Parameters of the comparison of methods, except for seeds."""
+
+
+DEFAULTS: dict[str, Any] = {
+    "resume": False,
+    "overwrite": False,
+    "timeout": 1800.0,
+    "device": "cpu",
+    "precision": "float32",
+    "sampling": "uniform",
+    "cache_by": "access",
+}
+"""Defaults of the parameters of a run that are not None. Those of the model are in :mod:`.config`."""

@@ -1,0 +1,111 @@
+"""``links``: link prediction, and training without labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from ...core.parameters import NegativeRule, StrPath
+from ..keywords import AveragedTraining
+from ..preset import preset
+from ..trainer import Ahead, DecoderName, GradientSum, InputRows, Pairs, Trainer
+
+if TYPE_CHECKING:
+    from ..link_prediction.trained import TrainedLinks
+
+
+@preset(batch_size=1000)
+def links(
+    source: StrPath,
+    *,
+    decoder: DecoderName = "dot",
+    negatives: NegativeRule = "uniform",
+    num_negatives: int = 1,
+    embeddings: int | None = None,
+    candidates: int = 1000,
+    ahead: int = 2,
+    **training: Unpack[AveragedTraining],
+) -> TrainedLinks:
+    """Train to tell edges from other pairs of vertices: link prediction, and training without labels.
+
+    Every worker takes the training edges whose target is in its parts. The encoder, a graph neural network over sampled
+    neighbours, gives each end a row, and the decoder gives each pair of rows a logit. Edges of a batch are left out of
+    the neighbours that are sampled for it. Gradients are added in every step. So the losses are the same for any
+    partition, any number of parts and any number of workers, up to rounding, except with ``negatives="local"``.
+
+    Parameters
+    ----------
+    source : path
+        A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. It needs no labels, and no
+        features if ``embeddings`` is given.
+    decoder : {"dot", "mlp"}
+        How a pair is scored: by the inner product of both rows, or by a perceptron over their elementwise product.
+    negatives : {"uniform", "batch", "local"}
+        Where the targets of negatives come from, as for :meth:`fastpart.VertexPartition.link_loader`: all vertices,
+        targets of other edges of the batch, or the parts of the worker. ``"local"`` is biased.
+    num_negatives : int
+        Negatives of each edge.
+    embeddings : int, optional
+        Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
+        that owns a part has its rows. Only rows that a step used are changed, by Adam.
+    candidates : int
+        Vertices that the target of each validation and test pair is ranked among, sampled once. All vertices if
+        there are no more.
+    ahead : int
+        Batches that are made ahead of their use.
+    hidden
+        The rows of the encoder have this width, too.
+    batch_size
+        Here it counts training edges.
+    patience
+        Here the score is the validation MRR.
+
+    Returns
+    -------
+    TrainedLinks
+        ``history`` has the columns of :func:`fastpart.train.sampled`, with ``val_mrr``. ``remote_bytes`` also counts
+        learned rows of other workers and their gradients. ``summary`` has MRR, Hits@1, Hits@3, Hits@10 and AUC of
+        validation and test, of the epoch with the best ``val_mrr``.
+
+    Raises
+    ------
+    ParameterError
+        An invalid parameter, a directory without edge splits, or one without features if there are no ``embeddings``.
+    TrainingError
+        A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
+    GraphFormatError
+        A damaged directory or checkpoint.
+
+    Notes
+    -----
+    Scores are exact, with all neighbours of the training graph. The target of a pair is ranked among the candidates
+    but for both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
+    source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
+
+    A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
+    learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
+
+    Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
+    that was never interrupted, bit for bit.
+
+    Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sampled`. All machines
+    must see ``out``: learned rows, and rows of vertices for the scores, go through files there.
+
+    References
+    ----------
+    Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017, section 3.2.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpart as fp, tempfile
+    >>> ring = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
+    >>> splits = fp.split_edges(ring)
+    >>> folder = tempfile.mkdtemp() + "/parts"
+    >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+    >>> trained = fp.train.links(folder, embeddings=16, hidden=16, dropout=0, epochs=40, workers=1)
+    >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
+    ((60, 16), True)
+    """
+    pairs = Pairs(negatives, num_negatives, decoder, candidates)
+    return Trainer(pairs, Ahead(ahead), InputRows(embeddings=embeddings), GradientSum()).train(
+        source, **training
+    )
