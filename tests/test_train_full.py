@@ -351,7 +351,7 @@ def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
         ({"epochs": 0}, fp.ParameterError, "epochs: "),
         ({"layers": True}, TypeError, "layers: "),
         ({"batch_size": 0}, fp.ParameterError, "batch_size: "),
-        ({"model": 7}, TypeError, "model: expected a name or a class, got int"),
+        ({"model": 7}, TypeError, "model: expected a name, a class or a network, got int"),
         ({"resume": True}, fp.ParameterError, "resume: needs out="),
         ({"resume": 1}, TypeError, "resume: "),
     ],

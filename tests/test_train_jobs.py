@@ -58,7 +58,7 @@ class Counting:
             path=Path(src), manifest={"n": 7}, num_val=1, task=Task(1, 2, False), calls=CALLS
         )
 
-    def round(self, epochs):
+    def round(self, epochs, scored):
         self.calls.append(epochs)
         self._epochs += epochs
         torch.nn.init.constant_(self.network.weight, self._epochs)

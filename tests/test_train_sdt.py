@@ -92,7 +92,7 @@ def test_rounds_against_plain_loops(one_hop, tmp_path, moments, epochs):
     worker = Worker(dataset, options, how, tmp_path, {})
     shared = copy.deepcopy(worker.network)
     for _ in range(2):
-        worker.round(epochs)
+        worker.round(epochs, True)
     for name, value in _averaged(dataset, options, shared, 2, epochs, moments).items():
         torch.testing.assert_close(worker.network.state_dict()[name], value, atol=1e-6, rtol=0)
 
@@ -209,11 +209,24 @@ def test_ranks_of_a_launcher(one_hop, tmp_path):
 
 
 def test_the_mean_of_one_is_itself():
-    state = [torch.rand(3, 2).double() / 3, torch.tensor(7.0).double()]
-    mean = averaging.Mean()
-    mean.add(state, 13)
-    for found, given in zip(mean.of_all(state), state, strict=True):
-        torch.testing.assert_close(found, given, atol=1e-15, rtol=1e-15)
+    state = {"weight": torch.rand(3, 2).double() / 3, "step": torch.tensor(7.0).double()}
+    for like in (state, {}):  # whatever the others know
+        mean = averaging.Mean()
+        mean.add(state, 13)
+        torch.testing.assert_close(mean.of_all(like), state, atol=1e-15, rtol=1e-15)
+
+
+def test_what_earlier_versions_kept_has_names():
+    network = torch.nn.Linear(2, 3)
+    adam = torch.optim.Adam(network.parameters())
+    network(torch.ones(4, 2)).sum().backward()
+    adam.step()
+    moments = averaging.moments_of(adam)
+    assert list(moments) == [f"{i}.{name}" for i in (0, 1) for name in ("step", "exp_avg", "exp_avg_sq")]
+    again = averaging.named(list(moments.values()), [])
+    assert all(torch.equal(again[name], tensor) for name, tensor in moments.items())
+    weights = averaging.weights_of(network)
+    assert list(averaging.named(list(weights.values()), list(weights))) == ["weight", "bias"]
 
 
 def test_parts_by_memory(one_hop):

@@ -23,6 +23,9 @@ _NOT_OPTIONS = {
     "cache_ids",
     "progress",
     "on_epoch",
+    "loss",
+    "optimizer",
+    "scheduler",
     "on_outcome",
 }
 """Parameters that hold objects, which no command line can give."""

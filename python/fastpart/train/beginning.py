@@ -18,10 +18,8 @@ from .model_source import NAMES
 from .models import build
 from .run_folder import CHECKPOINT, MARKER, RunFolder
 from .scores import Task
+from .trainable import Make
 from .weight_files import refuse_other_shapes, weights_in
-
-Make = Callable[[Task, Options], nn.Module]
-"""Returns the network of a task."""
 
 
 def begin(

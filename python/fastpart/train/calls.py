@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
-NOT_KEPT = frozenset({"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "trace"})
+from .plugged import PLUGGED
+
+NOT_KEPT = frozenset(
+    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "trace", *PLUGGED}
+)
 """Arguments of this call only: objects, and those that :meth:`.TrainedModel.resume` sets itself."""
 
 _CALL: ContextVar[Mapping[str, Any]] = ContextVar("fastpart.train.call")

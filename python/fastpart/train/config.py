@@ -1,8 +1,8 @@
 """The parameters of all training methods, checked in one place."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from ..errors import ParameterError
 from .keywords import OnEpoch
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
+from .plugged import PLUGGED, is_network, name_of, pickled, plugged, unpickled
 
 MOST = 2**31 - 1
 """Largest accepted count."""
@@ -46,6 +47,12 @@ class Options:
         Number of epochs without a better validation score after which training ends.
     seed : int
         Seed of weights, dropout and samples.
+    loss, optimizer, scheduler : callable or None
+        What the user plugs in. See :class:`.keywords.Learning`.
+    clip : float or None
+        Largest norm of the gradients.
+    eval_every : int
+        Epochs from one validation to the next.
     """
 
     model: ModelSource = "graphsage"
@@ -60,13 +67,18 @@ class Options:
     fanouts: tuple[int, ...] = ()
     patience: int | None = None
     seed: int = 0
+    loss: Callable[..., Any] | None = None
+    optimizer: Callable[..., Any] | None = None
+    scheduler: Callable[..., Any] | None = None
+    clip: float | None = None
+    eval_every: int = 1
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Check the arguments of a user. Other names are ignored."""
         given = {name: given.get(name, default) for name, default in DEFAULTS.items()}
         values = dict(given)
-        for name in ("hidden", "layers", "heads", "epochs"):
+        for name in ("hidden", "layers", "heads", "epochs", "eval_every"):
             values[name] = parameters.integer(name, given[name], 1, MOST)
         for name in ("batch_size", "patience"):
             if given[name] is not None:
@@ -79,6 +91,9 @@ class Options:
         if not values["weight_decay"] >= 0:
             raise ParameterError(f"weight_decay: {values['weight_decay']} is below 0")
         values["seed"] = parameters.seed(given["seed"])
+        values["clip"] = None if given["clip"] is None else parameters.positive("clip", given["clip"])
+        for name in ("loss", "optimizer", "scheduler"):
+            values[name] = plugged(name, given[name])
         values["fanouts"] = _fanouts(given["fanouts"], values["layers"])
         values["model"] = checked(given["model"])
         return cls(**values)
@@ -92,23 +107,39 @@ class Options:
         _core.write_file(file, text_of(self.model).encode())  # type: ignore[arg-type]
         return replace(self, model=f"{file.resolve()}:{self.model.__name__}")  # type: ignore[union-attr]
 
-    def to_json(self) -> str:
-        """Return text that :meth:`from_json` reads in another process."""
-        return json.dumps({**asdict(self), "model": import_path(self.model)})
+    @property
+    def objects(self) -> dict[str, Any]:
+        """What the user plugs in, by name: a network, a loss, and what makes an optimizer and a scheduler."""
+        found = {name: getattr(self, name) for name in PLUGGED if getattr(self, name) is not None}
+        return found | ({"model": self.model} if is_network(self.model) else {})
 
-    def stored(self) -> dict[str, Any]:
-        """Return what a file can hold. A model that cannot be imported again is only named."""
-        try:
-            model = import_path(self.model)
-        except ParameterError:
-            model = getattr(self.model, "__qualname__", repr(self.model))
-        return {**asdict(self), "model": model}
+    def to_json(self) -> str:
+        """Return text that :meth:`from_json` reads in another process of this training. It is never stored."""
+        objects = self.objects
+        model = {} if "model" in objects else {"model": import_path(self.model)}
+        return json.dumps({**vars(self), **dict.fromkeys(objects), **model, "objects": pickled(objects)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
-        return cls(**{**values, "fanouts": tuple(values["fanouts"])})
+        objects = unpickled(values.pop("objects"))
+        return cls(**{**values, "fanouts": tuple(values["fanouts"]), **objects})
+
+    def stored(self) -> dict[str, Any]:
+        """Return what a file can hold. What the user plugs in is only named."""
+        try:
+            model = import_path(self.model)
+        except ParameterError:
+            model = name_of(self.model)
+        named = {name: name_of(value) for name, value in self.objects.items()}
+        return {**vars(self), **named, "model": model}
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> Self:
+        """Return what :meth:`stored` returned, without what the user has plugged in."""
+        known = {name: value for name, value in values.items() if name not in PLUGGED}
+        return cls(**{**known, "fanouts": tuple(values["fanouts"])})
 
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}

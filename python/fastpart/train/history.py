@@ -67,12 +67,19 @@ class History:
         """The next epoch."""
         return self.rows[-1]["epoch"] + 1 if self.rows else 0
 
+    def next(self, most: int) -> tuple[int, bool]:
+        """Return the number of epochs of the next round, at most so many, and whether scores follow it."""
+        done, last, every = self.first_epoch, self.options.epochs, self.options.eval_every
+        after = min(done + most, last)
+        return after - done, after == last or after // every > done // every
+
     @property
     def over(self) -> bool:
         """Whether all epochs are done, or the score has not improved for too long."""
         patience = self.options.patience
         stale = patience is not None and self.first_epoch - 1 - self.best_epoch >= patience
-        return self.first_epoch >= self.options.epochs or (bool(self.rows) and stale)
+        scored = bool(self.rows) and any(self.rows[-1].get(name) is not None for name in SCORES)
+        return self.first_epoch >= self.options.epochs or (scored and stale)
 
     def add(
         self, row: Mapping[str, Any], weights: Callable[[], Mapping[str, Tensor]], epochs: int = 1
@@ -160,7 +167,7 @@ class History:
 
 def _score(row: Mapping[str, Any]) -> float:
     """Return the validation score of an epoch, NaN if it has none."""
-    return next((row[name] for name in SCORES if name in row), math.nan)
+    return next((row[name] for name in SCORES if row.get(name) is not None), math.nan)
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -14,8 +14,9 @@ from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .model_source import ModelSource
+from .plugged import name_of
 
-MAY_CHANGE = frozenset({"epochs", "patience"})
+MAY_CHANGE = frozenset({"epochs", "patience", "eval_every"})
 """Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""
 
 _FILES = {
@@ -37,7 +38,7 @@ def must_agree(
     found = {
         "method": method,
         "data": data,
-        "options": {**_kept(vars(options)), "model": model_name(options.model)},
+        "options": {**_kept(options.stored()), "model": model_name(options.model)},
         "how": _kept(how),
     }
     compared: dict[str, Any] = json.loads(json.dumps(found))  # tuples are lists, as in the file
@@ -52,7 +53,7 @@ def model_name(model: ModelSource) -> str:
     """Return the name of a model. Its file may move."""
     if isinstance(model, str):
         return model.rpartition(":")[2]
-    return str(getattr(model, "__name__", type(model).__name__))
+    return name_of(model)
 
 
 def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:

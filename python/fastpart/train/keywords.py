@@ -29,10 +29,12 @@ class Learning(TypedDict, total=False):
 
     Parameters
     ----------
-    model : str or callable
+    model : str, callable or torch.nn.Module
         A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
-        path ``module:Class`` or ``file.py:Class``, or a class that returns a ``torch.nn.Module`` for ``(task,
-        options)``. Batch normalisation is trained in one process only, so methods with several workers refuse it.
+        path ``module:Class`` or ``file.py:Class``, a class that returns a ``torch.nn.Module`` for ``(task,
+        options)``, or such a module, for example ``torch_geometric.nn.GraphSAGE(100, 64, 2, 16)``. Then ``layers`` is
+        its number of hops. Batch normalisation is trained in one process only, so methods with several workers refuse
+        it.
     hidden : int
         Width of the hidden layers. With attention, width of each head.
     layers : int
@@ -41,12 +43,28 @@ class Learning(TypedDict, total=False):
         Number of attention heads. Models without attention ignore it.
     dropout : float
         Share of the outputs of each hidden layer that is dropped.
+    loss : callable, optional
+        Called with outputs and labels, for example ``torch.nn.functional.cross_entropy`` or
+        ``torch.nn.CrossEntropyLoss(weight=...)``. It returns one value for each row. One with ``reduction``, as those
+        of torch, is asked for ``"none"``. A single value counts as the mean of its rows. The sum over all workers is
+        divided by the number of rows, or by their weights if the loss has weights of classes. Default: cross entropy,
+        of each class by itself in multi-label tasks.
+    optimizer : callable, optional
+        Called with the weights of the network, for example ``lambda weights: torch.optim.AdamW(weights, lr=0.001)``.
+        Default: Adam with ``lr`` and ``weight_decay``.
+    scheduler : callable, optional
+        Called with the optimizer, for example ``lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 10)``. It
+        steps once in each epoch. Default: the learning rate stays.
+    clip : float, optional
+        Largest norm of the gradients of all weights together. Larger ones are scaled down to it. Default: no limit.
     lr : float
         Learning rate of Adam.
     weight_decay : float
         Weight decay of Adam.
     epochs : int
         Maximum number of epochs.
+    eval_every : int
+        Epochs from one validation to the next. Scores of the epochs between are null. The last epoch has some.
     patience : int, optional
         Number of epochs without a better validation score (micro-F1) after which training ends. It needs validation
         vertices. Without any, the last epoch counts as the best.
@@ -57,9 +75,14 @@ class Learning(TypedDict, total=False):
     layers: int
     heads: int
     dropout: float
+    loss: Callable[..., Any] | None
+    optimizer: Callable[..., Any] | None
+    scheduler: Callable[..., Any] | None
+    clip: float | None
     lr: float
     weight_decay: float
     epochs: int
+    eval_every: int
     patience: int | None
 
 

@@ -1,28 +1,33 @@
-"""A network and its optimizer."""
+"""A network, its loss and its optimizer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .config import Options
+from .criterion import Criterion, Loss
 from .models import build
+from .optimizers import optimizer_of, scheduler_of
 from .ranks import copy_from_first, world_size
 from .scores import Task
-from .trainable import refuse_batch_norm, refuse_untrainable
+from .trainable import Make, refuse_batch_norm, refuse_untrainable
 
 
 class Learner:
     """The network of a process, its optimizer, and how many epochs it has trained. It begins with the values of rank 0.
 
+    ``loss`` is that of the method, if it is not that of the task. A loss of the user takes its place.
+
     Attributes
     ----------
     network : torch.nn.Module
         The network.
-    adam : torch.optim.Adam
+    criterion : Criterion
+        The loss.
+    optimizer : torch.optim.Optimizer
         The optimizer of its weights.
     epochs : int
         Number of epochs so far.
@@ -34,32 +39,65 @@ class Learner:
         options: Options,
         state: dict[str, Any],
         device: torch.device | None = None,
-        make: Callable[[Task, Options], nn.Module] = build,
+        make: Make = build,
+        loss: Loss | None = None,
     ) -> None:
         torch.manual_seed(options.seed)
         self.network = make(task, options).to(device)
         refuse_untrainable(self.network, options.model)
         refuse_batch_norm(self.network, world_size())
-        self.adam = torch.optim.Adam(
-            self.network.parameters(), lr=options.lr, weight_decay=options.weight_decay
-        )
+        self.criterion = Criterion(options.loss or loss or task.losses, device)
+        self.optimizer = optimizer_of(self.network.parameters(), options)
+        self._scheduler = scheduler_of(self.optimizer, options)
+        self._clip = options.clip
         self.epochs = 0
         if state:
-            self.network.load_state_dict(state["network"])
-            self.adam.load_state_dict(state["adam"])
-            torch.set_rng_state(state["random"])
-            self.epochs = state["epochs"]
+            self._restore(state)
         # Models of users may draw weights from elsewhere than torch, and so differ in each process.
         copy_from_first([*self.network.parameters(), *self.network.buffers()])
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["adam"])
+        self.put_rates(state)
+        torch.set_rng_state(state["random"])
+
+    def step(self) -> None:
+        """Change the weights by their gradients, which are those of all workers."""
+        if self._clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self._clip)
+        self.optimizer.step()
+
+    def end_epochs(self, epochs: int = 1) -> None:
+        """Count some epochs, and let the learning rate follow."""
+        self.epochs += epochs
+        if self._scheduler is not None:
+            for _ in range(epochs):
+                self._scheduler.step()
 
     def state(self) -> dict[str, Any]:
         """Return what continues it: weights, optimizer, random numbers of torch, epochs."""
         return {
             "network": self.network.state_dict(),
-            "adam": self.adam.state_dict(),
+            "adam": self.optimizer.state_dict(),
             "random": torch.get_rng_state(),
-            "epochs": self.epochs,
+            **self.rates(),
         }
+
+    def rates(self) -> dict[str, Any]:
+        """Return the epochs, and what continues the scheduler of the learning rates."""
+        if self._scheduler is None:
+            return {"epochs": self.epochs}
+        rates = [float(group["lr"]) for group in self.optimizer.param_groups]
+        return {"epochs": self.epochs, "rates": rates, "scheduler": self._scheduler.state_dict()}
+
+    def put_rates(self, state: dict[str, Any]) -> None:
+        """Go on from a result of :meth:`rates`."""
+        self.epochs = state["epochs"]
+        if self._scheduler is not None:
+            self._scheduler.load_state_dict(state["scheduler"])
+            for group, rate in zip(self.optimizer.param_groups, state["rates"], strict=True):
+                group["lr"] = rate
 
     def put(self, weights: dict[str, Tensor]) -> nn.Module:
         """Set the weights, and return the network."""

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from ..errors import TrainingError
 from .history import History
-from .ranks import barrier, from_first, world_size
+from .ranks import barrier, differing, from_first, world_size
 
 Report = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""
@@ -29,10 +30,11 @@ class Worker(Protocol):
 
     network: nn.Module
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train some epochs, and return the row of the history. That of rank 0 counts.
 
-        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and scores if there are any.
+        It has at least ``loss``, ``seconds``, ``remote_bytes`` and ``worker_bytes``, and validation scores, which are
+        None unless ``scored``.
         """
 
     def state(self) -> dict[str, Any]:
@@ -65,9 +67,9 @@ def train(
         with history.restoring():
             worker = new(state)
     while not from_first(history and history.over):
-        done, most = from_first(history and (history.first_epoch, history.options.epochs))
-        epochs = min(every, most - done)
-        row = worker.round(epochs)
+        epochs, scored = from_first(history and history.next(every))
+        row = worker.round(epochs, scored)
+        _refuse_different(worker.network)
         if history is not None:
             history.add(row, lambda: on_cpu(worker.network), epochs)
         if from_first(history and history.due):
@@ -89,6 +91,16 @@ def train(
     if hasattr(worker, "close"):
         worker.close()
     return summary
+
+
+def _refuse_different(network: nn.Module) -> None:
+    """Raise an error that names the workers whose weights are not those of the first one."""
+    if ranks := differing(network.parameters()):
+        named = ", ".join(f"rank {rank}" for rank in ranks)
+        raise TrainingError(
+            f"{named}: after a round its weights are not those of rank 0. The model or the optimizer does something "
+            "else in each process, as with random numbers of its own. All workers have to make the same steps"
+        )
 
 
 def _save(worker: Worker, history: History | None) -> None:

@@ -41,27 +41,15 @@ _importing: list[str] = []
 
 
 def checked(model: object) -> ModelSource:
-    """Return a model. Refuse a name that is neither a built-in model nor an import path, and a network."""
-    refuse_network(model)
+    """Return a model. Refuse a name that is neither a built-in model nor an import path."""
     if not (isinstance(model, str) or callable(model)):
-        raise TypeError(f"model: expected a name or a class, got {type(model).__name__}")
+        raise TypeError(f"model: expected a name, a class or a network, got {type(model).__name__}")
     if isinstance(model, str) and ":" not in model and model not in NAMES:
         raise ParameterError(
             f"model: unknown value {model!r}. Valid values are {', '.join(map(repr, NAMES))}, and your own class as "
             f"module:Class or file.py:Class{meant(model, NAMES)}"
         )
     return model
-
-
-def refuse_network(model: object) -> None:
-    """Raise an error if a model is a network already. Every worker makes its own."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        name = type(model).__name__
-        raise TypeError(
-            f"model: expected what makes the network, got a network, an instance of {name}. Pass the class, or a "
-            f"function: def make(task, options): return {name}(task.features, ..., task.classes)"
-        )
 
 
 def refuse_nested() -> None:

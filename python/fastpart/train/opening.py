@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import nullcontext
 from dataclasses import replace
@@ -78,7 +77,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     with damaged(path / MARKER, "not the list of a training"):
         method, arguments = content["must_agree"]["method"], dict(content["may_change"]["arguments"])
         os.fspath(content["may_change"]["source"])
-        options = Options.from_json(json.dumps(content["options"]))
+        options = Options.of_stored(content["options"])
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
         task = None if content["task"] is None else Task(**content["task"])
     if task is None:
@@ -96,7 +95,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(f"{error}. Pass the model: fastpart.train.open(run, model=...)") from None
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
-    scores = {name: value for name, value in best.items() if name.startswith("val_")}
+    scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
     trained = TrainedModel.of(method, task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     return trained if method != "links" else _links(trained, arguments)

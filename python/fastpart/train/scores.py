@@ -26,6 +26,11 @@ class Task:
     classes: int
     multilabel: bool
 
+    def example(self) -> tuple[Tensor, Tensor]:
+        """Return logits and labels of two vertices."""
+        logits = torch.zeros(2, self.classes)
+        return logits, torch.zeros_like(logits) if self.multilabel else torch.zeros(2, dtype=torch.int64)
+
     def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each vertex: cross entropy. For multi-label tasks it is the mean over the classes."""
         if self.multilabel:
@@ -47,6 +52,10 @@ class Task:
             vertices = right.new_tensor(len(labels))
             counts = [right, vertices, right, 2 * (vertices - right)]
         return torch.stack(counts).double()
+
+
+UNSCORED = dict.fromkeys(("val_accuracy", "val_f1"))
+"""The scores of an epoch without validation."""
 
 
 def scores_of(splits: Sequence[str], tallies: Tensor) -> dict[str, float]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .batches import Batch, VertexRows, batches
 from .config import Options
 from .data import LocalGraph
+from .learner import Learner
 from .models import NEIGHBOUR, sampling_of
-from .scores import Task
 
 
 def batches_of(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:
@@ -31,11 +31,13 @@ def batches_of(local: LocalGraph, options: Options, generator: torch.Generator) 
     yield from (batch for batch in batches(local.field, options, seed) if len(batch.targets))
 
 
-def losses(task: Task, network: nn.Module, local: LocalGraph, batch: Batch) -> Tensor:
-    """Return the sum of the weighted losses of the targets of a batch."""
+def losses(learner: Learner, local: LocalGraph, batch: Batch) -> tuple[Tensor, float]:
+    """Return the sum of the weighted losses of the targets of a batch, and what it is divided by."""
     inputs = local.features if batch.inputs is None else local.features[_index(batch.inputs)]
-    logits = network(batch.graphs, inputs)
-    return batch.weighted(task.losses(logits[batch.rows], local.labels[_index(batch.targets)])).sum()
+    logits, labels = learner.network(batch.graphs, inputs), local.labels[_index(batch.targets)]
+    weights = learner.criterion.weights(labels)
+    count = batch.count if weights is None else batch.weighted(weights).sum().item()
+    return batch.weighted(learner.criterion.losses(logits[batch.rows], labels)).sum(), count
 
 
 def _index(rows: VertexRows) -> Tensor:
@@ -43,20 +45,15 @@ def _index(rows: VertexRows) -> Tensor:
 
 
 def train_epoch(
-    task: Task,
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    local: LocalGraph,
-    options: Options,
-    generator: torch.Generator,
+    learner: Learner, local: LocalGraph, options: Options, generator: torch.Generator
 ) -> tuple[float, float]:
     """Train one epoch. Return the sum of the losses, and what it is divided by."""
-    network.train()
+    learner.network.train()
     loss, count = 0.0, 0.0
     for batch in batches_of(local, options, generator):
-        total = losses(task, network, local, batch)
-        optimizer.zero_grad()
-        (total / batch.count).backward()
-        optimizer.step()
-        loss, count = loss + total.item(), count + batch.count
+        total, divisor = losses(learner, local, batch)
+        learner.optimizer.zero_grad()
+        (total / divisor).backward()
+        learner.step()
+        loss, count = loss + total.item(), count + divisor
     return loss, count

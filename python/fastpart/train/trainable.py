@@ -7,38 +7,86 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from ..errors import ParameterError
+from ..errors import FastpartError, ParameterError
 from ..runtime.environment import found
+from ..runtime.reporting import describe
 from .config import Options
+from .criterion import refuse_unfit_loss
 from .model_source import ModelSource, import_path, refuse_unguarded
-from .models import build
+from .models import build, is_made
 from .notebooks import in_notebook
+from .optimizers import optimizer_of, scheduler_of
+from .plugged import is_network, name_of, pickled
+from .rows import Rows
 from .scores import Task
+
+Make = Callable[[Task, Options], nn.Module]
+"""Returns the network of a task."""
+
+Example = tuple[Tensor, Tensor]
+"""Some outputs and their labels."""
 
 
 def refuse_before_workers(
-    task: Task, options: Options, copies: int, make: Callable[[Task, Options], nn.Module] = build
+    task: Task, options: Options, copies: int, make: Make = build, rows: Example | None = None
 ) -> None:
-    """Raise an error if workers cannot import the model, make its network or train ``copies`` of it at a time.
+    """Raise an error if workers cannot get what the user plugs in, or it cannot be trained.
 
-    The processes of a launcher find out by themselves: they make the network anyway.
+    The processes of a launcher find out by themselves: they have it anyway.
     """
-    if found() is not None:
-        return
-    refuse_not_importable(options.model)
+    if found() is None:
+        refuse_not_importable(options.model)
+        refuse_unfit(task, options, copies, make, rows)
+        pickled(options.objects)
+
+
+def refuse_unfit(
+    task: Task, options: Options, copies: int = 1, make: Make = build, rows: Example | None = None
+) -> None:
+    """Raise an error if what the user plugs in does not make a training, or not one of so many copies at a time.
+
+    ``rows`` are outputs and labels, if not those of the task.
+    """
     with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # workers tell what it says
         network = make(task, options)
-    refuse_untrainable(network, options.model)
-    refuse_batch_norm(network, copies)
+        refuse_untrainable(network, options.model)
+        refuse_batch_norm(network, copies)
+        scheduler_of(optimizer_of(network.parameters(), options), options)
+        if is_made(options.model):
+            _refuse_unfit_network(build(task, options), task, options)
+        if options.loss is not None:
+            refuse_unfit_loss(options.loss, *(rows or task.example()))
+
+
+def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> None:
+    """Raise an error if a network of the user cannot be called, or returns other rows than the task needs."""
+    two = Rows(np.arange(3), np.array([1, 0], np.int32), torch.ones(2, dtype=torch.int64))
+    name = name_of(options.model)
+    try:
+        outputs = network.eval()([two] * options.layers, torch.ones(2, task.features))
+    except (FastpartError, MemoryError):
+        raise
+    except Exception as error:  # it may raise anything
+        raise ParameterError(
+            f"model: {name} cannot be called with {task.features} features: {describe(error)}. Its forward takes (x, "
+            "edge_index), or (graphs, x)"
+        ) from error
+    shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+    if shape != (2, task.classes):
+        raise ParameterError(
+            f"model: {name} returned {shape} for 2 vertices, but there are {task.classes} outputs to learn. Give its "
+            "last layer that width"
+        )
 
 
 def refuse_not_importable(model: ModelSource) -> None:
     """Raise an error if workers cannot import a model, or would run the script of the user again."""
-    if not in_notebook(model):
+    if not (in_notebook(model) or is_network(model)):
         import_path(model)
     refuse_unguarded(model)
 

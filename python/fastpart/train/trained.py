@@ -144,12 +144,12 @@ class TrainedModel:
             raise ParameterError(
                 "resume: this training was not kept. Train with out=, the folder to resume from"
             )
-        given = {**self.may_change.get("arguments", {}), **changed}
+        given = {**self.may_change.get("arguments", {}), **self.options.objects, **changed}
         if epochs is not None:
             given["epochs"] = epochs
         directory = self.may_change["source"] if source is None else source
         trained: Self = imported(self.method)(
-            directory, model=self.options.model, out=self.out, resume=True, **given
+            directory, **{"model": self.options.model, **given}, out=self.out, resume=True
         )
         return trained
 

@@ -22,9 +22,10 @@ from ..loop import train
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
 from ..models import NEIGHBOUR, sampling_of
 from ..run_folder import claimed
-from ..scores import Task, scores_of
+from ..scores import UNSCORED, Task, scores_of
 from ..settings import torch_settings
 from ..steps import train_epoch
+from ..trainable import refuse_unfit
 from ..trained import TrainedModel
 from ..trainer import Trainer
 from ..validation import refuse_patience_without_validation
@@ -36,6 +37,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     options, run = call.options, call.run
     dataset = open_dataset(source)
     refuse_patience_without_validation(dataset, options)
+    refuse_unfit(dataset.task, options)
     left_by(needs(dataset, options), run)
     folder = claimed(call.out, call.resume, call.overwrite)
     if folder is not None:
@@ -74,16 +76,15 @@ class _Trainer:
         if state:
             self._random.set_state(state["order"])
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
         start = time.perf_counter()
-        loss, seen = train_epoch(
-            self._task, self.network, self._learner.adam, self._local, self._options, self._random
-        )
+        loss, seen = train_epoch(self._learner, self._local, self._options, self._random)
+        self._learner.end_epochs()
         seconds = time.perf_counter() - start
         return {
             "loss": loss / max(seen, 1),
-            **self._scores(["val"]),
+            **(self._scores(["val"]) if scored else UNSCORED),
             "seconds": seconds,
             "remote_bytes": 0,
             "worker_bytes": anonymous_bytes(),

@@ -14,7 +14,7 @@ from ...loading.seeds import Ids
 from ..config import Options
 from ..data import Dataset
 from ..mini_batches import training
-from ..mini_batches.steps import StepSource
+from ..mini_batches.steps import Step, StepSource
 from ..models import takes_edge_attr
 from .received import Piece, ReceivedSteps
 
@@ -56,6 +56,9 @@ class Worker(training.Worker):
                 torch.manual_seed(seed)  # a vertex drops the same entries in every batch of a step
                 loss += self._backward(piece)
         return loss
+
+    def _pieces(self, step: Any) -> list[Step]:
+        return list(step.pieces)
 
     def _own_rows(self, step: Any) -> int:
         return 0

@@ -24,7 +24,7 @@ from ..loop import train
 from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..rows import Rows
 from ..run_folder import RunFolder
-from ..scores import Task, scores_of
+from ..scores import UNSCORED, Task, scores_of
 from ..seeds import mixed
 
 SAMPLING, FETCHING, COMPUTE = "sampling", "fetching", "compute"
@@ -96,10 +96,9 @@ class Trainer:
             self._graph, self._seeds[split], sampler, batch_size=size, shuffle=shuffle, drop_last=False
         )
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
         seed = mixed(self._options.seed, self._learner.epochs, dist.get_rank())
-        self._learner.epochs += epochs
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.read()
@@ -119,8 +118,9 @@ class Trainer:
                 seen["vertices"] += len(inputs)
                 seen["remote vertices"] += self._remote(inputs)
         seconds = time.perf_counter() - start
+        self._learner.end_epochs()
         copy_from_first(self.network.buffers())  # models of users may count batches
-        return {**self._row(seen, seconds), **self.scores("val")}
+        return {**self._row(seen, seconds), **(self.scores("val") if scored else UNSCORED)}
 
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
         with self._clock.timed(step):
@@ -142,12 +142,17 @@ class Trainer:
     def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
         waited = self._clock.seconds[SYNCHRONISING]
         with self._clock.timed(COMPUTE):
-            loss = self.task.losses(self._parallel(layers, x), labels).mean()
-            self._learner.adam.zero_grad()
+            losses, weights = self._losses(layers, x, labels)
+            loss = losses.mean() if weights is None else losses.sum() / weights.sum()
+            self._learner.optimizer.zero_grad()
             loss.backward()
-            self._learner.adam.step()
+            self._learner.step()
         self._clock.seconds[COMPUTE] -= self._clock.seconds[SYNCHRONISING] - waited
         return loss.item()
+
+    def _losses(self, layers: list[Rows], x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        criterion = self._learner.criterion
+        return criterion.losses(self._parallel(layers, x), labels), criterion.weights(labels)
 
     def _synchronise(self, bucket: Any) -> Any:
         """Average gradients like DistributedDataParallel, and count the time."""

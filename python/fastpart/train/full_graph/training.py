@@ -16,7 +16,7 @@ from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner
 from ..ranks import copy_from_first, of_all
-from ..scores import scores_of
+from ..scores import UNSCORED, scores_of
 from .part import Tools, WorkerPart
 
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
@@ -46,6 +46,10 @@ class FullBatch(ABC):
         self._part = part = self.load_part(dataset, options, how, tools)
         self._learner = Learner(part.task, options, state, self._device)
         self.network = self._learner.network
+        weights = self._learner.criterion.weights(part.labels[part.splits["train"]])
+        self._divisor = (
+            part.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
+        )
         self._memory = 0
         self._measured: list[Tensor] = []
 
@@ -54,7 +58,7 @@ class FullBatch(ABC):
     def load_part(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> WorkerPart:
         """Return the part of the graph that this worker computes on."""
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         part = self._part
         self._begin()
@@ -62,14 +66,14 @@ class FullBatch(ABC):
         loss = self._step()
         seconds = time.perf_counter() - start
         spent = self._clock.read()
-        self._learner.epochs += 1
+        self._learner.end_epochs()
         dense = seconds - sum(spent.values())
         mine = [*(spent[step] for step in STEPS), dense, self._wire.sent, self._wire.received]
         measured = of_all(dict(zip(MEASURED, mine, strict=True)))
         self._measured.append(torch.stack(list(measured.values()), 1))
         most = of_all({"seconds": seconds, "bytes": self._memory})
         copy_from_first(self.network.buffers())  # models of users may count batches
-        scores, sent = self._scored(("val",))
+        scores, sent = self._scored(("val",)) if scored else (UNSCORED, 0)
         return {
             "loss": loss,
             **scores,
@@ -94,16 +98,16 @@ class FullBatch(ABC):
         """Make a step, and return the mean loss over all training vertices."""
         part = self._part
         self.network.train()
-        self._learner.adam.zero_grad()
+        self._learner.optimizer.zero_grad()
         logits = self.network(part.layers, part.features)
         ids = part.splits["train"]
-        loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
+        loss = self._learner.criterion.losses(logits[ids], part.labels[ids]).sum() / self._divisor
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
             total = self._wire.total(loss.detach().view(1))
-        self._learner.adam.step()
+        self._learner.step()
         self._memory = max(self._memory, anonymous_bytes())
         return total.item()
 

@@ -15,7 +15,7 @@ from ...core.options import RunOptions
 from ...errors import FastpartError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
-from ..beginning import Make, begin
+from ..beginning import begin
 from ..config import Call, Options
 from ..following import follow, output_of
 from ..history import History
@@ -28,6 +28,7 @@ from ..ranks import barrier, from_first, is_first
 from ..run_folder import MODEL, SCRATCH, RunFolder
 from ..scores import Task
 from ..settings import torch_settings
+from ..trainable import Make
 from ..trained import TrainedModel
 from ..validation import refuse_patience_without_validation
 from .group import joined, refuse_few_gpus, restarted, shared_output

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
 from ... import _core
 from ...core import parameters
@@ -58,7 +59,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     }
     count = number_of_workers(dataset.partition.k, asked, call.run.threads or _core.default_threads())
     encoded = Task(dataset.task.features + (width or 0), options.hidden, multilabel=False)
-    refuse_before_workers(encoded, options, count, network_with(decoder))
+    refuse_before_workers(encoded, options, count, network_with(decoder), (torch.zeros(2), torch.zeros(2)))
     summary = {"parts": dataset.partition.k, "workers": count}
     summary |= {name: dataset.manifest.get("summary", {}).get(name) for name in ("halo_rf",)}
     running: dict[str, Any] = {"ahead": parameters.integer("ahead", made.batches, 0, 2**10)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class Worker(mini_batches.Worker):
     """A worker. Its network is an encoder with a decoder. It owns the learned rows of its parts, if there are any."""
 
     open = LinkDataset
+    unscored = MappingProxyType({"val_mrr": None})
     network: LinkNetwork
 
     def __init__(
@@ -50,7 +52,14 @@ class Worker(mini_batches.Worker):
         features = dataset.task.features
         dataset.task = Task(features + width, options.hidden, multilabel=False)
         learned = state.get("learner", {})
-        self._learner = Learner(dataset.task, options, learned, None, network_with(how["decoder"]))
+        self._learner = Learner(
+            dataset.task,
+            options,
+            learned,
+            None,
+            network_with(how["decoder"]),
+            F.binary_cross_entropy_with_logits,
+        )
         self.network = self._learner.network
         self._steps = Links(dataset, options, how)
         own = np.flatnonzero(self._owned).tolist()
@@ -73,13 +82,13 @@ class Worker(mini_batches.Worker):
         else:
             self._embeddings.load_earlier(saved, self._learner.epochs - 1, state["best_epoch"])
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
-        row = super().round(epochs)
+        row = super().round(epochs, scored)
         if self._embeddings is not None:
             sent = torch.tensor([self._embeddings.read_bytes()])
             row["remote_bytes"] += int(total(sent))
-            score = row["val_mrr"]
+            score = math.nan if row["val_mrr"] is None else row["val_mrr"]
             if is_better(score, self._best):  # as the history decides
                 self._best = self._best if math.isnan(score) else score
                 self._embeddings.keep_best()
@@ -90,7 +99,7 @@ class Worker(mini_batches.Worker):
         if self._embeddings is not None:
             self._embeddings.save()
 
-    def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
+    def _scores(self) -> dict[str, float]:
         self._put_inputs()
         return {"val_mrr": self._scorer.scores(self.network, "val")["mrr"]}
 
@@ -110,7 +119,7 @@ class Worker(mini_batches.Worker):
             rows = F.embedding(places, learned)
             x = rows if x is None else torch.cat([x, rows], dim=1)
         with self._clock.timed(COMPUTE):
-            self._learner.adam.zero_grad()
+            self._learner.optimizer.zero_grad()
             if len(step.rows):
                 loss = self._losses_of_pairs(step, x)
         with self._clock.timed(SYNCHRONISING):
@@ -119,13 +128,13 @@ class Worker(mini_batches.Worker):
                 gradient = torch.zeros_like(learned) if learned.grad is None else learned.grad
                 self._embeddings.step(gradient)
         with self._clock.timed(COMPUTE):
-            self._learner.adam.step()
+            self._learner.step()
         return loss
 
     def _losses_of_pairs(self, step: Step, x: Tensor | None) -> float:
         h = self.network.encoder(step.graphs, x)
         logits = self.network.decoder(*(h[ends] for ends in step.ends))
-        loss = F.binary_cross_entropy_with_logits(logits, step.y, reduction="sum")
+        loss = self._learner.criterion.losses(logits, step.y).sum()
         (loss / step.count).backward()
         return loss.item()
 

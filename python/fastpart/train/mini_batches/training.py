@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
-from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
+from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
+from ..scores import UNSCORED
 from ..seeds import mixed
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
@@ -45,6 +46,7 @@ class Worker:
     """
 
     open = Dataset
+    unscored: Mapping[str, None] = UNSCORED
 
     def __init__(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
@@ -74,7 +76,7 @@ class Worker:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners)
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         self.network.train()
         self._clock.read()
@@ -84,9 +86,10 @@ class Worker:
         for number, step in enumerate(self._timed()):
             seed = mixed(self._options.seed, self._learner.epochs, number)
             torch.manual_seed(seed)  # equal in all workers
+            self._weigh(step)
             loss, count, local = loss + self._train(step), count + step.count, local + self._own_rows(step)
         seconds = time.perf_counter() - start
-        self._learner.epochs += epochs
+        self._learner.end_epochs()
         spent = self._clock.read()
         rows = of_all(self._counts(local))
         making = self._steps.read_seconds()
@@ -104,11 +107,11 @@ class Worker:
             **{name: each.mean().item() for name, each in times.items()},
             **{name: int(each.sum()) for name, each in rows.items()},
             "worker_bytes": int(of["bytes"].max()),
-            **self._scores(("val",)),
+            **(self._scores() if scored else self.unscored),
         }
 
-    def _scores(self, splits: tuple[str, ...]) -> dict[str, float]:
-        return self._inference.scores(self.network, splits)
+    def _scores(self) -> dict[str, float]:
+        return self._inference.scores(self.network, ("val",))
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
@@ -123,12 +126,12 @@ class Worker:
     def _train(self, step: Step) -> float:
         """Make a step, and return the sum of the losses here."""
         with self._clock.timed(COMPUTE):
-            self._learner.adam.zero_grad()
+            self._learner.optimizer.zero_grad()
             loss = self._losses(step)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
         with self._clock.timed(COMPUTE):
-            self._learner.adam.step()
+            self._learner.step()
         return loss
 
     def _losses(self, step: Step) -> float:
@@ -138,10 +141,29 @@ class Worker:
     def _backward(self, step: Step) -> float:
         with torch.autocast(self._device.type, self._precision, enabled=self._precision != torch.float32):
             logits = self.network(step.graphs, step.x.float())[step.rows]
-        losses = self._task.losses(logits.float(), step.y.float() if self._task.multilabel else step.y)
-        loss = step.weighted(losses).sum()
+        loss = step.weighted(self._learner.criterion.losses(logits.float(), self._labels(step))).sum()
         (loss / step.count).backward()
         return loss.item()
+
+    def _weigh(self, step: Any) -> None:
+        """Let a step be divided by the weights of its rows in all workers, if they have weights by their classes."""
+        if not self._learner.criterion.weighted:
+            return
+        pieces, mine = self._pieces(step), torch.zeros(1, dtype=torch.float64)
+        for piece in pieces:
+            weights = self._learner.criterion.weights(piece.y)
+            assert weights is not None
+            mine += piece.weighted(weights).sum().cpu()
+        count = total(mine).item()
+        for each in (step, *pieces):
+            each.count = count
+
+    def _pieces(self, step: Any) -> list[Step]:
+        """Return the batches of a step."""
+        return [step]
+
+    def _labels(self, step: Step) -> Tensor:
+        return step.y.float() if self._task.multilabel else step.y
 
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""

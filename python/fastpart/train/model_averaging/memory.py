@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..seeds import mixed
-from .averaging import State
+from .averaging import State, named
 
 
 @dataclass
@@ -21,7 +22,7 @@ class PartState:
     ----------
     dropout, order : torch.Tensor
         States of the generators of dropout and of the order of batches.
-    moments : list of torch.Tensor or None
+    moments : dict of torch.Tensor or None
         A result of :func:`~.averaging.moments_of`.
     """
 
@@ -36,6 +37,12 @@ class PartState:
         if number == 0:
             return cls(torch.get_rng_state(), order)
         return cls(torch.Generator().manual_seed(mixed(seed, number, 1)).get_state(), order)
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> PartState:
+        """Return what a checkpoint holds."""
+        moments = values["moments"]
+        return cls(**{**values, "moments": None if moments is None else named(moments, [])})
 
     @contextmanager
     def random(self) -> Iterator[torch.Generator]:

@@ -21,9 +21,10 @@ from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
 from ..ranks import barrier, copy_from_first, of_all, rank, total, world_size
+from ..scores import UNSCORED
 from ..steps import batches_of, losses, train_epoch
 from ..trainable import refuse_batch_norm
-from .averaging import Mean, moments_of, put_moments, put_weights, weights_of
+from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
 from .loading import LOADING, Parts
 from .memory import PartState
 
@@ -54,22 +55,24 @@ class Worker:
         self._dataset, self._options, self._how = dataset, options, how
         self._clock = Clock()
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
-        learner = Learner(dataset.task, options, {})
-        self.network, self._adam = learner.network, learner.adam
+        self._learner = Learner(dataset.task, options, {})
+        self.network, self._optimizer = self._learner.network, self._learner.optimizer
         refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
-        self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
+        self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
         self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
         self._memory = 0
         self._gathered: dict[int, Any] = {}
         if state:
-            self._weights, self._moments = state["weights"], state["moments"]
+            self._weights = named(state["weights"], list(self._weights))
+            self._moments = named(state["moments"], [])
+            self._learner.put_rates({"epochs": 0, **state})
             self._of_parts = {
-                number: PartState(**state["of_parts"][number]) for number in self._parts.numbers
+                number: PartState.of(state["of_parts"][number]) for number in self._parts.numbers
             }
         put_weights(self.network, self._weights)
 
-    def round(self, epochs: int) -> dict[str, Any]:
+    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train some epochs on each part, average, and return the row."""
         barrier()
         start = time.perf_counter()
@@ -77,6 +80,7 @@ class Worker:
         train = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
         loss, count, sent = train(epochs)
         seconds, spent = time.perf_counter() - start, self._clock.read()
+        self._learner.end_epochs(epochs)
         self._gather()
         memory = max(self._memory, anonymous_bytes())
         of = of_all({"loss": loss, "count": count, "seconds": seconds, "bytes": memory})
@@ -87,7 +91,7 @@ class Worker:
             **{name: each.mean().item() / epochs for name, each in times.items()},
             "remote_bytes": sent * world_size() // epochs,
             "worker_bytes": int(of["bytes"].max()),
-            **self._inference.scores(self.network, ("val",)),
+            **(self._inference.scores(self.network, ("val",)) if scored else UNSCORED),
         }
 
     def _by_weights(self, epochs: int) -> tuple[float, float, int]:
@@ -101,30 +105,28 @@ class Worker:
             local, mine = self._parts.load(number), self._of_parts[number]
             with self._clock.timed(COMPUTE), mine.random() as generator:
                 put_weights(self.network, self._weights)
-                put_moments(self._adam, self._moments if mine.moments is None else mine.moments)
+                put_moments(self._optimizer, self._moments if mine.moments is None else mine.moments)
                 for _ in range(epochs):
-                    lost, seen = train_epoch(
-                        self._dataset.task, self.network, self._adam, local, self._options, generator
-                    )
+                    lost, seen = train_epoch(self._learner, local, self._options, generator)
             loss, count = loss + lost, count + seen
             weights.add(weights_of(self.network), weight)
             if self._how["moments"]:
-                moments.add(moments_of(self._adam), weight)
+                moments.add(moments_of(self._optimizer), weight)
             else:
-                mine.moments = moments_of(self._adam)
+                mine.moments = moments_of(self._optimizer)
             self._memory = max(self._memory, anonymous_bytes())
         with self._clock.timed(AVERAGING):
             self._weights = weights.of_all(self._weights)
-            sent = sum(tensor.numel() for tensor in self._weights)
+            sent = sum(tensor.numel() for tensor in self._weights.values())
             if self._how["moments"]:
                 self._moments = moments.of_all(self._moments)
-                sent += sum(tensor.numel() for tensor in self._moments)
+                sent += sum(tensor.numel() for tensor in self._moments.values())
             put_weights(self.network, self._weights)
         return loss, count, 8 * sent
 
     def _by_gradients(self, epochs: int) -> tuple[float, float, int]:
         """Sum the gradients of all workers in every step."""
-        put_moments(self._adam, self._moments)
+        put_moments(self._optimizer, self._moments)
         self.network.train()
         parameters = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
         loss, count, sent = 0.0, 0.0, 0
@@ -134,7 +136,7 @@ class Worker:
             while True:
                 with self._clock.timed(COMPUTE):
                     step = next(steps, None)
-                    self._adam.zero_grad()
+                    self._optimizer.zero_grad()
                     lost, seen = self._accumulate(step() if step else iter(()))
                 with self._clock.timed(AVERAGING):
                     counts = total(torch.tensor([seen, float(step is not None)], dtype=torch.float64))
@@ -144,10 +146,10 @@ class Worker:
                     for parameter in parameters:
                         parameter.grad /= counts[0].item()
                         sent += parameter.numel() * parameter.element_size()
-                self._adam.step()
+                self._learner.step()
                 loss, count = loss + lost, count + seen
         copy_from_first(self.network.buffers())
-        self._weights, self._moments = weights_of(self.network), moments_of(self._adam)
+        self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         return loss, count, sent
 
     def _steps(self) -> Iterator[Callable[[], Iterator[tuple[LocalGraph, Batch]]]]:
@@ -172,14 +174,19 @@ class Worker:
         """Add up the gradients of the summed losses. Return the sum, and what it is divided by."""
         loss, count = 0.0, 0.0
         for local, batch in pairs:
-            summed = losses(self._dataset.task, self.network, local, batch)
+            summed, divisor = losses(self._learner, local, batch)
             summed.backward()
-            loss, count = loss + summed.item(), count + batch.count
+            loss, count = loss + summed.item(), count + divisor
         return loss, count
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs. After a round, rank 0 has the states of all workers."""
-        return {"weights": self._weights, "moments": self._moments, "of_parts": self._gathered}
+        return {
+            "weights": self._weights,
+            "moments": self._moments,
+            "of_parts": self._gathered,
+            **self._learner.rates(),
+        }
 
     def _gather(self) -> None:
         """Send the states of all parts to rank 0."""

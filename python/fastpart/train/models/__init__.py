@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch import nn
@@ -9,7 +10,7 @@ from torch import nn
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
-from ..model_source import ModelSource, checked, import_path, module_of, refuse_network
+from ..model_source import ModelSource, checked, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index
@@ -32,6 +33,7 @@ __all__ = [
     "build",
     "import_path",
     "is_layered",
+    "is_made",
     "sampling",
     "takes_edge_attr",
 ]
@@ -52,7 +54,7 @@ MODELS: dict[str, type[Network]] = {
 
 
 def build(task: Task, options: Options) -> nn.Module:
-    """Return the network ``options.model``, from a call ``Model(task, options)``.
+    """Return the network ``options.model``, from a call ``Model(task, options)``, or a copy if it is one already.
 
     A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)`` is wrapped.
 
@@ -72,6 +74,8 @@ def build(task: Task, options: Options) -> nn.Module:
 def _made(model: ModelSource, task: Task, options: Options) -> Any:
     """Return what the model makes."""
     make = _class(model)
+    if isinstance(make, nn.Module):
+        return copy.deepcopy(make)
     try:
         return make(task, options)
     except (FastpartError, MemoryError):
@@ -100,16 +104,25 @@ def sampling_of(model: ModelSource) -> str:
     return str(found)
 
 
+def is_made(model: ModelSource) -> bool:
+    """Return whether a model is a network already."""
+    return isinstance(_class(model), nn.Module)
+
+
 def is_layered(model: ModelSource) -> bool:
     """Return whether a model is a :class:`Network`, so that its outputs are computed layer by layer."""
-    made = _class(model)
-    return isinstance(made, type) and issubclass(made, Network)
+    return issubclass(_type(model), Network)
 
 
 def attends(model: ModelSource) -> bool:
     """Return whether a model computes numbers for each edge."""
+    return issubclass(_type(model), GAT)
+
+
+def _type(model: ModelSource) -> type:
+    """Return the class of the networks of a model."""
     made = _class(model)
-    return isinstance(made, type) and issubclass(made, GAT)
+    return made if isinstance(made, type) else type(made)
 
 
 def _class(model: ModelSource) -> Any:
@@ -125,5 +138,4 @@ def _find(name: str) -> Any:
         found = getattr(module_of(source), attribute)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise ParameterError(f"model: {name}: {error}") from None
-    refuse_network(found)
     return found
