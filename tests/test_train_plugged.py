@@ -376,8 +376,8 @@ def test_the_guide_runs(tmp_path):
         [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=150
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"│ 4 +┆ [\d.]+ ┆ [\d.]+ +│", done.stdout)
-    assert re.search(r"│ 3 +┆ [\d.]+ ┆ null +│", done.stdout)
+    assert re.search(r"│ 4 +┆ [\d.]+ +┆ [\d.]+ +│", done.stdout)
+    assert re.search(r"│ 3 +┆ [\d.]+ +┆ null +│", done.stdout)
 
 
 def _indented(code):
