@@ -305,7 +305,7 @@ def test_an_interrupted_training_is_opened_and_goes_on(parts, tmp_path):
     assert "The training so far is in" in raised.value.__notes__[0]
     opened = fp.train.open(tmp_path / "run")
     assert len(opened.history) == 2
-    assert "not ended yet" in repr(opened)
+    assert "without test scores" in repr(opened)
     assert losses(opened.resume()) == losses(fp.train.full(parts, epochs=4, **QUICK))
 
 

@@ -11,7 +11,7 @@ from ..core import parameters
 from ..core.options import RunOptions
 from ..core.parameters import StrPath
 from ..errors import ParameterError
-from .keywords import OnEpoch
+from .keywords import SCORES, OnEpoch, Scores
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
 from .plugged import PLUGGED, is_network, name_of, pickled, plugged, unpickled
@@ -201,6 +201,16 @@ class Call:
     def overwrite(self) -> bool:
         """Whether to remove the training there."""
         return parameters.flag("overwrite", self.given["overwrite"])
+
+    @property
+    def scores(self) -> Scores:
+        """How epochs are scored."""
+        scores = parameters.choice("scores", self.given["scores"], SCORES)
+        if scores == "none" and self.options.patience is not None:
+            raise ParameterError(
+                'patience: with scores="none" no epoch is better than another. Leave it out, or use scores="sampled"'
+            )
+        return scores
 
     @property
     def workers(self) -> int | None:

@@ -20,6 +20,9 @@ DEVICES: tuple[Device, ...] = get_args(Device)
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
+Scores = Literal["exact", "sampled", "none"]
+SCORES: tuple[Scores, ...] = get_args(Scores)
+
 SamplingRule = Literal["uniform", "labor"]
 SAMPLING_RULES: tuple[SamplingRule, ...] = get_args(SamplingRule)
 
@@ -181,6 +184,21 @@ class Precisions(TypedDict, total=False):
     precision: Precision
 
 
+class Scored(TypedDict, total=False):
+    """How a method validates that never computes the whole graph in a step.
+
+    Parameters
+    ----------
+    scores : {"exact", "sampled", "none"}
+        Scores of an epoch. ``"exact"``: of all validation vertices, with all neighbours, for which all layers of all
+        vertices are computed. ``"sampled"``: of at most 8,192 validation vertices, the same in every epoch, with twice
+        as many sampled neighbours as in training. Test scores at the end are exact. ``"none"``: there are no scores,
+        and the last epoch counts as the best.
+    """
+
+    scores: Scores
+
+
 class Sampling(TypedDict, total=False):
     """How neighbours are sampled.
 
@@ -223,11 +241,11 @@ class AveragedTraining(BatchTraining, Workers, Processes, total=False):
     """Parameters of methods whose workers train on the CPU."""
 
 
-class WorkerTraining(AveragedTraining, Devices, Precisions, total=False):
+class WorkerTraining(AveragedTraining, Scored, Devices, Precisions, total=False):
     """Parameters of methods whose workers make their batches."""
 
 
-class ReceiverTraining(BatchTraining, Devices, Precisions, Processes, total=False):
+class ReceiverTraining(BatchTraining, Scored, Devices, Precisions, Processes, total=False):
     """Parameters of methods whose workers receive their batches."""
 
 
@@ -249,6 +267,7 @@ DEFAULTS: dict[str, Any] = {
     "timeout": 1800.0,
     "device": "cpu",
     "precision": "float32",
+    "scores": "exact",
     "sampling": "uniform",
     "cache_by": "access",
 }

@@ -252,7 +252,9 @@ def test_of(summary: Mapping[str, Any], name: str) -> str:
     """Return the test score for a ``repr``. A training that has not ended has none yet."""
     score = summary.get(f"test_{name}")
     return (
-        "not ended yet" if not isinstance(score, float) else f"test {name.replace('mrr', 'MRR')} {score:.4f}"
+        "without test scores"
+        if not isinstance(score, float)
+        else f"test {name.replace('mrr', 'MRR')} {score:.4f}"
     )
 
 

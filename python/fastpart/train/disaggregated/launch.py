@@ -44,6 +44,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         "precision": parameters.choice("precision", given["precision"], PRECISIONS),
         "order": parameters.choice("order", made.order, ORDERS),
     }
+    scores = call.scores
     batch_workers = parameters.integer("batch_workers", made.batch_workers, 1, 1 << 12)
     asked = made.compute_workers
     if asked is not None:
@@ -86,5 +87,13 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
             file = started(launch.group, settings)
         needed = needs(dataset, options, settings)
         return launch.train(
-            trainer.method, options, how, dataset, count, summary, *needed, settings=str(file)
+            trainer.method,
+            options,
+            how,
+            dataset,
+            count,
+            summary,
+            *needed,
+            settings=str(file),
+            scores=scores,
         )

@@ -69,3 +69,5 @@ class Worker(training.Worker):
     def close(self) -> None:
         """Leave the receiver."""
         self._received.close()
+        if self._sampled is not None:
+            self._sampled.fetching.close()

@@ -47,7 +47,7 @@ class Worker(mini_batches.Worker):
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
         self._owned = rank_of_part(dataset.partition.k, world_size()) == rank()
         self._device, self._clock, self._out = device(), Clock(), Path(how["out"])
-        self._trace = None
+        self._trace = self._sampled = None
         width = how["embeddings"] or 0
         features = dataset.task.features
         dataset.task = Task(features + width, options.hidden, multilabel=False)
@@ -99,7 +99,7 @@ class Worker(mini_batches.Worker):
         if self._embeddings is not None:
             self._embeddings.save()
 
-    def _scores(self) -> dict[str, float]:
+    def _scores(self) -> dict[str, float | None]:
         self._put_inputs()
         return {"val_mrr": self._scorer.scores(self.network, "val")["mrr"]}
 

@@ -54,6 +54,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         "cache_by": rows.cache_by,
         "resident": parameters.memory_size(rows.resident, "resident", 0),
         "scheduled": scheduled,
+        "scores": call.scores,
     }
     trace = _trace(made) if isinstance(made, Scheduled) else None
     if trace is not None:

@@ -56,37 +56,12 @@ class StepSource(Protocol):
         """Return the seconds of making the steps since the last call, by what was done."""
 
 
-class Neighbours:
-    """Training vertices with sampled neighbours."""
+class LoadedSteps:
+    """The steps of a loader."""
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        options: Options,
-        how: dict[str, Any],
-        edge_attr: bool,
-        trace: Trace | None,
-    ) -> None:
-        self._topology = dataset.topology
-        loader = dataset.partition.loader(
-            "train",
-            fanouts=options.fanouts,
-            batch_size=options.batch_size or dataset.num_train,
-            seed=options.seed,
-            sampling=how["sampling"],
-            edge_ids=edge_attr,
-            ahead=how["ahead"],
-            timeout=how["timeout"],
-            cache=how["cache"],
-            cache_by=how["cache_by"],
-            scheduled=how["scheduled"],
-            threads=torch.get_num_threads() if how["scheduled"] else 1,
-            trace=trace,
-        )
+    def __init__(self, dataset: Dataset, loader: Any) -> None:
         assert isinstance(loader, Loader)
-        loader.keep(device(), how["resident"])
-        loader.limit(how["free_bytes"])
-        self._loader, self.fetching = loader, loader.fetching
+        self._topology, self._loader, self.fetching = dataset.topology, loader, loader.fetching
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
@@ -119,6 +94,37 @@ class Neighbours:
             x=batch.x,
             y=batch.y,
         )
+
+
+class Neighbours(LoadedSteps):
+    """Training vertices with sampled neighbours."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: Options,
+        how: dict[str, Any],
+        edge_attr: bool,
+        trace: Trace | None,
+    ) -> None:
+        loader = dataset.partition.loader(
+            "train",
+            fanouts=options.fanouts,
+            batch_size=options.batch_size or dataset.num_train,
+            seed=options.seed,
+            sampling=how["sampling"],
+            edge_ids=edge_attr,
+            ahead=how["ahead"],
+            timeout=how["timeout"],
+            cache=how["cache"],
+            cache_by=how["cache_by"],
+            scheduled=how["scheduled"],
+            threads=torch.get_num_threads() if how["scheduled"] else 1,
+            trace=trace,
+        )
+        super().__init__(dataset, loader)
+        self._loader.keep(device(), how["resident"])
+        self._loader.limit(how["free_bytes"])
 
 
 class Graphs:

@@ -24,6 +24,7 @@ from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import UNSCORED
 from ..seeds import mixed
+from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
 from .transfer import on_device
@@ -62,6 +63,10 @@ class Worker:
         self._steps = self._source(dataset, options, how, folder, owners)
         self._inference = Inference(dataset, own.tolist(), folder, options.layers, self._steps.fetching)
         self._clock = Clock(self._trace)
+        self._scored_by = how["scores"]
+        self._sampled: SampledScores | None = None
+        if self._scored_by == "sampled" and dataset.num_val:
+            self._sampled = SampledScores(dataset, options, how, takes_edge_attr(self.network))
 
     def _source(
         self,
@@ -110,7 +115,12 @@ class Worker:
             **(self._scores() if scored else self.unscored),
         }
 
-    def _scores(self) -> dict[str, float]:
+    def _scores(self) -> Mapping[str, float | None]:
+        """Return the validation scores, as the user wants them."""
+        if self._scored_by == "none":
+            return self.unscored
+        if self._sampled is not None:
+            return self._sampled.scores(self.network)
         return self._inference.scores(self.network, ("val",))
 
     def _timed(self) -> Iterator[Step]:
@@ -176,6 +186,8 @@ class Worker:
     def close(self) -> None:
         """End the connections to other workers."""
         self._steps.fetching.close()
+        if self._sampled is not None:
+            self._sampled.fetching.close()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
@@ -185,4 +197,5 @@ class Worker:
         """Return the scores of the best weights."""
         if self._trace is not None:
             save_part(self._trace, self._folder, rank())
-        return self._inference.scores(self._learner.put(best))
+        self._learner.put(best)
+        return {} if self._scored_by == "none" else self._inference.scores(self.network)
