@@ -21,7 +21,7 @@ pub(crate) fn cluster(
     run: &Run,
 ) -> Result<Vec<u32>> {
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
-    let mut ties = RatingMap::default();
+    let mut connections = RatingMap::default();
     cluster_of.fill(NONE);
     for (index, (v, _)) in entries.vertices().enumerate() {
         cluster_of[v as usize] = v;
@@ -32,17 +32,17 @@ pub(crate) fn cluster(
     }
     for round in 0..ROUNDS {
         for (index, (v, neighbours)) in entries.vertices().enumerate() {
-            ties.begin_growing(neighbours.size_hint().0);
+            connections.begin_growing(neighbours.size_hint().0);
             for u in neighbours {
-                ties.add(cluster_of[u as usize], 1);
+                connections.add(cluster_of[u as usize], 1);
             }
             let own = cluster_of[v as usize];
             let mut best = (0, 0, own);
-            for [cluster, tie] in ties.sums() {
-                if tie >= best.0 && (cluster == own || size[cluster as usize] < cap) {
+            for [cluster, connection] in connections.sums() {
+                if connection >= best.0 && (cluster == own || size[cluster as usize] < cap) {
                     // Equal ones are chosen among at random, else low ids would attract everything.
-                    let lot = splitmix64(seed ^ round ^ u64::from(cluster) << 32 ^ u64::from(v));
-                    best = best.max((tie, lot, cluster));
+                    let tie_break = splitmix64(seed ^ round ^ u64::from(cluster) << 32 ^ u64::from(v));
+                    best = best.max((connection, tie_break, cluster));
                 }
             }
             size[own as usize] -= 1;

@@ -115,15 +115,17 @@ impl<const D: usize> Clusterer<D> {
             state.cluster_of[v as usize] = v;
             state.loads[v as usize] = graph.weight(v);
         })?;
-        let mut wishes: Buffer<u32> = Buffer::zeroed(n, "wishes of vertices")?;
+        let mut targets: Buffer<u32> = Buffer::zeroed(n, "targets of vertices")?;
         let mut maps = scratches(run, graph.num_entries(), || Ok(RatingMap::default()))?;
         for round in 0..self.rounds {
             let mut moved = 0;
             for group in groups(n as u32, self.seed ^ u64::from(round)) {
                 let ranges = graph.ranges_of(group.iter().cloned());
-                propose(&mut maps, ranges, &mut wishes, run, |map, v, wish| *wish = state.wish(map, v))?;
+                propose(&mut maps, ranges, &mut targets, run, |map, v, target| {
+                    *target = state.target(map, v)
+                })?;
                 for v in group.iter().flat_map(|block| block.clone()) {
-                    moved += usize::from(state.approve(v, wishes[v as usize]));
+                    moved += usize::from(state.approve(v, targets[v as usize]));
                 }
                 run.check()?;
             }
@@ -132,9 +134,11 @@ impl<const D: usize> Clusterer<D> {
             }
         }
         let all = graph.ranges(0..n as u32);
-        propose(&mut maps, all, &mut wishes, run, |map, v, wish| *wish = state.wish_of_single(map, v))?;
-        state.pair_singles(&wishes, run)?;
-        drop(wishes);
+        propose(&mut maps, all, &mut targets, run, |map, v, target| {
+            *target = state.target_of_single(map, v)
+        })?;
+        state.pair_singles(&targets, run)?;
+        drop(targets);
         state.number(run)
     }
 }
@@ -167,7 +171,7 @@ impl<const D: usize> State<'_, D> {
     }
 
     /// The cluster where `v` would go, perhaps its own.
-    fn wish(&self, map: &mut RatingMap, v: u32) -> u32 {
+    fn target(&self, map: &mut RatingMap, v: u32) -> u32 {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);
         let room = |cluster: u32, load| cluster == own || fits(plus(load, weight), cap);
@@ -175,7 +179,7 @@ impl<const D: usize> State<'_, D> {
     }
 
     /// The cluster around `v`, which is alone, that it would join if there were room.
-    fn wish_of_single(&self, map: &mut RatingMap, v: u32) -> u32 {
+    fn target_of_single(&self, map: &mut RatingMap, v: u32) -> u32 {
         if !self.is_alone(v) {
             return NONE;
         }
@@ -198,7 +202,7 @@ impl<const D: usize> State<'_, D> {
         let own_size = self.graph.weight(v)[0];
         // Ties are broken at random, else low ids would attract everything.
         let salt = splitmix64(self.how.seed ^ u64::from(v));
-        let lot = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let tie_break = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let cell = self.cells.map(|cells| (cells, cells[v as usize]));
         // A rating is a number divided by another.
         let mut best: Option<(u32, [u64; 2])> = None;
@@ -220,7 +224,7 @@ impl<const D: usize> State<'_, D> {
             };
             let wins = best.is_none_or(|(other, most)| {
                 let (mine, its) = (w * most[1], most[0] * size);
-                mine > its || mine == its && lot(cluster) > lot(other)
+                mine > its || mine == its && tie_break(cluster) > tie_break(other)
             });
             if wins {
                 best = Some((cluster, [w, size]));
@@ -229,23 +233,24 @@ impl<const D: usize> State<'_, D> {
         best.map(|(cluster, _)| cluster)
     }
 
-    /// Moves `v` to the cluster that it wished for, if there is still room; whether it moved.
-    fn approve(&mut self, v: u32, wish: u32) -> bool {
+    /// Moves `v` to the cluster that it proposed, if there is still room; whether it moved.
+    fn approve(&mut self, v: u32, target: u32) -> bool {
         let own = self.cluster_of[v as usize];
         // The cluster is empty if the vertex that was alone in it has left.
-        let wish = if self.loads[wish as usize][0] == 0 { self.cluster_of[wish as usize] } else { wish };
+        let target =
+            if self.loads[target as usize][0] == 0 { self.cluster_of[target as usize] } else { target };
         let weight = self.graph.weight(v);
-        if wish == own || !fits(plus(self.loads[wish as usize], weight), self.how.cap) {
+        if target == own || !fits(plus(self.loads[target as usize], weight), self.how.cap) {
             return false;
         }
         self.loads[own as usize] = minus(self.loads[own as usize], weight);
-        self.loads[wish as usize] = plus(self.loads[wish as usize], weight);
-        self.cluster_of[v as usize] = wish;
+        self.loads[target as usize] = plus(self.loads[target as usize], weight);
+        self.cluster_of[v as usize] = target;
         true
     }
 
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
-    fn pair_singles(&mut self, wishes: &[u32], run: &Run) -> Result<()> {
+    fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
         // The vertex that waits for another, and 1, by cluster; of the vertices without neighbours, by cell.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
@@ -257,8 +262,8 @@ impl<const D: usize> State<'_, D> {
                 if *open != v && !self.approve(v, *open) {
                     *open = v;
                 }
-            } else if wishes[v as usize] != NONE {
-                let place = &mut waiting[wishes[v as usize] as usize];
+            } else if targets[v as usize] != NONE {
+                let place = &mut waiting[targets[v as usize] as usize];
                 match std::mem::take(place).checked_sub(1) {
                     Some(waits) if self.approve(v, waits) => {}
                     _ => *place = v + 1,

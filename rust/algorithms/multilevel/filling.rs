@@ -4,12 +4,12 @@
 //! part, parts below it get enough. In both cases it is done when one of the two kinds of parts is gone.
 //!
 //! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that comes first.
-//! Then the cut counts. A cost is counted again when its turn comes. If it has grown, the vertex waits for its new
-//! turn. The neighbours of a vertex that moved get new turns, since to follow it costs less: so an empty part grows
-//! along the edges.
+//! Then the cut counts. The cost of a queue entry is computed again when it is popped. If it has grown, the vertex is
+//! queued again. The neighbours of a vertex that moved are queued again, since it costs less to follow it: so an empty
+//! part grows along the edges.
 //!
-//! **Memory.** 4 bytes per vertex and an entry of the queue for one and a quarter of all vertices. A vertex may get many
-//! turns, of which the last one counts: where the others leave no room, they are dropped.
+//! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex. Of the entries of a vertex only
+//! the last one is valid. When the queue is full, the others are dropped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,7 +21,7 @@ use crate::capacity::{Load, plus};
 
 /// Parts with the fewest vertices that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
-/// Vertices with more neighbours get no new turn when one of these moves.
+/// Vertices with more neighbours are not queued again when one of these moves.
 const HUB: usize = 256;
 
 /// What a move costs: the rise above each cap, and the loss for the cut.
@@ -75,40 +75,40 @@ pub(crate) fn fill<const D: usize>(
     Ok(())
 }
 
-/// The turns of vertices, those of the least cost first. Its memory is taken at once.
+/// A priority queue of vertices, the least cost first. Its memory is allocated at once.
 struct Queue<C> {
-    turns: BinaryHeap<Reverse<(C, u32, u32)>>,
-    /// Number of the last turn of each vertex.
+    heap: BinaryHeap<Reverse<(C, u32, u32)>>,
+    /// Number of the last entry of each vertex, which is the valid one.
     last: Buffer<u32>,
-    /// Turns that there is room for.
-    room: usize,
+    /// Entries at most.
+    capacity: usize,
 }
 
 impl<C: Ord> Queue<C> {
     fn new(n: usize) -> Result<Self> {
-        let room = n + n / 4 + 1;
-        let turns = BinaryHeap::from(reserved(room, "vertices that may move")?);
-        Ok(Self { turns, last: Buffer::zeroed(n, "turns of vertices")?, room })
+        let capacity = n + n / 4 + 1;
+        let heap = BinaryHeap::from(reserved(capacity, "vertices that may move")?);
+        Ok(Self { heap, last: Buffer::zeroed(n, "queue entries of vertices")?, capacity })
     }
 
-    /// Gives a vertex a turn, which replaces the one that it has.
+    /// Queues a vertex. The entry replaces the one that the vertex has.
     fn push(&mut self, cost: C, v: u32) {
-        let Self { turns, last, room } = self;
-        let turn = last[v as usize].wrapping_add(1);
-        last[v as usize] = turn;
-        if turns.len() == *room {
-            // At most one is left of each vertex.
-            turns.retain(|Reverse((_, v, turn))| last[*v as usize] == *turn);
+        let Self { heap, last, capacity } = self;
+        let number = last[v as usize].wrapping_add(1);
+        last[v as usize] = number;
+        if heap.len() == *capacity {
+            // At most one entry of each vertex is left.
+            heap.retain(|Reverse((_, v, number))| last[*v as usize] == *number);
         }
-        turns.push(Reverse((cost, v, turn)));
+        heap.push(Reverse((cost, v, number)));
     }
 
-    /// The next turn.
+    /// The next valid entry.
     fn pop(&mut self) -> Option<(C, u32)> {
         let last = &self.last;
-        std::iter::from_fn(|| self.turns.pop())
-            .map(|Reverse(turn)| turn)
-            .find(|&(_, v, turn)| last[v as usize] == turn)
+        std::iter::from_fn(|| self.heap.pop())
+            .map(|Reverse(entry)| entry)
+            .find(|&(_, v, number)| last[v as usize] == number)
             .map(|(cost, v, _)| (cost, v))
     }
 }
@@ -158,16 +158,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_takes_no_more_memory_than_at_first_and_the_last_turn_of_a_vertex_counts() {
+    fn a_queue_takes_no_more_memory_than_at_first_and_the_last_entry_of_a_vertex_counts() {
         let n = 100_u32;
         let mut queue = Queue::new(n as usize).unwrap();
-        let before = queue.turns.capacity();
+        let before = queue.heap.capacity();
         assert!(before <= 2 * n as usize, "{before}");
         let cost = |round: u32, v: u32| (u64::from(v) * 7919 + u64::from(round) * 104_729) % 1009;
         for round in 0..50 {
             (0..n).for_each(|v| queue.push(cost(round, v), v));
         }
-        assert_eq!(queue.turns.capacity(), before);
+        assert_eq!(queue.heap.capacity(), before);
         let mut expected: Vec<(u64, u32)> = (0..n).map(|v| (cost(49, v), v)).collect();
         expected.sort();
         assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), expected);

@@ -23,7 +23,7 @@ const LEAST_SHARE: u64 = 1000;
 /// The key of a vertex that is not in the queue.
 const ABSENT: u64 = 0;
 /// Bits of a key below the gain, which is at most 2^32 either way.
-const LOT: u32 = 30;
+const TIE_BITS: u32 = 30;
 /// What is added to gains in keys, so that none is negative.
 const SHIFT: i64 = 1 << 33;
 
@@ -174,12 +174,12 @@ impl Search {
     /// Gains come first; vertices of the same gain are in random order.
     #[inline(always)]
     fn key(&self, v: u32, gain: i64) -> u64 {
-        ((gain + SHIFT) as u64) << LOT | splitmix64(self.seed ^ u64::from(v)) >> (u64::BITS - LOT)
+        ((gain + SHIFT) as u64) << TIE_BITS | splitmix64(self.seed ^ u64::from(v)) >> (u64::BITS - TIE_BITS)
     }
 }
 
 /// The bound in a key.
 #[inline(always)]
 fn bound(key: u64) -> i64 {
-    (key >> LOT) as i64 - SHIFT
+    (key >> TIE_BITS) as i64 - SHIFT
 }

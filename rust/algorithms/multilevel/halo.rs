@@ -62,8 +62,8 @@ const SLACK: f64 = 0.1;
 /// Edges that a copy is worth.
 const EDGES_PER_COPY: i64 = 16;
 
-/// A move in the order in which moves are made: the key, lots for equal ones, and the vertex.
-type Turn<K> = (K, u64, u32);
+/// A move in the order in which moves are made: the key, a random tie-break, and the vertex.
+type QueueEntry<K> = (K, u64, u32);
 
 /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
 pub(crate) fn memory(n: u64, entries: u64, k: u64) -> u64 {
@@ -86,7 +86,7 @@ pub(crate) fn refine<const D: usize>(
         caps,
         slack: with_slack(caps, SLACK),
         spread: Spread::new(graph, &assignment.part_of, caps.len(), run)?,
-        wishes: Buffer::zeroed(n, "wishes of vertices")?,
+        targets: Buffer::zeroed(n, "targets of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
     };
     let state = |assignment: &Assignment<D>, halo: u64| (assignment.excess(caps), halo);
@@ -97,8 +97,8 @@ pub(crate) fn refine<const D: usize>(
     let mut impatience = 0;
     for iteration in 0..ITERATIONS {
         let seed = splitmix64(seed ^ u64::from(iteration));
-        let turns = search.propose(assignment, seed, run)?;
-        let moved = search.approve(assignment, turns, run)?;
+        let moves = search.propose(assignment, seed, run)?;
+        let moved = search.approve(assignment, moves, run)?;
         search.rebalance(assignment, seed, run)?;
         run.advance(each)?;
         let now = state(assignment, search.spread.halo());
@@ -126,20 +126,20 @@ struct Search<'a, const D: usize> {
     slack: Vec<Load<D>>,
     spread: Spread,
     /// Where every vertex would go, or [`NONE`].
-    wishes: Buffer<u32>,
+    targets: Buffer<u32>,
     /// Vertices that moved in the last iteration.
     locked: Bits,
 }
 
 impl<const D: usize> Search<'_, D> {
     /// Finds out where every vertex would go. The best moves come first.
-    fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<Turn<i64>>> {
-        let Search { graph, slack, spread, locked, wishes, .. } = self;
+    fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<QueueEntry<i64>>> {
+        let Search { graph, slack, spread, locked, targets, .. } = self;
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok((Gains::new(self.caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
-        let wish = |(gains, turns): &mut (Gains, Vec<Turn<i64>>), v: u32, wish: &mut u32| {
-            *wish = NONE;
+        let choose = |(gains, moves): &mut (Gains, Vec<QueueEntry<i64>>), v: u32, target: &mut u32| {
+            *target = NONE;
             let own = assignment.part(v);
             if locked.contains(v) || !spread.on_boundary(v, own) {
                 return;
@@ -148,29 +148,34 @@ impl<const D: usize> Search<'_, D> {
             let mut most = 0;
             for &(part, gain) in spread.gains(graph, &assignment.part_of, v, gains) {
                 let gain = worth(spread, v, [own, part], gain);
-                let emptier = || *wish != NONE && fullness[part as usize] < fullness[*wish as usize];
+                let emptier = || *target != NONE && fullness[part as usize] < fullness[*target as usize];
                 if (gain > most || gain == most && emptier())
                     && fits(plus(assignment.loads[part as usize], weight), slack[part as usize])
                 {
-                    (*wish, most) = (part, gain);
+                    (*target, most) = (part, gain);
                 }
             }
-            if *wish != NONE {
-                turns.push((-most, splitmix64(seed ^ u64::from(v)), v));
+            if *target != NONE {
+                moves.push((-most, splitmix64(seed ^ u64::from(v)), v));
             }
         };
-        propose(&mut scratches, graph.ranges(0..graph.len() as u32), wishes, run, wish)?;
-        let mut turns: Vec<_> = scratches.into_iter().flat_map(|(_, turns)| turns).collect();
-        run.install(|| turns.par_sort_unstable());
-        Ok(turns)
+        propose(&mut scratches, graph.ranges(0..graph.len() as u32), targets, run, choose)?;
+        let mut moves: Vec<_> = scratches.into_iter().flat_map(|(_, moves)| moves).collect();
+        run.install(|| moves.par_sort_unstable());
+        Ok(moves)
     }
 
     /// Makes the moves that are no loss after those before them; returns how many.
-    fn approve(&mut self, assignment: &mut Assignment<D>, turns: Vec<Turn<i64>>, run: &Run) -> Result<usize> {
+    fn approve(
+        &mut self,
+        assignment: &mut Assignment<D>,
+        moves: Vec<QueueEntry<i64>>,
+        run: &Run,
+    ) -> Result<usize> {
         self.locked.clear();
         let mut moved = 0;
-        for (index, (_, _, v)) in turns.into_iter().enumerate() {
-            let (own, to, weight) = (assignment.part(v), self.wishes[v as usize], self.graph.weight(v));
+        for (index, (_, _, v)) in moves.into_iter().enumerate() {
+            let (own, to, weight) = (assignment.part(v), self.targets[v as usize], self.graph.weight(v));
             if index % 256 == 0 {
                 run.check()?;
             }
@@ -224,7 +229,7 @@ impl<const D: usize> Relief<'_, D> {
         let by_room = assignment.by_room(self.caps);
         let mut queue = self.queue(assignment, &by_room, seed, run)?;
         let (mut emptiest, mut gains, mut looks) = (&by_room[..], Gains::new(k), 0_usize);
-        while let Some(Reverse((key, lot, v))) = queue.pop() {
+        while let Some(Reverse((key, tie_break, v))) = queue.pop() {
             looks += 1;
             if looks % 256 == 0 {
                 run.check()?;
@@ -236,7 +241,7 @@ impl<const D: usize> Relief<'_, D> {
                 emptiest = &emptiest[1..];
             }
             match self.best(assignment, &mut gains, v, emptiest[0]) {
-                Some((now, _)) if now > key => queue.push(Reverse((now, lot, v))),
+                Some((now, _)) if now > key => queue.push(Reverse((now, tie_break, v))),
                 Some((_, to)) => {
                     let gain = self.spread.gain(self.graph, &assignment.part_of, v, to);
                     self.spread.shift(self.graph, v, [assignment.part(v), to], gain);
@@ -255,17 +260,17 @@ impl<const D: usize> Relief<'_, D> {
         by_room: &[u32],
         seed: u64,
         run: &Run,
-    ) -> Result<BinaryHeap<Reverse<Turn<Price>>>> {
+    ) -> Result<BinaryHeap<Reverse<QueueEntry<Price>>>> {
         let scratch = || Ok((Gains::new(by_room.len()), Vec::new()));
-        let mut turns = scratches(run, self.graph.num_entries(), scratch)?;
+        let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
         let ranges = self.graph.ranges(0..self.graph.len() as u32);
-        propose(&mut turns, ranges, &mut nothing, run, |(gains, turns): &mut (Gains, Vec<_>), v, ()| {
+        propose(&mut moves, ranges, &mut nothing, run, |(gains, moves): &mut (Gains, Vec<_>), v, ()| {
             if let Some((key, _)) = self.best(assignment, gains, v, by_room[0]) {
-                turns.push(Reverse((key, splitmix64(seed ^ u64::from(v)), v)));
+                moves.push(Reverse((key, splitmix64(seed ^ u64::from(v)), v)));
             }
         })?;
-        Ok(turns.into_iter().flat_map(|(_, turns)| turns).collect())
+        Ok(moves.into_iter().flat_map(|(_, moves)| moves).collect())
     }
 
     fn has_room(&self, assignment: &Assignment<D>, v: u32, part: u32) -> bool {

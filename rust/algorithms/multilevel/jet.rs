@@ -50,21 +50,21 @@ pub struct Jet {
     pub seed: u64,
 }
 
-/// Where a vertex would go.
+/// Where a vertex would move, and what it gains.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C)]
-struct Wish {
+struct Proposal {
     /// The part, or [`NONE`].
     to: u32,
     gain: i32,
 }
 
-const STAYS: Wish = Wish { to: NONE, gain: 0 };
+const STAYS: Proposal = Proposal { to: NONE, gain: 0 };
 
-impl Wish {
-    /// Whether the vertex `v` with this wish moves before `u` with the `other`.
+impl Proposal {
+    /// Whether the vertex `v` with this proposal moves before `u` with the other one.
     #[inline(always)]
-    fn precedes(self, v: u32, other: Wish, u: u32) -> bool {
+    fn precedes(self, v: u32, other: Proposal, u: u32) -> bool {
         // All conditions are looked at. They cannot be foreseen, so that leaving some out takes longer.
         (self.to != NONE) & ((self.gain > other.gain) | (self.gain == other.gain) & (v < u))
     }
@@ -94,7 +94,7 @@ pub fn refine<const D: usize>(
         caps,
         slack: with_slack(caps, how.slack),
         how: *how,
-        wishes: Buffer::zeroed(n, "wishes of vertices")?,
+        proposals: Buffer::zeroed(n, "proposals of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
         moved: 0,
         volume: graph.edge_weight() * u64::from(assignment.highest_price())
@@ -136,7 +136,7 @@ struct Search<'a, const D: usize> {
     /// Caps and slack.
     slack: Vec<Load<D>>,
     how: Jet,
-    wishes: Buffer<Wish>,
+    proposals: Buffer<Proposal>,
     /// Vertices that moved in the last iteration.
     locked: Bits,
     moved: usize,
@@ -147,12 +147,12 @@ struct Search<'a, const D: usize> {
 impl<const D: usize> Search<'_, D> {
     /// Finds out where every vertex would go; returns the cut.
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
-        let Search { graph, slack, locked, wishes, .. } = self;
+        let Search { graph, slack, locked, proposals, .. } = self;
         let k = self.caps.len();
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok(Scratch { connections: Connections::new(k), homes: 0 });
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
-        let wish = |scratch: &mut Scratch, v: u32, wish: &mut Wish| {
+        let choose = |scratch: &mut Scratch, v: u32, proposal: &mut Proposal| {
             let Scratch { connections, homes } = scratch;
             connections.count(graph, assignment, v);
             let own = assignment.part(v);
@@ -169,47 +169,48 @@ impl<const D: usize> Search<'_, D> {
             }
             let home = connections.to(own);
             *homes += u64::from(home) + u64::from(assignment.bond(v, own));
-            *wish = STAYS;
+            *proposal = STAYS;
             if best != NONE && !locked.contains(v) {
                 let gain = i64::from(most) - i64::from(home);
                 if gain > 0 || (-gain as f64) < (lenience * f64::from(home)).floor() {
-                    *wish = Wish { to: best, gain: gain.clamp(i32::MIN.into(), i32::MAX.into()) as i32 };
+                    *proposal =
+                        Proposal { to: best, gain: gain.clamp(i32::MIN.into(), i32::MAX.into()) as i32 };
                 }
             }
         };
-        propose(&mut scratches, graph.ranges(0..graph.len() as u32), wishes, run, wish)?;
+        propose(&mut scratches, graph.ranges(0..graph.len() as u32), proposals, run, choose)?;
         let homes: u64 = scratches.iter().map(|scratch| scratch.homes).sum();
         Ok((self.volume - homes) / 2)
     }
 
     /// Moves those that still gain when what moves before them has moved.
     fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
-        let Search { graph, wishes, .. } = self;
+        let Search { graph, proposals, .. } = self;
         let mut movers = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
         let ranges = graph.ranges(0..graph.len() as u32);
         propose(&mut movers, ranges, &mut nothing, run, |movers: &mut Vec<Mover>, v, ()| {
-            let wish = wishes[v as usize];
-            if wish.to == NONE {
+            let proposal = proposals[v as usize];
+            if proposal.to == NONE {
                 return;
             }
             let own = assignment.part(v);
-            let mut gain = i64::from(assignment.bond(v, wish.to)) - i64::from(assignment.bond(v, own));
+            let mut gain = i64::from(assignment.bond(v, proposal.to)) - i64::from(assignment.bond(v, own));
             let part_of = |u: u32| {
-                let (its, before) = (wishes[u as usize], assignment.part(u));
-                if its.precedes(u, wish, v) { its.to } else { before }
+                let (its, before) = (proposals[u as usize], assignment.part(u));
+                if its.precedes(u, proposal, v) { its.to } else { before }
             };
             match &assignment.prices {
                 None => graph.each(v, |u, w| {
                     let part = part_of(u);
-                    gain += i64::from(w) * (i64::from(part == wish.to) - i64::from(part == own));
+                    gain += i64::from(w) * (i64::from(part == proposal.to) - i64::from(part == own));
                 }),
                 Some(prices) => {
-                    graph.each(v, |u, w| gain += i64::from(w) * prices.gain(part_of(u), [own, wish.to]))
+                    graph.each(v, |u, w| gain += i64::from(w) * prices.gain(part_of(u), [own, proposal.to]))
                 }
             }
             if gain >= 0 {
-                movers.push((Reverse(wish.gain), splitmix64(self.how.seed ^ u64::from(v)) as u32, v));
+                movers.push((Reverse(proposal.gain), splitmix64(self.how.seed ^ u64::from(v)) as u32, v));
             }
         })?;
         let mut movers = movers.concat();
@@ -217,7 +218,7 @@ impl<const D: usize> Search<'_, D> {
         self.locked.clear();
         self.moved = 0;
         for (index, &(_, _, v)) in movers.iter().enumerate() {
-            let (to, weight) = (self.wishes[v as usize].to, self.graph.weight(v));
+            let (to, weight) = (self.proposals[v as usize].to, self.graph.weight(v));
             if fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
                 assignment.shift(v, weight, to);
                 self.locked.insert(v);

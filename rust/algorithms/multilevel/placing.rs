@@ -222,13 +222,13 @@ impl<'a, const D: usize> Groups<'a, D> {
         };
         let mut all = 0;
         for _ in 0..DESCENTS {
-            let mut turns = Vec::new();
+            let mut moves = Vec::new();
             self.run.each(self.len(), |group| {
-                turns.extend(gain(parts, &mut ties, group).map(|(gain, _)| (Reverse(gain), group)));
+                moves.extend(gain(parts, &mut ties, group).map(|(gain, _)| (Reverse(gain), group)));
             })?;
-            turns.sort_unstable();
+            moves.sort_unstable();
             let mut moved = 0;
-            for (index, (_, group)) in turns.into_iter().enumerate() {
+            for (index, (_, group)) in moves.into_iter().enumerate() {
                 if let Some((_, to)) = gain(parts, &mut ties, group) {
                     self.assign(parts, group, to);
                     moved += 1;

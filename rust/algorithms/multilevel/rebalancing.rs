@@ -65,7 +65,7 @@ impl Ord for Price {
 }
 
 /// A move in the order in which moves are made: its price, a random number for equal ones, and the vertex.
-type Turn = (Price, u32, u32);
+type QueueEntry = (Price, u32, u32);
 
 /// Moves vertices until all caps hold, or nothing helps any more.
 pub fn rebalance<const D: usize>(
@@ -154,18 +154,18 @@ impl<const D: usize> Relief<'_, D> {
             }
         })?;
         let mut connections = Connections::new(k);
-        let mut moves: Vec<Turn> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
+        let mut moves: Vec<QueueEntry> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
         run.install(|| moves.par_sort_unstable());
         let mut moves = moves.into_iter().peekable();
-        let mut waiting: BinaryHeap<Reverse<Turn>> = BinaryHeap::new();
+        let mut waiting: BinaryHeap<Reverse<QueueEntry>> = BinaryHeap::new();
         let (mut emptiest, mut moved, mut looks) = (&by_room[..], false, 0_usize);
         loop {
             let sorted_first = match (moves.peek(), waiting.peek()) {
                 (Some(next), Some(Reverse(waits))) => next < waits,
                 (next, _) => next.is_some(),
             };
-            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(turn)| turn) };
-            let Some((Price(key), lot, v)) = next else { break };
+            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(entry)| entry) };
+            let Some((Price(key), tie_break, v)) = next else { break };
             looks += 1;
             if looks % 256 == 0 {
                 run.check()?;
@@ -186,7 +186,7 @@ impl<const D: usize> Relief<'_, D> {
             }
             match self.best(assignment, &mut connections, v, emptiest) {
                 Some((now, _)) if now > key + key.abs() * STALE + 1e-9 => {
-                    waiting.push(Reverse((Price(now), lot, v)));
+                    waiting.push(Reverse((Price(now), tie_break, v)));
                 }
                 Some((_, to)) => {
                     assignment.shift(v, self.graph.weight(v), to);

@@ -173,7 +173,7 @@ impl Multilevel {
 }
 
 /// The gain of a vertex, its id, and the part it goes to; the largest gain first.
-type Turn = (Reverse<u32>, u32, u32);
+type QueueEntry = (Reverse<u32>, u32, u32);
 
 /// What the rounds share.
 pub(super) struct Search<'a, const D: usize> {
@@ -272,16 +272,17 @@ impl<const D: usize> Search<'_, D> {
                 all,
                 &mut nothing,
                 run,
-                |(connections, turns): &mut (_, Vec<Turn>), v, ()| {
+                |(connections, moves): &mut (_, Vec<QueueEntry>), v, ()| {
                     if let Some((gain, to)) = self.gain(assignment, connections, v) {
-                        turns.push((Reverse(gain), v, to));
+                        moves.push((Reverse(gain), v, to));
                     }
                 },
             )?;
-            let mut turns: Vec<Turn> = scratches.iter_mut().flat_map(|(_, turns)| turns.drain(..)).collect();
-            run.install(|| turns.par_sort_unstable());
+            let mut moves: Vec<QueueEntry> =
+                scratches.iter_mut().flat_map(|(_, moves)| moves.drain(..)).collect();
+            run.install(|| moves.par_sort_unstable());
             let mut moved = 0_u64;
-            for (index, &(_, v, _)) in turns.iter().enumerate() {
+            for (index, &(_, v, _)) in moves.iter().enumerate() {
                 if let Some((_, to)) = self.gain(assignment, &mut connections, v) {
                     assignment.shift(v, graph.weight(v), to);
                     moved += 1;

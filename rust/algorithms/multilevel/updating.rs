@@ -337,17 +337,17 @@ impl<const D: usize> Updating<'_, D> {
         let mut connections = Connections::new(caps.len());
         let mut left = self.moved(parts).saturating_sub(allowed);
         for _ in 0..RETURNS {
-            let mut turns: Vec<(i64, u32)> = Vec::new();
+            let mut returns: Vec<(i64, u32)> = Vec::new();
             run.each(graph.len(), |v| {
                 let (old, own) = (self.kept.old[v as usize], assignment.part(v));
                 if old != NONE && old != own {
                     connections.count(graph, &assignment, v);
-                    turns.push((i64::from(connections.to(own)) - i64::from(connections.to(old)), v));
+                    returns.push((i64::from(connections.to(own)) - i64::from(connections.to(old)), v));
                 }
             })?;
-            turns.sort_unstable();
+            returns.sort_unstable();
             let before = left;
-            for (_, v) in turns {
+            for (_, v) in returns {
                 let (to, weight) = (self.kept.old[v as usize], graph.weight(v));
                 if left > 0 && fits(plus(assignment.loads[to as usize], weight), caps[to as usize]) {
                     assignment.shift(v, weight, to);

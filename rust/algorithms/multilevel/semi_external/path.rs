@@ -82,7 +82,7 @@ impl Plan {
         let vertices = self.path.vertices(n, multilevel.k.into());
         let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
         let bounds = multilevel.num_bounds();
-        // Clusters of the graph, then its refinement: parts, the best of them, wishes, and moves.
+        // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
         let graph = n * (64 + 8 * bounds);
         let contraction = held(n, bounds).saturating_add(contraction::memory(entries));
         // A sample has the size that is asked for in expectation.

@@ -99,8 +99,8 @@ impl Kept {
             return Some(weight);
         }
         let ends = u64::from(u.min(v)) << 32 | u64::from(u.max(v));
-        let lot = splitmix64(self.seed ^ splitmix64(ends)) >> 32;
-        (lot * u64::from(self.threshold) < u64::from(weight) << 32).then_some(self.threshold)
+        let sample = splitmix64(self.seed ^ splitmix64(ends)) >> 32;
+        (sample * u64::from(self.threshold) < u64::from(weight) << 32).then_some(self.threshold)
     }
 }
 
