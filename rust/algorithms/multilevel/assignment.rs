@@ -111,8 +111,8 @@ impl<const D: usize> Assignment<D> {
 
     /// What `v` loses beside edges if it leaves this part.
     #[inline(always)]
-    pub fn bond(&self, v: u32, part: u32) -> u32 {
-        self.migration.as_ref().map_or(0, |migration| migration.bond(v, part))
+    pub fn migration_penalty(&self, v: u32, part: u32) -> u32 {
+        self.migration.as_ref().map_or(0, |migration| migration.penalty(v, part))
     }
 
     /// How good it is under `caps`.

@@ -76,7 +76,7 @@ type Mover = (Reverse<i32>, u32, u32);
 /// What a thread needs to propose.
 struct Scratch {
     connections: Connections,
-    /// Connections of vertices to their own parts, and their bonds with these once more.
+    /// Connections of vertices to their own parts, and the migration penalties of leaving these once more.
     homes: u64,
 }
 
@@ -168,7 +168,7 @@ impl<const D: usize> Search<'_, D> {
                 }
             }
             let home = connections.to(own);
-            *homes += u64::from(home) + u64::from(assignment.bond(v, own));
+            *homes += u64::from(home) + u64::from(assignment.migration_penalty(v, own));
             *proposal = STAYS;
             if best != NONE && !locked.contains(v) {
                 let gain = i64::from(most) - i64::from(home);
@@ -195,7 +195,7 @@ impl<const D: usize> Search<'_, D> {
                 return;
             }
             let own = assignment.part(v);
-            let mut gain = i64::from(assignment.bond(v, proposal.to)) - i64::from(assignment.bond(v, own));
+            let mut gain = i64::from(assignment.migration_penalty(v, proposal.to)) - i64::from(assignment.migration_penalty(v, own));
             let part_of = |u: u32| {
                 let (its, before) = (proposals[u as usize], assignment.part(u));
                 if its.precedes(u, proposal, v) { its.to } else { before }

@@ -41,7 +41,7 @@ impl Migration {
 
     /// The price if `v` had this part.
     #[inline(always)]
-    pub fn bond(&self, v: u32, part: u32) -> u32 {
+    pub fn penalty(&self, v: u32, part: u32) -> u32 {
         if self.old[v as usize] == part { self.price } else { 0 }
     }
 

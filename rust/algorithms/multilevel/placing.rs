@@ -147,7 +147,7 @@ impl<'a, const D: usize> Groups<'a, D> {
                 queue.push((share(*known, *volume), Reverse(group)));
             }
         })?;
-        let (mut ties, mut emptiest) = (Ties::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
+        let (mut connections, mut emptiest) = (GroupConnections::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
         let mut steps = 0;
         while let Some((_, Reverse(group))) = queue.pop() {
             steps += 1;
@@ -157,8 +157,8 @@ impl<'a, const D: usize> Groups<'a, D> {
             if self.part(parts, group) != NONE {
                 continue;
             }
-            self.count(parts, group, None, &mut ties);
-            let to = match self.favourite(parts, caps, group, &ties) {
+            self.count(parts, group, None, &mut connections);
+            let to = match self.favourite(parts, caps, group, &connections) {
                 Some((_, to)) => to,
                 None => emptiest.first(&parts.loads, caps),
             };
@@ -178,32 +178,32 @@ impl<'a, const D: usize> Groups<'a, D> {
         Ok(())
     }
 
-    /// The weight of the edges of a group to each part, and what its bonds are worth.
-    fn count(&self, parts: &Parts<D>, group: u32, migration: Option<&Migration>, ties: &mut Ties) {
-        ties.clear();
+    /// The weight of the edges of a group to each part, and the migration penalties of leaving the old parts.
+    fn count(&self, parts: &Parts<D>, group: u32, migration: Option<&Migration>, connections: &mut GroupConnections) {
+        connections.clear();
         self.each(group, |u, w| {
             let part = parts.part_of[u as usize];
             if part != NONE {
-                ties.add(part, w);
+                connections.add(part, w);
             }
         });
         if let Some(migration) = migration {
             self.members(group)
                 .iter()
                 .filter_map(|&v| migration.of(v))
-                .for_each(|(old, price)| ties.add(old, price));
+                .for_each(|(old, price)| connections.add(old, price));
         }
     }
 
     /// The part with room to which a group has the most connection, other than its own.
-    fn favourite(&self, parts: &Parts<D>, caps: &[Load<D>], group: u32, ties: &Ties) -> Option<(u64, u32)> {
+    fn favourite(&self, parts: &Parts<D>, caps: &[Load<D>], group: u32, connections: &GroupConnections) -> Option<(u64, u32)> {
         let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
         let room = |&(_, part): &(u64, u32)| {
             part != own
                 && (part as usize) < caps.len()
                 && fits(plus(parts.loads[part as usize], weight), caps[part as usize])
         };
-        ties.iter().filter(room).max_by_key(|&(tie, part)| (tie, Reverse(part)))
+        connections.iter().filter(room).max_by_key(|&(connection, part)| (connection, Reverse(part)))
     }
 
     /// Moves groups that gain into parts with room; how often one moved.
@@ -213,23 +213,23 @@ impl<'a, const D: usize> Groups<'a, D> {
         caps: &[Load<D>],
         migration: Option<&Migration>,
     ) -> Result<u64> {
-        let mut ties = Ties::new(parts.loads.len());
-        let gain = |parts: &Parts<D>, ties: &mut Ties, group: u32| {
-            self.count(parts, group, migration, ties);
-            let home = ties.to(self.part(parts, group));
-            let best = self.favourite(parts, caps, group, ties);
+        let mut connections = GroupConnections::new(parts.loads.len());
+        let gain = |parts: &Parts<D>, connections: &mut GroupConnections, group: u32| {
+            self.count(parts, group, migration, connections);
+            let home = connections.to(self.part(parts, group));
+            let best = self.favourite(parts, caps, group, connections);
             best.filter(|(most, _)| *most > home).map(|(most, to)| (most - home, to))
         };
         let mut all = 0;
         for _ in 0..DESCENTS {
             let mut moves = Vec::new();
             self.run.each(self.len(), |group| {
-                moves.extend(gain(parts, &mut ties, group).map(|(gain, _)| (Reverse(gain), group)));
+                moves.extend(gain(parts, &mut connections, group).map(|(gain, _)| (Reverse(gain), group)));
             })?;
             moves.sort_unstable();
             let mut moved = 0;
             for (index, (_, group)) in moves.into_iter().enumerate() {
-                if let Some((_, to)) = gain(parts, &mut ties, group) {
+                if let Some((_, to)) = gain(parts, &mut connections, group) {
                     self.assign(parts, group, to);
                     moved += 1;
                 }
@@ -361,12 +361,12 @@ impl<'a, const D: usize> Groups<'a, D> {
 }
 
 /// The weights of edges from a group to the parts.
-struct Ties {
+struct GroupConnections {
     sums: Vec<u64>,
     parts: Vec<u32>,
 }
 
-impl Ties {
+impl GroupConnections {
     fn new(k: usize) -> Self {
         Self { sums: vec![0; k], parts: Vec::new() }
     }
