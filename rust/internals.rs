@@ -81,8 +81,8 @@ pub mod algorithms {
                 pub use crate::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
             }
         }
-        pub mod spread {
-            pub use crate::algorithms::multilevel::spread::{Gains, Spread};
+        pub mod connectivity {
+            pub use crate::algorithms::multilevel::connectivity::{Connectivity, Gains};
         }
         pub mod updating {
             pub use crate::algorithms::multilevel::updating::Update;

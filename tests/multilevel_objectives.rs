@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::assignment::{Assignment, Connections};
+use fastpart::internals::algorithms::multilevel::connectivity::{Connectivity, Gains};
 use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
 use fastpart::internals::algorithms::multilevel::jet::{self, Jet};
 use fastpart::internals::algorithms::multilevel::prices::Prices;
-use fastpart::internals::algorithms::multilevel::spread::{Gains, Spread};
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
@@ -54,20 +54,20 @@ proptest! {
         let weighted = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         let mut part_of: Vec<u32> = (0..graph.n).map(|_| random.below(k as u64) as u32).collect();
-        let mut spread = Spread::new(&weighted, &part_of, k, &run(1)).unwrap();
+        let mut connectivity = Connectivity::new(&weighted, &part_of, k, &run(1)).unwrap();
         let mut gains = Gains::new(k);
         for _ in 0..if graph.n > 0 { 30 } else { 0 } {
             let before = halo(&csr, &part_of);
-            prop_assert_eq!(spread.halo() as i64, before);
+            prop_assert_eq!(connectivity.halo() as i64, before);
             let v = random.below(graph.n) as u32;
             let own = part_of[v as usize];
             let around: BTreeSet<u32> = csr.neighbours(v).iter().map(|&u| part_of[u as usize]).collect();
-            prop_assert_eq!(spread.on_boundary(v, own), around.iter().any(|&part| part != own));
-            let found = spread.gains(&weighted, &part_of, v, &mut gains).to_vec();
+            prop_assert_eq!(connectivity.on_boundary(v, own), around.iter().any(|&part| part != own));
+            let found = connectivity.gains(&weighted, &part_of, v, &mut gains).to_vec();
             let named: Vec<u32> = found.iter().map(|&(part, _)| part).collect();
             prop_assert_eq!(named, around.into_iter().filter(|&part| part != own).collect::<Vec<_>>());
             for to in (0..k as u32).filter(|&part| part != own) {
-                let gain = spread.gain(&weighted, &part_of, v, to);
+                let gain = connectivity.gain(&weighted, &part_of, v, to);
                 part_of[v as usize] = to;
                 prop_assert_eq!(gain, before - halo(&csr, &part_of));
                 part_of[v as usize] = own;
@@ -75,8 +75,8 @@ proptest! {
             }
             let to = random.below(k as u64) as u32;
             if to != own {
-                let gain = spread.gain(&weighted, &part_of, v, to);
-                spread.shift(&weighted, v, [own, to], gain);
+                let gain = connectivity.gain(&weighted, &part_of, v, to);
+                connectivity.shift(&weighted, v, [own, to], gain);
                 part_of[v as usize] = to;
             }
         }

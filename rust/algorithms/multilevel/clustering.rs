@@ -101,13 +101,13 @@ impl Clustering {
 }
 
 impl<const D: usize> Clusterer<D> {
-    /// Clusters `graph`; where vertices have `cells`, each cluster within one of them.
-    pub fn cluster(&self, graph: &Graph<D>, cells: Option<&[u32]>, run: &Run) -> Result<Clustering> {
+    /// Clusters `graph`; where vertices have `communities`, each cluster within one of them.
+    pub fn cluster(&self, graph: &Graph<D>, communities: Option<&[u32]>, run: &Run) -> Result<Clustering> {
         let n = graph.len();
         let mut state = State {
             graph,
             how: *self,
-            cells,
+            communities,
             cluster_of: Buffer::zeroed(n, "clusters")?,
             loads: Buffer::zeroed(n, "weights of clusters")?,
         };
@@ -158,7 +158,7 @@ fn groups(n: u32, seed: u64) -> Vec<Vec<Range<u32>>> {
 struct State<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     how: Clusterer<D>,
-    cells: Option<&'a [u32]>,
+    communities: Option<&'a [u32]>,
     cluster_of: Buffer<u32>,
     /// What each cluster weighs.
     loads: Buffer<Load<D>>,
@@ -203,14 +203,14 @@ impl<const D: usize> State<'_, D> {
         // Ties are broken at random, else low ids would attract everything.
         let salt = splitmix64(self.how.seed ^ u64::from(v));
         let tie_break = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let cell = self.cells.map(|cells| (cells, cells[v as usize]));
+        let community = self.communities.map(|communities| (communities, communities[v as usize]));
         // A rating is a number divided by another.
         let mut best: Option<(u32, [u64; 2])> = None;
         for [cluster, w] in map.sums() {
             let w = u64::from(w);
             // No cluster is smaller than one vertex: most are out before their size is looked up.
             if best.is_some_and(|(_, most)| w * most[1] < most[0])
-                || cell.is_some_and(|(cells, own)| cells[cluster as usize] != own)
+                || community.is_some_and(|(communities, own)| communities[cluster as usize] != own)
             {
                 continue;
             }
@@ -252,13 +252,13 @@ impl<const D: usize> State<'_, D> {
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
     fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
-        // The vertex that waits for another, and 1, by cluster; of the vertices without neighbours, by cell.
+        // The vertex that waits for another, and 1, by cluster; of the vertices without neighbours, by community.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         let mut isolated: FxHashMap<u32, u32> = FxHashMap::default();
         run.each(n, |v| {
             if self.graph.degree(v) == 0 {
-                let cell = self.cells.map_or(0, |cells| cells[v as usize]);
-                let open = isolated.entry(cell).or_insert(v);
+                let community = self.communities.map_or(0, |communities| communities[v as usize]);
+                let open = isolated.entry(community).or_insert(v);
                 if *open != v && !self.approve(v, *open) {
                     *open = v;
                 }

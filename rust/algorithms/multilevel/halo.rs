@@ -7,7 +7,7 @@
 //!
 //! The *gain* of a move counts who is affected, the vertex and its neighbours. A neighbour gives up its copy in the
 //! part that is left if the vertex was its only neighbour there and it does not live there itself. It gets one where
-//! the vertex goes if it had no neighbour there and does not live there ([`Spread`]). Edges that are no longer cut
+//! the vertex goes if it had no neighbour there and does not live there ([`Connectivity`]). Edges that are no longer cut
 //! count too, but much less: most moves change no copy at once, and those that join neighbours prepare the ones that do.
 //!
 //! An iteration has three steps.
@@ -29,7 +29,7 @@
 //! **Figures.** On 17 real graphs and 4, 8 and 32 parts (balance 1.03, one seed), the halo is 0.969, 0.946 and 0.912 of
 //! that of the partition it starts with, in the geometric mean. The cut is 1.06 to 1.09 of it.
 //!
-//! **Memory.** 44 bytes per vertex beside the [`Spread`], and 12 per part and thread.
+//! **Memory.** 44 bytes per vertex beside the [`Connectivity`], and 12 per part and thread.
 //!
 //! **Complexity.** An iteration takes O(s) per entry, where s is the number of parts around the neighbour, or around
 //! the vertex if that is less.
@@ -43,9 +43,9 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, with_slack};
+use super::connectivity::{Connectivity, Gains};
 use super::graph::Graph;
 use super::rebalancing::{Price, rebalance};
-use super::spread::{Gains, Spread};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::exec::{propose, scratches};
@@ -67,7 +67,7 @@ type QueueEntry<K> = (K, u64, u32);
 
 /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
 pub(crate) fn memory(n: u64, entries: u64, k: u64) -> u64 {
-    Spread::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
+    Connectivity::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
 }
 
 /// Lowers the halo of an assignment, within the caps if it was.
@@ -85,12 +85,12 @@ pub(crate) fn refine<const D: usize>(
         graph,
         caps,
         slack: with_slack(caps, SLACK),
-        spread: Spread::new(graph, &assignment.part_of, caps.len(), run)?,
+        connectivity: Connectivity::new(graph, &assignment.part_of, caps.len(), run)?,
         targets: Buffer::zeroed(n, "targets of vertices")?,
         locked: Bits::new(n as u64, "vertices that moved")?,
     };
     let state = |assignment: &Assignment<D>, halo: u64| (assignment.excess(caps), halo);
-    let mut best = state(assignment, search.spread.halo());
+    let mut best = state(assignment, search.connectivity.halo());
     let mut best_parts: Buffer<u32> = Buffer::zeroed(n, "best parts")?;
     best_parts.copy_from_slice(&assignment.part_of);
     let mut best_loads = assignment.loads.clone();
@@ -101,7 +101,7 @@ pub(crate) fn refine<const D: usize>(
         let moved = search.approve(assignment, moves, run)?;
         search.rebalance(assignment, seed, run)?;
         run.advance(each)?;
-        let now = state(assignment, search.spread.halo());
+        let now = state(assignment, search.connectivity.halo());
         let paid = now.0 < best.0 || (now.1 as f64) < best.1 as f64 * (1.0 - LEAST_GAIN);
         if now < best {
             best = now;
@@ -124,7 +124,7 @@ struct Search<'a, const D: usize> {
     caps: &'a [Load<D>],
     /// Caps and slack.
     slack: Vec<Load<D>>,
-    spread: Spread,
+    connectivity: Connectivity,
     /// Where every vertex would go, or [`NONE`].
     targets: Buffer<u32>,
     /// Vertices that moved in the last iteration.
@@ -134,20 +134,20 @@ struct Search<'a, const D: usize> {
 impl<const D: usize> Search<'_, D> {
     /// Finds out where every vertex would go. The best moves come first.
     fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<QueueEntry<i64>>> {
-        let Search { graph, slack, spread, locked, targets, .. } = self;
+        let Search { graph, slack, connectivity, locked, targets, .. } = self;
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok((Gains::new(self.caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let choose = |(gains, moves): &mut (Gains, Vec<QueueEntry<i64>>), v: u32, target: &mut u32| {
             *target = NONE;
             let own = assignment.part(v);
-            if locked.contains(v) || !spread.on_boundary(v, own) {
+            if locked.contains(v) || !connectivity.on_boundary(v, own) {
                 return;
             }
             let weight = graph.weight(v);
             let mut most = 0;
-            for &(part, gain) in spread.gains(graph, &assignment.part_of, v, gains) {
-                let gain = worth(spread, v, [own, part], gain);
+            for &(part, gain) in connectivity.gains(graph, &assignment.part_of, v, gains) {
+                let gain = worth(connectivity, v, [own, part], gain);
                 let emptier = || *target != NONE && fullness[part as usize] < fullness[*target as usize];
                 if (gain > most || gain == most && emptier())
                     && fits(plus(assignment.loads[part as usize], weight), slack[part as usize])
@@ -182,9 +182,9 @@ impl<const D: usize> Search<'_, D> {
             if !fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
                 continue;
             }
-            let gain = self.spread.gain(self.graph, &assignment.part_of, v, to);
-            if worth(&self.spread, v, [own, to], gain) >= 0 {
-                self.spread.shift(self.graph, v, [own, to], gain);
+            let gain = self.connectivity.gain(self.graph, &assignment.part_of, v, to);
+            if worth(&self.connectivity, v, [own, to], gain) >= 0 {
+                self.connectivity.shift(self.graph, v, [own, to], gain);
                 assignment.shift(v, weight, to);
                 self.locked.insert(v);
                 moved += 1;
@@ -198,11 +198,11 @@ impl<const D: usize> Search<'_, D> {
         if assignment.is_within(self.caps) {
             return Ok(());
         }
-        Relief { graph: self.graph, caps: self.caps, spread: &mut self.spread }
+        Relief { graph: self.graph, caps: self.caps, connectivity: &mut self.connectivity }
             .find(assignment, seed, run)?;
         if !assignment.is_within(self.caps) {
             rebalance(self.graph, assignment, self.caps, seed, run)?;
-            self.spread.count(self.graph, &assignment.part_of, self.caps.len(), run)?;
+            self.connectivity.count(self.graph, &assignment.part_of, self.caps.len(), run)?;
         }
         Ok(())
     }
@@ -210,8 +210,9 @@ impl<const D: usize> Search<'_, D> {
 
 /// What a move is worth that gains so many copies, counted in edges.
 #[inline(always)]
-fn worth(spread: &Spread, v: u32, [from, to]: [u32; 2], gain: i64) -> i64 {
-    let joined = i64::from(spread.neighbours_in(v, to)) - i64::from(spread.neighbours_in(v, from));
+fn worth(connectivity: &Connectivity, v: u32, [from, to]: [u32; 2], gain: i64) -> i64 {
+    let joined =
+        i64::from(connectivity.neighbours_in(v, to)) - i64::from(connectivity.neighbours_in(v, from));
     EDGES_PER_COPY * gain + joined
 }
 
@@ -219,7 +220,7 @@ fn worth(spread: &Spread, v: u32, [from, to]: [u32; 2], gain: i64) -> i64 {
 struct Relief<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
-    spread: &'a mut Spread,
+    connectivity: &'a mut Connectivity,
 }
 
 impl<const D: usize> Relief<'_, D> {
@@ -243,8 +244,8 @@ impl<const D: usize> Relief<'_, D> {
             match self.best(assignment, &mut gains, v, emptiest[0]) {
                 Some((now, _)) if now > key => queue.push(Reverse((now, tie_break, v))),
                 Some((_, to)) => {
-                    let gain = self.spread.gain(self.graph, &assignment.part_of, v, to);
-                    self.spread.shift(self.graph, v, [assignment.part(v), to], gain);
+                    let gain = self.connectivity.gain(self.graph, &assignment.part_of, v, to);
+                    self.connectivity.shift(self.graph, v, [assignment.part(v), to], gain);
                     assignment.shift(v, self.graph.weight(v), to);
                 }
                 None => {}
@@ -297,17 +298,17 @@ impl<const D: usize> Relief<'_, D> {
         }
         let mut best: Option<(Price, u32)> = None;
         let mut offer = |part: u32, gain: i64| {
-            let loss = -worth(self.spread, v, [own, part], gain) as f64;
+            let loss = -worth(self.connectivity, v, [own, part], gain) as f64;
             let key = Price(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
             if best.is_none_or(|(least, _)| key < least) && self.has_room(assignment, v, part) {
                 best = Some((key, part));
             }
         };
-        for &(part, gain) in self.spread.gains(self.graph, &assignment.part_of, v, gains) {
+        for &(part, gain) in self.connectivity.gains(self.graph, &assignment.part_of, v, gains) {
             offer(part, gain);
         }
-        if emptiest != own && self.spread.neighbours_in(v, emptiest) == 0 {
-            offer(emptiest, self.spread.gain(self.graph, &assignment.part_of, v, emptiest));
+        if emptiest != own && self.connectivity.neighbours_in(v, emptiest) == 0 {
+            offer(emptiest, self.connectivity.gain(self.graph, &assignment.part_of, v, emptiest));
         }
         best
     }

@@ -195,7 +195,8 @@ impl<const D: usize> Search<'_, D> {
                 return;
             }
             let own = assignment.part(v);
-            let mut gain = i64::from(assignment.migration_penalty(v, proposal.to)) - i64::from(assignment.migration_penalty(v, own));
+            let mut gain = i64::from(assignment.migration_penalty(v, proposal.to))
+                - i64::from(assignment.migration_penalty(v, own));
             let part_of = |u: u32| {
                 let (its, before) = (proposals[u as usize], assignment.part(u));
                 if its.precedes(u, proposal, v) { its.to } else { before }

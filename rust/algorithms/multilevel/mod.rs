@@ -37,6 +37,7 @@
 pub(crate) mod assignment;
 pub(crate) mod bounds;
 pub(crate) mod clustering;
+pub(crate) mod connectivity;
 pub(crate) mod contraction;
 mod entries;
 mod exchange;
@@ -55,7 +56,6 @@ pub(crate) mod rebalancing;
 pub(crate) mod refining;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
-pub(crate) mod spread;
 mod symmetry;
 mod topology;
 pub(crate) mod updating;

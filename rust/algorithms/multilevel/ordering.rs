@@ -53,21 +53,21 @@ pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> R
     let weight = |_| [1];
     let graph = Graph::finest(csr, &weight, run)?.unweighted();
     let mut levels: Vec<Clustering> = Vec::new();
-    let (mut coarse, mut cells): (Option<Graph<1>>, Option<Buffer<u32>>) = (None, None);
+    let (mut coarse, mut communities): (Option<Graph<1>>, Option<Buffer<u32>>) = (None, None);
     loop {
         let finer = coarse.as_ref().unwrap_or(&graph);
-        let within = cells.as_deref().or(parts.map(|(part_of, _)| part_of));
+        let within = communities.as_deref().or(parts.map(|(part_of, _)| part_of));
         let clustering = clusterer(levels.len() as u32, n, seed).cluster(finer, within, run)?;
         run.advance((finer.len() - clustering.count) as u64)?;
         if clustering.count as f64 >= STALLED * finer.len() as f64 {
             break;
         }
-        cells = within.map(|cells| clustering.labels(cells, run)).transpose()?;
+        communities = within.map(|communities| clustering.labels(communities, run)).transpose()?;
         coarse = Some(contract(finer, &clustering, n, run)?);
         levels.push(clustering);
     }
     drop(coarse);
-    nested(&levels, parts, cells.as_deref(), n as usize, run)
+    nested(&levels, parts, communities.as_deref(), n as usize, run)
 }
 
 /// How a level is clustered.
@@ -106,14 +106,14 @@ fn contract(finer: &Graph<1>, clustering: &Clustering, n: u64, run: &Run) -> Res
 fn nested(
     levels: &[Clustering],
     parts: Option<(&[u32], u32)>,
-    cells: Option<&[u32]>,
+    communities: Option<&[u32]>,
     n: usize,
     run: &Run,
 ) -> Result<Buffer<u32>> {
     let top = levels.last().map_or(n, |level| level.count);
-    let of_top = cells.or(parts.map(|(part_of, _)| part_of));
+    let of_top = communities.or(parts.map(|(part_of, _)| part_of));
     let k = parts.map_or(1, |(_, k)| k) as usize;
-    let mut sorted = sort(top, k, |v| of_top.map_or(0, |cells| cells[v as usize]), run)?;
+    let mut sorted = sort(top, k, |v| of_top.map_or(0, |communities| communities[v as usize]), run)?;
     for level in levels.iter().rev() {
         let place = places(&sorted, run)?;
         drop(sorted);

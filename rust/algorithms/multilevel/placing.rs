@@ -147,7 +147,8 @@ impl<'a, const D: usize> Groups<'a, D> {
                 queue.push((share(*known, *volume), Reverse(group)));
             }
         })?;
-        let (mut connections, mut emptiest) = (GroupConnections::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
+        let (mut connections, mut emptiest) =
+            (GroupConnections::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
         let mut steps = 0;
         while let Some((_, Reverse(group))) = queue.pop() {
             steps += 1;
@@ -179,7 +180,13 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// The weight of the edges of a group to each part, and the migration penalties of leaving the old parts.
-    fn count(&self, parts: &Parts<D>, group: u32, migration: Option<&Migration>, connections: &mut GroupConnections) {
+    fn count(
+        &self,
+        parts: &Parts<D>,
+        group: u32,
+        migration: Option<&Migration>,
+        connections: &mut GroupConnections,
+    ) {
         connections.clear();
         self.each(group, |u, w| {
             let part = parts.part_of[u as usize];
@@ -196,7 +203,13 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// The part with room to which a group has the most connection, other than its own.
-    fn favourite(&self, parts: &Parts<D>, caps: &[Load<D>], group: u32, connections: &GroupConnections) -> Option<(u64, u32)> {
+    fn favourite(
+        &self,
+        parts: &Parts<D>,
+        caps: &[Load<D>],
+        group: u32,
+        connections: &GroupConnections,
+    ) -> Option<(u64, u32)> {
         let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
         let room = |&(_, part): &(u64, u32)| {
             part != own

@@ -39,6 +39,7 @@ use rayon::prelude::*;
 
 use super::assignment::{Assignment, Connections, Quality};
 use super::bounds::{self, Way};
+use super::connectivity::Connectivity;
 use super::filling::fill;
 use super::graph::Graph;
 use super::jet::{self, Jet};
@@ -48,7 +49,6 @@ use super::rebalancing::{deal_surplus, rebalance};
 use super::scheme::Solution;
 use super::scheme::effort::{Patience, Progress};
 use super::semi_external::path;
-use super::spread::Spread;
 use super::symmetry::check_symmetry;
 use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, halo, in_rounds, topology};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
@@ -252,7 +252,7 @@ impl<const D: usize> Search<'_, D> {
         let quality = match self.objective {
             Objective::Cut => assignment.quality(graph, caps, run)?,
             Objective::Halo => {
-                let cut = Spread::new(graph, &assignment.part_of, caps.len(), run)?.halo();
+                let cut = Connectivity::new(graph, &assignment.part_of, caps.len(), run)?.halo();
                 Quality { excess: assignment.excess(caps), cut }
             }
         };

@@ -6,7 +6,7 @@
 //! 1. The parts of a machine are made inside its part of the plain one. It then cuts the same between machines.
 //! 2. Parts of the flat one are put on machines, so that few of the cut edges lie between machines.
 //!
-//! Each is then crossed with the other ([`Scheme::cross`]), under prices: an edge between machines costs more than
+//! Each is then combined with the other ([`Scheme::combine`]), under prices: an edge between machines costs more than
 //! one within ([`Prices`]). So vertices move between machines where all edges together get cheaper. From the plain
 //! side an edge between machines costs twice as much. From the flat side it costs eight times as much, because there
 //! the cut between machines has to fall.
@@ -100,15 +100,15 @@ impl<const D: usize> Topology<'_, D> {
         let divided = self.judged(divided, goal, run)?;
         let grouped = self.judged(self.grouped(&once, flat, run)?, goal, run)?;
         // Small clusters: they move between parts that are nearly full.
-        let cross = |pair: [&Solution; 2], price: u32| {
+        let combine = |pair: [&Solution; 2], price: u32| {
             let seed = splitmix64(scheme.seed ^ splitmix64(price.into()));
             let priced = Scheme { prices: Some(prices(self.graph, self.machines, price)), ..whole.clone() };
             let pair = pair.map(|solution| &solution.0[..]);
-            let (part_of, _) = priced.cross(self.graph, self.caps, Rating::Density, pair, seed, run)?;
+            let (part_of, _) = priced.combine(self.graph, self.caps, Rating::Density, pair, seed, run)?;
             self.judged(part_of, goal, run)
         };
-        let from_plain = cross([&divided, &grouped], PRICES[0])?;
-        let from_flat = cross([&grouped, &from_plain], PRICES[1])?;
+        let from_plain = combine([&divided, &grouped], PRICES[0])?;
+        let from_flat = combine([&grouped, &from_plain], PRICES[1])?;
         let four = [divided, grouped, from_plain, from_flat];
         let best = four.into_iter().reduce(|best, next| if next.1.beats(best.1) { next } else { best });
         best.map(|(part_of, _)| (part_of, rounds)).ok_or_else(missing)

@@ -1,16 +1,16 @@
 //! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
 //!
-//! A round makes a further partition with another seed and crosses it with the best, or takes the best down and up
+//! A round makes a further partition with another seed and combines it with the best, or takes the best down and up
 //! again (a *V-cycle*), in turns. It ends when rounds in a row have gained nothing worth it: one round, or two where
 //! the caller names a number of rounds or a time ([`Patience`]). A limit on the time only ends it earlier, between two
 //! rounds. So the number of rounds stands for the result: who names it is at least as patient.
 //!
 //! **Source.** Walshaw, "Multilevel Refinement for Combinatorial Optimisation Problems", 2004 (V-cycles); Sanders and
-//! Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (crossing).
+//! Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (combination).
 
 use std::time::{Duration, Instant};
 
-use super::{Descent, Scheme, Solution};
+use super::{Coarsening, Scheme, Solution};
 use crate::algorithms::multilevel::graph::Graph;
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::capacity::Load;
@@ -157,16 +157,17 @@ impl Scheme {
         let rating = self.first()?;
         let rating = if round % 4 < 2 { rating } else { rating.opposite() };
         if round.is_multiple_of(2) {
-            let mut cells = Buffer::zeroed(graph.len(), "cells")?;
-            cells.copy_from_slice(&best.0);
-            let descent = Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) };
-            let again = self.again(graph, caps, descent, &best.0, run)?;
+            let mut communities = Buffer::zeroed(graph.len(), "communities")?;
+            communities.copy_from_slice(&best.0);
+            let coarsening =
+                Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) };
+            let again = self.again(graph, caps, coarsening, &best.0, run)?;
             return run.advance(self.units).map(|()| again);
         }
         let other = Self { seed, ..self.clone() };
         let other = other.multilevel(graph, caps, run)?;
         let [one, other] = if other.1.beats(best.1) { [&other.0, &best.0] } else { [&best.0, &other.0] };
-        self.cross(graph, caps, rating, [one, other], seed, run)
+        self.combine(graph, caps, rating, [one, other], seed, run)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How levels and attempts make up a partition.
 //!
 //! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
-//! ratings go down to the coarsest graph and back. The best is then *crossed* with each of the others. For that,
+//! ratings go down to the coarsest graph and back. The best is then *combined* with each of the others. For that,
 //! clusters are made again, each within one part of the best and within one part of the other, so that both are
 //! partitions of every level. The way back begins with the best, and can use the borders of the other. The result
 //! is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
@@ -12,7 +12,7 @@
 //! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the slack of
 //! the caps. Caps that leave no choice cost more than bringing the loads back among smaller vertices.
 //!
-//! **Source.** Crossing: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
+//! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
 //! 4.1.
 
 pub(crate) mod effort;
@@ -93,19 +93,19 @@ pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 pub(crate) type Solution = (Buffer<u32>, Quality);
 
 /// How to go down.
-struct Descent {
+struct Coarsening {
     rating: Rating,
     /// A graph that has no more entries is the last.
     entries: u64,
     seed: u64,
     /// What the way is worth.
     units: u64,
-    /// Clusters lie within one cell each.
-    cells: Option<Buffer<u32>>,
+    /// Each cluster lies within one of these communities.
+    communities: Option<Buffer<u32>>,
 }
 
 /// Keeps the refined parts of levels, so that they need not be made again.
-pub(crate) trait Keeper {
+pub(crate) trait CheckpointStore {
     /// Parts `0..k` of the `n` vertices of a level, counted from the finest: those that are kept, or else what `make`
     /// makes.
     fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
@@ -115,7 +115,7 @@ pub(crate) trait Keeper {
 pub(crate) type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
 
 /// How to come back.
-pub(super) struct Ascent<'a, const D: usize> {
+pub(super) struct Uncoarsening<'a, const D: usize> {
     /// Levels below the graph.
     pub levels: Vec<Level<D>>,
     /// Parts of the vertices of the last level.
@@ -125,7 +125,7 @@ pub(super) struct Ascent<'a, const D: usize> {
     /// What the way is worth.
     pub units: u64,
     /// Who keeps the parts of each level.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub store: Option<&'a dyn CheckpointStore>,
 }
 
 impl Scheme {
@@ -181,16 +181,17 @@ impl Scheme {
         let given = self.entries.max(graph.num_entries());
         let entries = given / FEW;
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
-        let descent = Descent { rating, entries, seed: self.seed, units: third, cells: None };
-        let levels = self.coarsen(graph, caps, descent, run)?;
+        let coarsening = Coarsening { rating, entries, seed: self.seed, units: third, communities: None };
+        let levels = self.coarsen(graph, caps, coarsening, run)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
         let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
         let affordable = (given / middle.num_entries().max(1)).max(least);
         let best = self.best(middle, caps, affordable as usize, third, run)?;
         if !levels.is_empty() {
-            let ascent = Ascent { levels, part_of: best.0, refined: true, units: last, keeper: None };
-            return self.uncoarsen(graph, ascent, caps, run);
+            let uncoarsening =
+                Uncoarsening { levels, part_of: best.0, refined: true, units: last, store: None };
+            return self.uncoarsen(graph, uncoarsening, caps, run);
         }
         run.advance(last)?;
         Ok(best)
@@ -202,7 +203,7 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, at most so many, crossed with each of the others.
+    /// The best of several attempts, at most so many, combined with each of the others.
     fn best<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -229,8 +230,14 @@ impl Scheme {
             return Err(Error::Internal("multilevel: no attempt to partition".into()));
         };
         for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
-            let child =
-                self.cross(graph, caps, rating, [&best.0, &other.0], seed(self.ratings.len() + index), run)?;
+            let child = self.combine(
+                graph,
+                caps,
+                rating,
+                [&best.0, &other.0],
+                seed(self.ratings.len() + index),
+                run,
+            )?;
             if child.1.beats(best.1) {
                 best = child;
             }
@@ -241,7 +248,7 @@ impl Scheme {
     }
 
     /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
-    pub fn cross<const D: usize>(
+    pub fn combine<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
@@ -250,13 +257,19 @@ impl Scheme {
         seed: u64,
         run: &Run,
     ) -> Result<Solution> {
-        let mut cells: Buffer<u32> = Buffer::zeroed(graph.len(), "cells")?;
+        let mut communities: Buffer<u32> = Buffer::zeroed(graph.len(), "communities")?;
         let mut number: rustc_hash::FxHashMap<(u32, u32), u32> = Default::default();
         run.each(graph.len(), |v| {
             let next = number.len() as u32;
-            cells[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
+            communities[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
         })?;
-        self.again(graph, caps, Descent { rating, entries: 0, seed, units: 0, cells: Some(cells) }, one, run)
+        self.again(
+            graph,
+            caps,
+            Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) },
+            one,
+            run,
+        )
     }
 
     /// A partition once more: down by clusters that lie within one part, and back.
@@ -264,11 +277,11 @@ impl Scheme {
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
-        descent: Descent,
+        coarsening: Coarsening,
         part_of: &[u32],
         run: &Run,
     ) -> Result<Solution> {
-        let levels = self.coarsen(graph, caps, descent, run)?;
+        let levels = self.coarsen(graph, caps, coarsening, run)?;
         let mut parts: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         parts.copy_from_slice(part_of);
         for (clustering, _) in &levels {
@@ -276,7 +289,7 @@ impl Scheme {
         }
         self.uncoarsen(
             graph,
-            Ascent { levels, part_of: parts, refined: false, units: 0, keeper: None },
+            Uncoarsening { levels, part_of: parts, refined: false, units: 0, store: None },
             caps,
             run,
         )
@@ -291,11 +304,16 @@ impl Scheme {
         seed: u64,
         run: &Run,
     ) -> Result<Solution> {
-        let descent = Descent { rating, entries: 0, seed, units: 0, cells: None };
-        let levels = self.coarsen(graph, caps, descent, run)?;
+        let coarsening = Coarsening { rating, entries: 0, seed, units: 0, communities: None };
+        let levels = self.coarsen(graph, caps, coarsening, run)?;
         let coarsest = levels.last().map_or(graph, |level| &level.1);
         let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(graph, Ascent { levels, part_of, refined: false, units: 0, keeper: None }, caps, run)
+        self.uncoarsen(
+            graph,
+            Uncoarsening { levels, part_of, refined: false, units: 0, store: None },
+            caps,
+            run,
+        )
     }
 
     /// Levels down to the last.
@@ -303,7 +321,7 @@ impl Scheme {
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
-        how: Descent,
+        how: Coarsening,
         run: &Run,
     ) -> Result<Vec<Level<D>>> {
         let per_part = match how.rating {
@@ -314,7 +332,7 @@ impl Scheme {
         };
         let clusters = caps.len() as u64 * per_part;
         let cap = graph.total().map(|total| total.div_ceil(clusters));
-        let (mut levels, mut cells): (Vec<Level<D>>, _) = (Vec::new(), how.cells);
+        let (mut levels, mut communities): (Vec<Level<D>>, _) = (Vec::new(), how.communities);
         let (mut left, mut rating) = (how.units, how.rating);
         loop {
             let finest = levels.last().map_or(graph, |level| &level.1);
@@ -326,7 +344,7 @@ impl Scheme {
             let seed = splitmix64(how.seed ^ levels.len() as u64);
             let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1 || self.effort == Effort::Quick)];
             let clusterer = Clusterer { rating, cap, rounds, seed };
-            let clustering = clusterer.cluster(finest, cells.as_deref(), run)?;
+            let clustering = clusterer.cluster(finest, communities.as_deref(), run)?;
             let stalled = STALLED[usize::from(how.entries == 0)];
             if clustering.count as f64 > stalled * finest.len() as f64 {
                 break;
@@ -335,7 +353,7 @@ impl Scheme {
             if coarse.num_entries() as f64 > DENSE * finest.num_entries() as f64 {
                 rating = Rating::Weight;
             }
-            cells = cells.map(|cells| clustering.labels(&cells, run)).transpose()?;
+            communities = communities.map(|communities| clustering.labels(&communities, run)).transpose()?;
             // A level that has nearly the edges of the one above it is worth neither its memory nor its time.
             let above = levels.len().checked_sub(2).map_or(graph, |index| &levels[index].1).num_entries();
             match levels.pop_if(|level| level.1.num_entries() as f64 > DENSE * above as f64) {
@@ -351,11 +369,11 @@ impl Scheme {
     pub(super) fn uncoarsen<const D: usize>(
         &self,
         graph: &Graph<D>,
-        ascent: Ascent<D>,
+        uncoarsening: Uncoarsening<D>,
         caps: &[Load<D>],
         run: &Run,
     ) -> Result<Solution> {
-        let Ascent { mut levels, mut part_of, mut refined, units, keeper } = ascent;
+        let Uncoarsening { mut levels, mut part_of, mut refined, units, store } = uncoarsening;
         let mut reached = 0;
         loop {
             let here = levels.last().map_or(graph, |level| &level.1);
@@ -367,9 +385,9 @@ impl Scheme {
                 let level = levels.len();
                 let refine = || self.refine(here, part_of, &caps, level, run);
                 let quality;
-                (part_of, quality) = match keeper {
+                (part_of, quality) = match store {
                     None => refine()?,
-                    Some(keeper) => keeper.refined(level, (here.len(), caps.len()), run, Box::new(refine))?,
+                    Some(store) => store.refined(level, (here.len(), caps.len()), run, Box::new(refine))?,
                 };
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;

@@ -30,7 +30,7 @@ pub use path::{Path, Plan};
 
 use super::clustering::{Clusterer, Rating};
 use super::graph::Graph;
-use super::scheme::{Ascent, Keeper, Level, Scheme, Solution, skewed};
+use super::scheme::{CheckpointStore, Level, Scheme, Solution, Uncoarsening, skewed};
 use super::{Multilevel, working_memory};
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::Load;
@@ -85,8 +85,8 @@ pub(crate) fn partition<const D: usize>(
         entries: graph.num_entries(),
         ..scheme.clone()
     };
-    let descent = Descent { scheme: &scheme, place, k: caps.len() as u64, run };
-    let levels = descent.levels(graph)?;
+    let coarsening = ExternalCoarsening { scheme: &scheme, place, k: caps.len() as u64, run };
+    let levels = coarsening.levels(graph)?;
     let Some((_, top)) = levels.last() else {
         run.advance(last)?;
         return scheme.partition(graph, caps, run);
@@ -99,9 +99,9 @@ pub(crate) fn partition<const D: usize>(
             scheme.partition(top, caps, run)
         })?;
     run.advance(if made { 0 } else { third })?;
-    let keeper = done.map(|checkpoints| checkpoints as &dyn Keeper);
-    let ascent = Ascent { levels, part_of, refined: true, units: last, keeper };
-    scheme.uncoarsen(graph, ascent, caps, run).map(|solution| (solution, rounds))
+    let store = done.map(|checkpoints| checkpoints as &dyn CheckpointStore);
+    let uncoarsening = Uncoarsening { levels, part_of, refined: true, units: last, store };
+    scheme.uncoarsen(graph, uncoarsening, caps, run).map(|solution| (solution, rounds))
 }
 
 /// Refuses a top that takes more memory than there is, since clusters did not get large enough.
@@ -112,17 +112,17 @@ fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run
 }
 
 /// The way down.
-struct Descent<'a> {
+struct ExternalCoarsening<'a> {
     scheme: &'a Scheme,
     place: &'a Place,
     k: u64,
     run: &'a Run,
 }
 
-impl Descent<'_> {
+impl ExternalCoarsening<'_> {
     /// The levels below `graph`, the top last.
     fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
-        let Descent { place: Place { plan, room, checkpoints: done }, run, .. } = self;
+        let ExternalCoarsening { place: Place { plan, room, checkpoints: done }, run, .. } = self;
         let mut levels: Vec<Level<D>> = Vec::new();
         let n = graph.len() as u64;
         let most = plan.path.vertices(n, self.k);

@@ -1,8 +1,8 @@
 //! In how many parts the neighbours of every vertex lie, and what moves of vertices do to that.
 //!
-//! The *row* of a vertex has a slot for each part in which it has neighbours, ascending, with how many. The *spread*
+//! The *row* of a vertex has a slot for each part in which it has neighbours, ascending, with how many. The *connectivity*
 //! of a vertex is the number of parts that hold a copy of it: its own part and those of its row. The sum of all
-//! spreads is the halo.
+//! connectivities is the halo.
 //!
 //! **Requirements.** The lists of the graph ascend, so that parallel entries are next to each other. They count once.
 //!
@@ -29,7 +29,7 @@ struct Slot {
 }
 
 /// The rows of all vertices.
-pub struct Spread {
+pub struct Connectivity {
     /// Where rows begin.
     offsets: Buffer<u64>,
     /// Slots in use of each row.
@@ -38,7 +38,7 @@ pub struct Spread {
     halo: u64,
 }
 
-/// Scratch space for [`Spread::gains`].
+/// Scratch space for [`Connectivity::gains`].
 pub struct Gains {
     /// Index in `found` of each part, or [`NONE`].
     index: Vec<u32>,
@@ -80,7 +80,7 @@ impl Counter {
     }
 }
 
-impl Spread {
+impl Connectivity {
     /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
     pub fn memory(n: u64, entries: u64, k: u64) -> u64 {
         (12 * n).saturating_add(entries.min(n.saturating_mul(k)).saturating_mul(8))
@@ -92,9 +92,9 @@ impl Spread {
         let mut offsets: Buffer<u64> = Buffer::zeroed(n + 1, what)?;
         run.each(n, |v| offsets[v as usize + 1] = offsets[v as usize] + graph.degree(v).min(k) as u64)?;
         let slots = Buffer::zeroed(offsets[n] as usize, what)?;
-        let mut spread = Self { lens: Buffer::zeroed(n, what)?, slots, offsets, halo: 0 };
-        spread.count(graph, part_of, k, run)?;
-        Ok(spread)
+        let mut connectivity = Self { lens: Buffer::zeroed(n, what)?, slots, offsets, halo: 0 };
+        connectivity.count(graph, part_of, k, run)?;
+        Ok(connectivity)
     }
 
     /// Counts all rows once more.
@@ -128,7 +128,7 @@ impl Spread {
         Ok(())
     }
 
-    /// Sum of the spreads of all vertices.
+    /// Sum of the connectivities of all vertices.
     pub fn halo(&self) -> u64 {
         self.halo
     }
