@@ -8,8 +8,8 @@ pub mod algorithms {
         pub mod blocks {
             pub use crate::algorithms::bytegnn::blocks::Blocks;
         }
-        pub mod room {
-            pub use crate::algorithms::bytegnn::room::{Piece, Room, total};
+        pub mod slack {
+            pub use crate::algorithms::bytegnn::slack::{Piece, Slack, total};
         }
     }
     pub mod dbh {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use common::{Graph, graphs, run};
 use fastpart::internals::algorithms::bytegnn::blocks::Blocks;
-use fastpart::internals::algorithms::bytegnn::room::{Piece, Room, total};
+use fastpart::internals::algorithms::bytegnn::slack::{Piece, Slack, total};
 use fastpart::internals::algorithms::bytegnn::{ByteGnn, Rule};
 use fastpart::internals::base::Run;
 use fastpart::internals::base::{Error, Result};
@@ -133,7 +133,7 @@ proptest! {
         let (mut centres, mut others): (Vec<u32>, Vec<u32>) = splits.iter().partition(|&&split| split != 0);
         let all = total(&splits, &run(1)).unwrap();
         let caps = all.load.map(|items| cap(if tight { 1.0 } else { 1.4 }, items, k as u32));
-        let mut room = Room::new(k as u32, caps, &all).unwrap();
+        let mut slack = Slack::new(k as u32, caps, &all).unwrap();
         for (choice, size) in choices.into_iter().zip(sizes) {
             let Some(split) = centres.pop() else { break };
             let size = size.min(1 + others.len());
@@ -142,20 +142,20 @@ proptest! {
             let mut open = Vec::new();
             for part in 0..k as u32 {
                 let piece = Piece { vertices: size as u64, splits: split };
-                let mut loads = room.loads().to_vec();
+                let mut loads = slack.loads().to_vec();
                 loads[part as usize][0] += size as u64;
                 (1..4).for_each(|bound| loads[part as usize][bound] += u64::from(split >> (bound - 1) & 1));
                 let expected = (0..4).all(|bound| loads[part as usize][bound] <= caps[bound])
                     && find_room(&rest, &mut loads, caps);
-                prop_assert_eq!(room.fits(part, piece), expected, "{:?}, {:?} to come", room.loads(), rest);
+                prop_assert_eq!(slack.fits(part, piece), expected, "{:?}, {:?} to come", slack.loads(), rest);
                 open.extend(expected.then_some((part, piece)));
             }
             if open.is_empty() {
                 break;
             }
             let (part, piece) = open[choice % open.len()];
-            prop_assert_eq!(room.most(part, Piece { vertices: piece.vertices, ..piece }), piece.vertices);
-            room.add(part, piece);
+            prop_assert_eq!(slack.most(part, Piece { vertices: piece.vertices, ..piece }), piece.vertices);
+            slack.add(part, piece);
         }
     }
 

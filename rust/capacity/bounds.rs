@@ -24,7 +24,7 @@ pub(crate) fn fits<const D: usize>(load: Load<D>, cap: Load<D>) -> bool {
 
 /// The load that a part may have before `item` comes.
 #[inline(always)]
-pub(crate) fn room<const D: usize>(cap: Load<D>, item: Load<D>) -> Option<Load<D>> {
+pub(crate) fn limit_for<const D: usize>(cap: Load<D>, item: Load<D>) -> Option<Load<D>> {
     fits(item, cap).then(|| minus(cap, item))
 }
 

@@ -5,7 +5,7 @@
 //! so one descent nearly always suffices. A change takes O(log k). D bounds take 16 + 16 D bytes per part, rounded
 //! up to a power of two.
 
-use super::bounds::{Load, fits, minus, plus, relative, room};
+use super::bounds::{Load, fits, limit_for, minus, plus, relative};
 use crate::base::{Result, reserved};
 
 #[derive(Clone, Copy)]
@@ -86,14 +86,14 @@ impl<const D: usize> Loads<D> {
 
     /// The load that a part may have before `item` comes, if caps are scaled by `scale`.
     #[inline(always)]
-    pub(crate) fn room(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
-        room(self.caps.map(|cap| (cap as f64 * scale) as u64), item)
+    pub(crate) fn limit(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
+        limit_for(self.caps.map(|cap| (cap as f64 * scale) as u64), item)
     }
 
-    /// Whether a part has no more load than `room`.
+    /// Whether a part has no more load than `limit`.
     #[inline(always)]
-    pub(crate) fn is_within(&self, part: u32, room: Load<D>) -> bool {
-        fits(self.load(part), room)
+    pub(crate) fn is_within(&self, part: u32, limit: Load<D>) -> bool {
+        fits(self.load(part), limit)
     }
 
     /// Whether a part is above a cap.
@@ -133,10 +133,10 @@ impl<const D: usize> Loads<D> {
         self.changed.clear();
     }
 
-    /// The part with the least penalty among those within `room`; ties go to the lowest.
-    pub(crate) fn least(&self, room: Load<D>) -> Option<u32> {
+    /// The part with the least penalty among those within `limit`; ties go to the lowest.
+    pub(crate) fn least(&self, limit: Load<D>) -> Option<u32> {
         let mut best = usize::MAX;
-        self.descend(1, 0, room, &mut best);
+        self.descend(1, 0, limit, &mut best);
         (best != usize::MAX).then(|| (best - self.leaves) as u32)
     }
 
@@ -148,10 +148,10 @@ impl<const D: usize> Loads<D> {
     }
 
     /// Looks for a better leaf than `best` below `node`, which lies `depth` below the root.
-    fn descend(&self, node: usize, depth: u32, room: Load<D>, best: &mut usize) {
+    fn descend(&self, node: usize, depth: u32, limit: Load<D>, best: &mut usize) {
         let Node { penalty, load } = self.nodes[node];
         let height = self.leaves.trailing_zeros() - depth;
-        if !fits(load, room) {
+        if !fits(load, limit) {
             return;
         }
         if *best != usize::MAX {
@@ -166,7 +166,7 @@ impl<const D: usize> Loads<D> {
         }
         let right_first = self.nodes[2 * node + 1].penalty < self.nodes[2 * node].penalty;
         for side in [right_first, !right_first] {
-            self.descend(2 * node + usize::from(side), depth + 1, room, best);
+            self.descend(2 * node + usize::from(side), depth + 1, limit, best);
         }
     }
 
@@ -204,10 +204,10 @@ mod tests {
                     loads.refresh();
                 }
                 let item = of([0; D].map(|_: u64| 1 + random.below(60)), 1);
-                let room = of([0; D].map(|_: u64| random.below(1000)), random.below(45));
-                let scan = (0..k as u32).filter(|&part| loads.is_within(part, room));
+                let limit = of([0; D].map(|_: u64| random.below(1000)), random.below(45));
+                let scan = (0..k as u32).filter(|&part| loads.is_within(part, limit));
                 let scan = scan.min_by(|&a, &b| loads.penalty(a).total_cmp(&loads.penalty(b)));
-                assert_eq!(loads.least(room), scan, "k = {k}, step {step}");
+                assert_eq!(loads.least(limit), scan, "k = {k}, step {step}");
                 let part = random.below(k as u64) as u32;
                 if step % 3 == 0 && fits(item, loads.load(part)) {
                     loads.remove(part, item);
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(loads.least_overloaded([1, 10]), 2);
         assert_eq!(loads.least_overloaded([1, 40]), 0);
         assert!(!loads.is_over(0));
-        assert_eq!(loads.room(0.5, [1, 3]), Some([1, 17]));
-        assert_eq!(loads.room(0.5, [3, 3]), None);
+        assert_eq!(loads.limit(0.5, [1, 3]), Some([1, 17]));
+        assert_eq!(loads.limit(0.5, [3, 3]), None);
     }
 }

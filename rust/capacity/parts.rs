@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use super::bounds::{Load, fits, plus, room};
+use super::bounds::{Load, fits, limit_for, plus};
 use crate::base::{NONE, Result, reserved, splitmix64};
 
 struct Node<const D: usize> {
@@ -64,17 +64,17 @@ impl<const D: usize> Parts<D> {
 
     /// Whether `part` has room for `item`.
     pub fn fits(&self, part: u32, item: Load<D>) -> bool {
-        room(self.cap, item).is_some_and(|room| fits(self.load(part), room))
+        limit_for(self.cap, item).is_some_and(|limit| fits(self.load(part), limit))
     }
 
     /// The least loaded part that has room for `item`; ties go to the lowest part.
     pub fn choose(&self, item: Load<D>) -> Option<u32> {
-        let room = room(self.cap, item)?;
+        let limit = limit_for(self.cap, item)?;
         let first = |tree: usize| {
-            let mut others = room;
+            let mut others = limit;
             others[tree] = u64::MAX;
             let part = self.first(self.roots[tree], others)?;
-            (self.load(part)[tree] <= room[tree]).then_some((part, tree))
+            (self.load(part)[tree] <= limit[tree]).then_some((part, tree))
         };
         let least = (0..D).filter_map(first).min_by(|&a, &b| self.compare(a, b).then(a.cmp(&b)));
         least.map(|(part, _)| part)
@@ -112,22 +112,22 @@ impl<const D: usize> Parts<D> {
         )
     }
 
-    /// The first part of the tree `root` that has at most `room`, which leaves out the tree's own bound.
-    fn first(&self, mut root: u32, room: Load<D>) -> Option<u32> {
+    /// The first part of the tree `root` that has at most `limit`, which leaves out the tree's own bound.
+    fn first(&self, mut root: u32, limit: Load<D>) -> Option<u32> {
         loop {
             let node = self.nodes.get(root as usize)?;
             let [before, after] = node.children;
-            if self.nodes.get(before as usize).is_some_and(|before| fits(before.least, room)) {
+            if self.nodes.get(before as usize).is_some_and(|before| fits(before.least, limit)) {
                 if D <= 2 {
                     // The part with the least load under the only other bound is one.
                     root = before;
                     continue;
                 }
-                if let Some(part) = self.first(before, room) {
+                if let Some(part) = self.first(before, limit) {
                     return Some(part);
                 }
             }
-            if fits(node.load, room) {
+            if fits(node.load, limit) {
                 return Some(root);
             }
             root = after;

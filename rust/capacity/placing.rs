@@ -110,8 +110,8 @@ impl<'a> Placing<'a> {
             for &x in left {
                 let b = all.least();
                 let Some(y) = lightest.take(b) else { return Ok(false) };
-                let room = |part: u32| loads[part as usize][0] < cap[0];
-                let Some(a) = open.least_open(room) else { return Ok(false) };
+                let has_slack = |part: u32| loads[part as usize][0] < cap[0];
+                let Some(a) = open.least_open(has_slack) else { return Ok(false) };
                 if open.load(a) + weight(y) > cap[1] {
                     return Ok(false);
                 }

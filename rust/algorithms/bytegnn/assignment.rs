@@ -9,7 +9,7 @@
 //! many vertices as it has room for. What is left is placed as a block, until nothing is.
 
 use super::blocks::Blocks;
-use super::room::{Piece, Room, Total};
+use super::slack::{Piece, Slack, Total};
 use super::{ByteGnn, SPLITS};
 use crate::base::{Buffer, NONE, Result, Run, reserved, zeros};
 use crate::capacity::CHECK_EVERY;
@@ -19,7 +19,7 @@ use crate::graph::Csr;
 pub(crate) struct Assignment<'a> {
     csr: &'a Csr,
     blocks: &'a Blocks,
-    room: Room,
+    slack: Slack,
     part_of: Buffer<u32>,
     /// Edges between a piece and each part. Behind the last, those to vertices without a part.
     edges: Vec<u64>,
@@ -39,7 +39,7 @@ impl<'a> Assignment<'a> {
         parameters: &ByteGnn,
         csr: &'a Csr,
         blocks: &'a Blocks,
-        room: Room,
+        slack: Slack,
         total: &Total,
         run: &'a Run,
     ) -> Result<Self> {
@@ -50,7 +50,7 @@ impl<'a> Assignment<'a> {
         Ok(Self {
             csr,
             blocks,
-            room,
+            slack,
             part_of,
             edges: zeros(k as usize + 1, "edges to the parts")?,
             least: if parameters.rule == super::Rule::Paper { 0.0 } else { 1.0 / n as f64 },
@@ -71,8 +71,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// The part of each vertex, and how full the parts are.
-    pub(crate) fn finish(self) -> (Buffer<u32>, Room) {
-        (self.part_of, self.room)
+    pub(crate) fn finish(self) -> (Buffer<u32>, Slack) {
+        (self.part_of, self.slack)
     }
 
     /// Places a block, whose centre is in these splits.
@@ -99,7 +99,7 @@ impl<'a> Assignment<'a> {
                 Some(part) => part,
                 None => self.best_for_first(splits),
             };
-            let most = self.room.most(part, whole);
+            let most = self.slack.most(part, whole);
             let (taken, later) = rest.split_at(most as usize);
             self.put(taken, part, Piece { vertices: most, splits });
             (rest, splits) = (later, 0);
@@ -112,14 +112,14 @@ impl<'a> Assignment<'a> {
         loop {
             match self.best(Piece { vertices: 1, splits }) {
                 Some(part) => return part,
-                None => self.room.raise(),
+                None => self.slack.raise(),
             }
         }
     }
 
     fn put(&mut self, members: &[u32], part: u32, piece: Piece) {
         members.iter().for_each(|&v| self.part_of[v as usize] = part);
-        self.room.add(part, piece);
+        self.slack.add(part, piece);
     }
 
     /// Counts the edges between `members` and each part.
@@ -145,7 +145,7 @@ impl<'a> Assignment<'a> {
         let mut best: Option<Rating> = None;
         for part in 0..self.edges.len() as u32 - 1 {
             let rating = self.rate(part);
-            if best.is_none_or(|best| is_better(rating, best)) && self.room.fits(part, piece) {
+            if best.is_none_or(|best| is_better(rating, best)) && self.slack.fits(part, piece) {
                 best = Some(rating);
             }
         }
@@ -153,7 +153,7 @@ impl<'a> Assignment<'a> {
     }
 
     fn rate(&self, part: u32) -> Rating {
-        let [vertices, of_splits @ ..] = self.room.load(part);
+        let [vertices, of_splits @ ..] = self.slack.load(part);
         let connection = match vertices {
             0 => 0.0,
             _ => self.edges[part as usize] as f64 / vertices as f64,

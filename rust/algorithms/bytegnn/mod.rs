@@ -19,7 +19,7 @@
 //! in both directions, as in every partitioner here: each is drawn by the one end or the other.
 //!
 //! The paper bounds nothing. Here no part exceeds its cap on vertices, nor those on training, validation and test
-//! vertices ([`room`]).
+//! vertices ([`slack`]).
 //!
 //! **Parallelism.** The search by records, with the result of a sequential one. Blocks are placed by one thread, since
 //! each depends on all before it.
@@ -31,7 +31,7 @@
 
 pub(crate) mod assignment;
 pub(crate) mod blocks;
-pub(crate) mod room;
+pub(crate) mod slack;
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ use crate::partition::parameters::{Domain, Number, Ratio, Seed, Splits, Whole, p
 use crate::partition::{Capacity, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 use assignment::Assignment;
 use blocks::Blocks;
-use room::Room;
+use slack::Slack;
 
 /// Bytes per vertex at the peak, splits and result included, adjacency not.
 pub(crate) const BYTES_PER_VERTEX: u64 = 25;
@@ -160,18 +160,18 @@ impl ByteGnn {
 
     /// Assigns the blocks, then the vertices that are in none.
     fn assign(&self, csr: &Csr, splits: &[u32], blocks: &Blocks, run: &Run) -> Result<VertexPartition> {
-        let total = room::total(splits, run)?;
+        let total = slack::total(splits, run)?;
         let nominal = std::array::from_fn(|bound| {
             cap(if bound == 0 { self.balance } else { self.split_balance }, total.load[bound], self.k)
         });
-        let room = Room::new(self.k, nominal, &total)?;
-        let mut assignment = Assignment::new(self, csr, blocks, room, &total, run)?;
+        let slack = Slack::new(self.k, nominal, &total)?;
+        let mut assignment = Assignment::new(self, csr, blocks, slack, &total, run)?;
         assignment.place_all(splits)?;
-        let (mut part_of, room) = assignment.finish();
-        let loads = room.loads().iter().map(|load| load[0]).collect();
+        let (mut part_of, slack) = assignment.finish();
+        let loads = slack.loads().iter().map(|load| load[0]).collect();
         let loads = place_rest(csr, &mut part_of, loads, nominal[0], run)?;
         let of_split = |bound: usize| {
-            let loads: Vec<u64> = room.loads().iter().map(|load| load[bound]).collect();
+            let loads: Vec<u64> = slack.loads().iter().map(|load| load[bound]).collect();
             let most = loads.iter().copied().max().unwrap_or(0);
             Capacity { loads, nominal: nominal[bound], cap: nominal[bound].max(most) }
         };

@@ -52,9 +52,9 @@ pub(crate) fn place(
 
 /// The part of a loop whose vertex is present in the parts of `row`.
 fn choose(row: &[u64], by_load: &mut LeastLoaded, cap: Option<u64>) -> u32 {
-    let room = |&part: &u32| cap.is_none_or(|cap| by_load.load(part) < cap);
-    let held = ones(row).filter(room).min_by_key(|&part| by_load.load(part));
-    let part = held.unwrap_or_else(|| by_load.least());
+    let has_slack = |&part: &u32| cap.is_none_or(|cap| by_load.load(part) < cap);
+    let connected = ones(row).filter(has_slack).min_by_key(|&part| by_load.load(part));
+    let part = connected.unwrap_or_else(|| by_load.least());
     by_load.add(part, 1);
     part
 }

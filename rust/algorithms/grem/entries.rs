@@ -17,7 +17,7 @@ pub(crate) struct Entries(Vec<u64>);
 
 impl Entries {
     /// Room for the entries of so many records.
-    pub(crate) fn with_room(records: u64) -> Result<Self> {
+    pub(crate) fn with_capacity(records: u64) -> Result<Self> {
         Ok(Self(reserved(2 * records as usize, "grem: chunk")?))
     }
 

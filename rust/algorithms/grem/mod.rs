@@ -173,12 +173,12 @@ impl Grem {
         chunk * BYTES_PER_RECORD + members * BYTES_PER_MEMBER
     }
 
-    /// The largest chunk, in records, whose worker takes at most `room` bytes.
-    fn largest_chunk(&self, n: u64, m: u64, room: u64) -> Option<u64> {
+    /// The largest chunk, in records, whose worker takes at most `available` bytes.
+    fn largest_chunk(&self, n: u64, m: u64, available: u64) -> Option<u64> {
         // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of all records
         // is partitioned whole.
         let (all, clustered) = (m.max(1), (seed::LARGE as u64 / 2).clamp(1, m.max(1)));
-        let fits = |chunk: u64| self.of_worker(n, m, chunk) <= room;
+        let fits = |chunk: u64| self.of_worker(n, m, chunk) <= available;
         [all..all + 1, clustered..all, 1..clustered].into_iter().find_map(|mut range| {
             if range.is_empty() || !fits(range.start) {
                 return None;
@@ -285,16 +285,16 @@ impl Grem {
         let mut next = Vec::new();
         {
             let mut rest = &mut offsets[..];
-            let rooms: Vec<Mutex<&mut [u32]>> = vertices
+            let slices: Vec<Mutex<&mut [u32]>> = vertices
                 .map(|len| {
-                    let (room, others) = std::mem::take(&mut rest).split_at_mut(len);
+                    let (slice, others) = std::mem::take(&mut rest).split_at_mut(len);
                     rest = others;
-                    Mutex::new(room)
+                    Mutex::new(slice)
                 })
                 .collect();
             let solve = |(): &mut (), index: usize| {
-                let mut room = rooms[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                self.solve(level, &problems[index], &mut room)
+                let mut slice = slices[index].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                self.solve(level, &problems[index], &mut slice)
             };
             next.extend(map(run, workers, problems.len(), || Ok(()), solve)?.into_iter().flatten());
         }

@@ -60,7 +60,7 @@ impl Problem {
 
     /// The entries of the records `range`, by vertex.
     pub(crate) fn entries(&self, edges: &dyn EdgeStream, range: Range<u64>, run: &Run) -> Result<Entries> {
-        let mut entries = Entries::with_room(range.end - range.start)?;
+        let mut entries = Entries::with_capacity(range.end - range.start)?;
         self.read(edges, range, run, |records| {
             entries.extend(records);
             Ok(())

@@ -92,13 +92,13 @@ impl Sides {
     fn decide(&mut self, v: u32, lead: f32) {
         let old = usize::from(self.side[v as usize]).checked_sub(1);
         let wanted = if lead == 0.0 { None } else { Some(usize::from(lead < 0.0)) };
-        let has_room = |side: usize| self.sizes[side] < self.caps[side];
+        let has_slack = |side: usize| self.sizes[side] < self.caps[side];
         let side = match self.rule {
             Rule::Refined => wanted.or(old).unwrap_or_else(|| self.freer()),
-            Rule::Faithful => wanted.filter(|&side| has_room(side)).unwrap_or_else(|| self.freer()),
+            Rule::Faithful => wanted.filter(|&side| has_slack(side)).unwrap_or_else(|| self.freer()),
             Rule::Frozen => {
                 let side = wanted.unwrap_or_else(|| self.freer());
-                if has_room(side) { side } else { 1 - side }
+                if has_slack(side) { side } else { 1 - side }
             }
         };
         if let Some(old) = old {

@@ -192,9 +192,9 @@ impl<'a> Expansion<'a> {
     #[inline(always)]
     fn join(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
-        let room = self.rule.cap - self.load;
+        let slack = self.rule.cap - self.load;
         let inside = || self.entries[list.clone()].iter().filter(|&&u| self.is_inside(u)).count();
-        if list.len() as u64 > room && inside() as u64 > room {
+        if list.len() as u64 > slack && inside() as u64 > slack {
             return Ok(false);
         }
         self.enter(v);

@@ -43,14 +43,14 @@ pub(crate) struct Queue {
 impl Queue {
     /// Bytes for `n` vertices of at most `longest` entries.
     pub(crate) fn memory(n: u64, longest: u64) -> u64 {
-        8 * room(n) + 4 * (longest + 1)
+        8 * capacity(n) + 4 * (longest + 1)
     }
 
     /// An empty queue of up to `n` vertices of at most `longest` entries.
     pub(crate) fn new(n: usize, longest: usize) -> Result<Self> {
         let mut tops = Buffer::zeroed(longest + 1, "queue")?;
         tops.fill(NONE);
-        let arena = Buffer::zeroed(room(n as u64) as usize, "queue")?;
+        let arena = Buffer::zeroed(capacity(n as u64) as usize, "queue")?;
         Ok(Self { arena, filled: 0, tops, lowest: longest + 1, waiting: 0 })
     }
 
@@ -125,6 +125,6 @@ impl Queue {
 }
 
 /// Entries of the arena: twice those that can wait, as far as 32 bits number them.
-fn room(n: u64) -> u64 {
+fn capacity(n: u64) -> u64 {
     (2 * n + 1).min(NONE.into())
 }

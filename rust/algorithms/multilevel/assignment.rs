@@ -78,7 +78,7 @@ impl<const D: usize> Assignment<D> {
     }
 
     /// The parts, those with the most room first.
-    pub fn by_room(&self, caps: &[Load<D>]) -> Vec<u32> {
+    pub fn by_slack(&self, caps: &[Load<D>]) -> Vec<u32> {
         let fullness = self.fullness(caps);
         let mut parts: Vec<u32> = (0..caps.len() as u32).collect();
         parts.sort_by(|&a, &b| fullness[a as usize].total_cmp(&fullness[b as usize]));

@@ -21,7 +21,7 @@ use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
 use super::rebalancing::rebalance;
-use super::semi_external::Place;
+use super::semi_external::Placement;
 use super::{Multilevel, Scheme};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, Repaired, Weights, cap, plus, repair, share, validate_balance};
@@ -130,31 +130,31 @@ pub(super) fn padded(bounds: usize) -> usize {
 
 /// How parts are found.
 #[derive(Clone, Copy)]
-pub(super) enum Way<'a> {
+pub(super) enum Start<'a> {
     /// By coarsening.
-    Anew(&'a Scheme, &'a Place),
+    Anew(&'a Scheme, &'a Placement),
     /// From the parts that somebody found. Lists in files of more than so many bytes are packed.
     From(&'a [u32], u64),
     /// From parts that most vertices keep.
-    Keeping(Kept<'a>),
+    Keeping(OldParts<'a>),
 }
 
-impl Way<'_> {
+impl Start<'_> {
     /// Bytes of lists in files from which on they are packed. An update takes too few passes for that.
-    fn room(self) -> u64 {
+    fn available(self) -> u64 {
         match self {
-            Way::Anew(_, place) => place.room,
-            Way::From(_, room) => room,
-            Way::Keeping(_) => u64::MAX,
+            Start::Anew(_, placement) => placement.available,
+            Start::From(_, available) => available,
+            Start::Keeping(_) => u64::MAX,
         }
     }
 }
 
 /// Parts that most vertices keep.
 #[derive(Clone, Copy)]
-pub(super) struct Kept<'a> {
+pub(super) struct OldParts<'a> {
     /// The part that each vertex had, or `NONE`. Those of dissolved parts have none.
-    pub old: &'a Arc<Buffer<u32>>,
+    pub part_of: &'a Arc<Buffer<u32>>,
     /// Vertices of dissolved parts.
     pub gone: u64,
     /// How many vertices may move, if the bounds do not need more.
@@ -164,22 +164,22 @@ pub(super) struct Kept<'a> {
 /// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
 pub(super) fn partition(
     multilevel: &Multilevel,
-    way: Way,
+    start: Start,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
     match padded(multilevel.bounds.len()) {
-        1 => under::<1>(multilevel, way, csr, run),
-        2 => under::<2>(multilevel, way, csr, run),
-        4 => under::<4>(multilevel, way, csr, run),
-        _ => under::<MOST_BOUNDS>(multilevel, way, csr, run),
+        1 => under::<1>(multilevel, start, csr, run),
+        2 => under::<2>(multilevel, start, csr, run),
+        4 => under::<4>(multilevel, start, csr, run),
+        _ => under::<MOST_BOUNDS>(multilevel, start, csr, run),
     }
 }
 
 /// The same under D bounds, padded.
 fn under<const D: usize>(
     multilevel: &Multilevel,
-    way: Way,
+    start: Start,
     csr: &Csr,
     run: &Run,
 ) -> Result<(VertexPartition, u64)> {
@@ -191,7 +191,7 @@ fn under<const D: usize>(
             None => u64::from(index == 0),
         })
     };
-    let graph = Graph::finest(csr, &weigh, run)?.packed(way.room(), run)?;
+    let graph = Graph::finest(csr, &weigh, run)?.packed(start.available(), run)?;
     let n = graph.len() as u64;
     let asked_of = |k: u32| -> Load<D> {
         std::array::from_fn(|index| match bound(index) {
@@ -204,10 +204,10 @@ fn under<const D: usize>(
     let cap_of = |k: u32| limits_of(k).attainable(asked_of(k));
     let (asked, caps, limits) = (asked_of(*k), cap_of(*k), limits_of(*k));
     let least = least(multilevel.min_balance, n, *k)?;
-    let (part_of, rounds) = match way {
-        Way::Anew(scheme, place) => multilevel.solution(scheme, place, &graph, cap_of, run)?,
-        Way::From(start, _) => multilevel.refinement(&graph, start, (caps, least), run)?,
-        Way::Keeping(kept) => multilevel.updated(&graph, kept, (caps, least), run)?,
+    let (part_of, rounds) = match start {
+        Start::Anew(scheme, placement) => multilevel.solution(scheme, placement, &graph, cap_of, run)?,
+        Start::From(start, _) => multilevel.refinement(&graph, start, (caps, least), run)?,
+        Start::Keeping(old_parts) => multilevel.updated(&graph, old_parts, (caps, least), run)?,
     };
     let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
     let (caps, dealt) = limits.keep(&mut assignment, caps)?;
@@ -218,15 +218,15 @@ fn under<const D: usize>(
         .map(|index| Capacity { loads: loads(index), nominal: asked[index], cap: kept[index] })
         .collect();
     let assignment = assignment.part_of.reinterpret();
-    let mut made = VertexPartition::new(assignment, *k, vertices, Some(asked[0]), csr.graph().clone());
-    made.dealt = dealt;
+    let mut partition = VertexPartition::new(assignment, *k, vertices, Some(asked[0]), csr.graph().clone());
+    partition.dealt = dealt;
     for (bound, capacity) in bounds.iter().zip(capacities) {
         match bound {
-            Bound::Volume(_) => made.volume = Some(capacity),
-            Bound::Weights(_) => made.weights.push(capacity),
+            Bound::Volume(_) => partition.volume = Some(capacity),
+            Bound::Weights(_) => partition.weights.push(capacity),
         }
     }
-    Ok((made, rounds))
+    Ok((partition, rounds))
 }
 
 /// The caps, or the largest loads where these are above.

@@ -174,8 +174,8 @@ impl<const D: usize> State<'_, D> {
     fn target(&self, map: &mut RatingMap, v: u32) -> u32 {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);
-        let room = |cluster: u32, load| cluster == own || fits(plus(load, weight), cap);
-        self.favourite(map, v, room).unwrap_or(own)
+        let has_slack = |cluster: u32, load| cluster == own || fits(plus(load, weight), cap);
+        self.favourite(map, v, has_slack).unwrap_or(own)
     }
 
     /// The cluster around `v`, which is alone, that it would join if there were room.

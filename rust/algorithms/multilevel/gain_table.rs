@@ -91,18 +91,22 @@ impl<'a, const D: usize> GainTable<'a, D> {
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
         let (own, weight, row) = (self.part(v), self.graph.weight(v), self.connections(v));
-        let room =
+        let has_slack =
             |part: usize| part != own && fits(plus(self.assignment.loads[part], weight), self.caps[part]);
         let emptier = |part: usize, other: usize| self.relative_load(part) < self.relative_load(other);
         let mut best: Option<(usize, u32)> = None;
         for (part, &w) in row.iter().enumerate().filter(|&(_, &w)| w > 0) {
-            if best.is_none_or(|(other, most)| w > most || w == most && emptier(part, other)) && room(part) {
+            if best.is_none_or(|(other, most)| w > most || w == most && emptier(part, other))
+                && has_slack(part)
+            {
                 best = Some((part, w));
             }
         }
         // Seldom: no neighbour is in another part with room.
         let any = || {
-            (0..self.k).filter(|&p| row[p] == 0 && room(p)).reduce(|a, b| if emptier(b, a) { b } else { a })
+            (0..self.k)
+                .filter(|&p| row[p] == 0 && has_slack(p))
+                .reduce(|a, b| if emptier(b, a) { b } else { a })
         };
         let (part, w) = best.or_else(|| Some((any()?, 0)))?;
         Some((part, i64::from(w) - i64::from(row[own])))

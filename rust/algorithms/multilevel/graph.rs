@@ -127,11 +127,11 @@ impl<'a, const D: usize> Graph<'a, D> {
     }
 
     /// The same graph with its lists packed, if they take more than so many bytes in files, and fewer then.
-    pub fn packed(self, room: u64, run: &Run) -> Result<Self> {
+    pub fn packed(self, available: u64, run: &Run) -> Result<Self> {
         let Entries::Plain { weights, .. } = &self.entries else { return Ok(self) };
         let (all, weighted) = (0..self.len() as u32, weights.is_some());
         let most = self.num_entries() * if weighted { 8 } else { 4 };
-        if !self.outside || most <= room {
+        if !self.outside || most <= available {
             return Ok(self);
         }
         let list = |v: u32| self.entries.list(self.range(v..v + 1));

@@ -14,7 +14,7 @@
 //! 1. For every vertex that did not move in the iteration before: the part in which it has neighbours that gains
 //!    most, among those with room up to the cap and some slack.
 //! 2. These moves are made by descending gain. Each is made only if it is no loss after those before it.
-//! 3. Vertices of parts above their caps leave them, by the least loss per relief ([`Relief`]). If that does not help,
+//! 3. Vertices of parts above their caps leave them, by the least loss per relief ([`HaloRebalancing`]). If that does not help,
 //!    [`rebalance`] does, which looks at cuts.
 //!
 //! The best state met is the result, so that the halo never grows. As in [`jet`](super::jet), the slack counts: full
@@ -198,7 +198,7 @@ impl<const D: usize> Search<'_, D> {
         if assignment.is_within(self.caps) {
             return Ok(());
         }
-        Relief { graph: self.graph, caps: self.caps, connectivity: &mut self.connectivity }
+        HaloRebalancing { graph: self.graph, caps: self.caps, connectivity: &mut self.connectivity }
             .find(assignment, seed, run)?;
         if !assignment.is_within(self.caps) {
             rebalance(self.graph, assignment, self.caps, seed, run)?;
@@ -217,19 +217,19 @@ fn worth(connectivity: &Connectivity, v: u32, [from, to]: [u32; 2], gain: i64) -
 }
 
 /// Moves out of parts above their caps, into parts that keep theirs.
-struct Relief<'a, const D: usize> {
+struct HaloRebalancing<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
     connectivity: &'a mut Connectivity,
 }
 
-impl<const D: usize> Relief<'_, D> {
+impl<const D: usize> HaloRebalancing<'_, D> {
     /// Makes moves until all caps hold, or none is left.
     fn find(&mut self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<()> {
         let k = self.caps.len();
-        let by_room = assignment.by_room(self.caps);
-        let mut queue = self.queue(assignment, &by_room, seed, run)?;
-        let (mut emptiest, mut gains, mut looks) = (&by_room[..], Gains::new(k), 0_usize);
+        let by_slack = assignment.by_slack(self.caps);
+        let mut queue = self.queue(assignment, &by_slack, seed, run)?;
+        let (mut emptiest, mut gains, mut looks) = (&by_slack[..], Gains::new(k), 0_usize);
         while let Some(Reverse((key, tie_break, v))) = queue.pop() {
             looks += 1;
             if looks % 256 == 0 {
@@ -237,7 +237,7 @@ impl<const D: usize> Relief<'_, D> {
             }
             // Parts that have filled up make way for the next ones with room.
             while let [first, _, ..] = emptiest
-                && !self.has_room(assignment, v, *first)
+                && !self.has_slack(assignment, v, *first)
             {
                 emptiest = &emptiest[1..];
             }
@@ -258,23 +258,23 @@ impl<const D: usize> Relief<'_, D> {
     fn queue(
         &self,
         assignment: &Assignment<D>,
-        by_room: &[u32],
+        by_slack: &[u32],
         seed: u64,
         run: &Run,
     ) -> Result<BinaryHeap<Reverse<QueueEntry<Price>>>> {
-        let scratch = || Ok((Gains::new(by_room.len()), Vec::new()));
+        let scratch = || Ok((Gains::new(by_slack.len()), Vec::new()));
         let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
         let ranges = self.graph.ranges(0..self.graph.len() as u32);
         propose(&mut moves, ranges, &mut nothing, run, |(gains, moves): &mut (Gains, Vec<_>), v, ()| {
-            if let Some((key, _)) = self.best(assignment, gains, v, by_room[0]) {
+            if let Some((key, _)) = self.best(assignment, gains, v, by_slack[0]) {
                 moves.push(Reverse((key, splitmix64(seed ^ u64::from(v)), v)));
             }
         })?;
         Ok(moves.into_iter().flat_map(|(_, moves)| moves).collect())
     }
 
-    fn has_room(&self, assignment: &Assignment<D>, v: u32, part: u32) -> bool {
+    fn has_slack(&self, assignment: &Assignment<D>, v: u32, part: u32) -> bool {
         fits(plus(assignment.loads[part as usize], self.graph.weight(v)), self.caps[part as usize])
     }
 
@@ -300,7 +300,7 @@ impl<const D: usize> Relief<'_, D> {
         let mut offer = |part: u32, gain: i64| {
             let loss = -worth(self.connectivity, v, [own, part], gain) as f64;
             let key = Price(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
-            if best.is_none_or(|(least, _)| key < least) && self.has_room(assignment, v, part) {
+            if best.is_none_or(|(least, _)| key < least) && self.has_slack(assignment, v, part) {
                 best = Some((key, part));
             }
         };

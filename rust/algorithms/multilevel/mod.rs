@@ -168,16 +168,17 @@ impl Multilevel {
     /// The same, and the plan that was taken.
     fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
         check_symmetry(csr, run)?;
-        let place = self.place(csr, run)?;
+        let placement = self.placement(csr, run)?;
         let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
         let units = csr.graph().n + csr.num_entries();
         let scheme = Scheme { units, ..scheme };
         run.begin("partition", scheme.units);
-        let (partition, rounds) = bounds::partition(self, bounds::Way::Anew(&scheme, &place), csr, run)?;
-        if let Some(checkpoints) = place.checkpoints {
+        let (partition, rounds) =
+            bounds::partition(self, bounds::Start::Anew(&scheme, &placement), csr, run)?;
+        if let Some(checkpoints) = placement.checkpoints {
             checkpoints.remove(run);
         }
-        Ok((partition, rounds, place.plan))
+        Ok((partition, rounds, placement.plan))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::assignment::Assignment;
 use super::graph::Graph;
-use super::semi_external::{self, Path, Place};
+use super::semi_external::{self, Path, Placement};
 use super::topology::Topology;
 use super::{Multilevel, Scheme, halo};
 use crate::base::{Buffer, Result, Run};
@@ -32,7 +32,7 @@ impl Multilevel {
     pub(super) fn solution<const D: usize>(
         &self,
         scheme: &Scheme,
-        place: &Place,
+        placement: &Placement,
         graph: &Graph<D>,
         cap: impl Fn(u32) -> Load<D>,
         run: &Run,
@@ -44,9 +44,9 @@ impl Multilevel {
             Ok(assignment.part_of)
         };
         let Some(machines) = self.machines.as_ref().filter(|machines| machines.len() > 1) else {
-            let ((part_of, _), rounds) = match place.plan.path {
+            let ((part_of, _), rounds) = match placement.plan.path {
                 Path::Memory => scheme.partition(graph, caps, run)?,
-                _ => semi_external::partition(scheme, place, graph, caps, run)?,
+                _ => semi_external::partition(scheme, placement, graph, caps, run)?,
             };
             return Ok(match self.objective {
                 Objective::Cut => (part_of, rounds),

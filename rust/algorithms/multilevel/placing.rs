@@ -28,7 +28,7 @@ use crate::sets::Bits;
 /// Tries to grow a part.
 const TRIES: u64 = 6;
 /// Passes over all groups that may gain.
-const DESCENTS: usize = 4;
+const PASSES: usize = 4;
 /// Steps in which the turn of a group comes nearer. With more the queue would grow with the edges.
 const STEPS: u32 = 16;
 /// Steps between two looks at whether the run is cancelled.
@@ -211,16 +211,16 @@ impl<'a, const D: usize> Groups<'a, D> {
         connections: &GroupConnections,
     ) -> Option<(u64, u32)> {
         let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
-        let room = |&(_, part): &(u64, u32)| {
+        let has_slack = |&(_, part): &(u64, u32)| {
             part != own
                 && (part as usize) < caps.len()
                 && fits(plus(parts.loads[part as usize], weight), caps[part as usize])
         };
-        connections.iter().filter(room).max_by_key(|&(connection, part)| (connection, Reverse(part)))
+        connections.iter().filter(has_slack).max_by_key(|&(connection, part)| (connection, Reverse(part)))
     }
 
     /// Moves groups that gain into parts with room; how often one moved.
-    pub(crate) fn descend(
+    pub(crate) fn improve_greedily(
         &self,
         parts: &mut Parts<D>,
         caps: &[Load<D>],
@@ -234,7 +234,7 @@ impl<'a, const D: usize> Groups<'a, D> {
             best.filter(|(most, _)| *most > home).map(|(most, to)| (most - home, to))
         };
         let mut all = 0;
-        for _ in 0..DESCENTS {
+        for _ in 0..PASSES {
             let mut moves = Vec::new();
             self.run.each(self.len(), |group| {
                 moves.extend(gain(parts, &mut connections, group).map(|(gain, _)| (Reverse(gain), group)));

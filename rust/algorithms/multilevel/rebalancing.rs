@@ -85,10 +85,10 @@ pub fn rebalance<const D: usize>(
             (cap - (cap - mean.ceil()).max(0.0) * TIGHTNESS) as u64
         })
     });
-    let relief = Relief { graph, caps, tight: tight.collect() };
+    let rebalancing = Rebalancing { graph, caps, tight: tight.collect() };
     let mut exchanges = 0;
     for round in 0..ROUNDS {
-        let moved = relief.round(assignment, splitmix64(seed ^ round as u64), run)?;
+        let moved = rebalancing.round(assignment, splitmix64(seed ^ round as u64), run)?;
         while !moved && exchanges < EXCHANGES && exchange(graph, assignment, caps, run)? {
             exchanges += 1;
         }
@@ -129,26 +129,26 @@ pub(crate) fn deal_surplus<const D: usize>(
     })
 }
 
-struct Relief<'a, const D: usize> {
+struct Rebalancing<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
     tight: Vec<Load<D>>,
 }
 
-impl<const D: usize> Relief<'_, D> {
+impl<const D: usize> Rebalancing<'_, D> {
     /// One round; whether anything moved.
     fn round(&self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<bool> {
         let k = self.caps.len();
         let over: Vec<bool> =
             assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| !fits(load, cap)).collect();
-        let by_room = assignment.by_room(&self.tight);
+        let by_slack = assignment.by_slack(&self.tight);
         let scratch = || Ok((Connections::new(k), Vec::new()));
         let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
         let ranges = self.graph.ranges(0..self.graph.len() as u32);
         propose(&mut moves, ranges, &mut nothing, run, |(connections, moves), v, ()| {
             if over[assignment.part(v) as usize]
-                && let Some((key, _)) = self.best(assignment, connections, v, &by_room)
+                && let Some((key, _)) = self.best(assignment, connections, v, &by_slack)
             {
                 moves.push((Price(key), splitmix64(seed ^ u64::from(v)) as u32, v));
             }
@@ -158,7 +158,7 @@ impl<const D: usize> Relief<'_, D> {
         run.install(|| moves.par_sort_unstable());
         let mut moves = moves.into_iter().peekable();
         let mut waiting: BinaryHeap<Reverse<QueueEntry>> = BinaryHeap::new();
-        let (mut emptiest, mut moved, mut looks) = (&by_room[..], false, 0_usize);
+        let (mut emptiest, mut moved, mut looks) = (&by_slack[..], false, 0_usize);
         loop {
             let sorted_first = match (moves.peek(), waiting.peek()) {
                 (Some(next), Some(Reverse(waits))) => next < waits,
@@ -204,7 +204,7 @@ impl<const D: usize> Relief<'_, D> {
         assignment: &Assignment<D>,
         connections: &mut Connections,
         v: u32,
-        by_room: &[u32],
+        by_slack: &[u32],
     ) -> Option<(f64, u32)> {
         let (own, weight) = (assignment.part(v), self.graph.weight(v));
         let over_tight = |part: u32, load: Load<D>| excess(load, self.tight[part as usize]);
@@ -215,7 +215,7 @@ impl<const D: usize> Relief<'_, D> {
         }
         connections.count(self.graph, assignment, v);
         let mut best: Option<(f64, u32)> = None;
-        let emptiest = by_room.iter().take(EMPTIEST).map(|&part| (part, connections.to(part)));
+        let emptiest = by_slack.iter().take(EMPTIEST).map(|&part| (part, connections.to(part)));
         for (part, w) in connections.iter().chain(emptiest).filter(|&(part, _)| part != own) {
             let load = assignment.loads[part as usize];
             let after = plus(load, weight);

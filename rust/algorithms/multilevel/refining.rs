@@ -38,7 +38,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Connections, Quality};
-use super::bounds::{self, Way};
+use super::bounds;
 use super::connectivity::Connectivity;
 use super::filling::fill;
 use super::graph::Graph;
@@ -69,8 +69,8 @@ const SLACK: [f64; 2] = [0.1, 0.3];
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 /// What an edge between machines costs.
 const PRICE: u32 = 8;
-/// Passes of the descent in a round, and the share of the vertices that moves in one that is worth the next.
-const DESCENTS: u32 = 8;
+/// Greedy passes in a round, and the share of the vertices that moves in one that is worth the next.
+const PASSES: u32 = 8;
 const FEW: u64 = 1000;
 
 /// What it takes beside the adjacency, with the parts to start with and the result.
@@ -90,13 +90,13 @@ pub fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Multilevel {
 
 /// The partition that another partitioner made, refined if there is a goal.
 pub(crate) fn refined<R>(
-    made: VertexPartition,
+    partition: VertexPartition,
     goal: Option<Multilevel>,
     graph: &Prepared<R>,
 ) -> Result<VertexPartition> {
-    let Some(goal) = goal else { return Ok(made) };
-    let start = made.assignment.iter().map(|&part| part as u32).collect();
-    drop(made);
+    let Some(goal) = goal else { return Ok(partition) };
+    let start = partition.assignment.iter().map(|&part| part as u32).collect();
+    drop(partition);
     graph.partition(&Refinement { start, goal })?.partition.vertices()
 }
 
@@ -129,8 +129,8 @@ impl Refinement {
         let &Identity { n, m, .. } = csr.graph();
         let shape = Shape { n, m, symmetric: csr.is_symmetric(), in_file: false };
         let used = memory(&self.goal, &shape).least;
-        let room = path::room(run.budget().saturating_sub(used), run);
-        bounds::partition(&self.goal, Way::From(&self.start, room), csr, run)
+        let available = path::available(run.budget().saturating_sub(used), run);
+        bounds::partition(&self.goal, bounds::Start::From(&self.start, available), csr, run)
     }
 }
 
@@ -231,7 +231,7 @@ impl<const D: usize> Search<'_, D> {
             let (slack, lenience) = (SLACK[odd].max(one), LENIENCE[odd]);
             let how = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE, seed };
             jet::refine(graph, &mut assignment, caps, &how, run)?;
-            self.descend(&mut assignment)?;
+            self.improve_greedily(&mut assignment)?;
         }
         run.advance(each)?;
         if self.objective == Objective::Halo {
@@ -260,12 +260,12 @@ impl<const D: usize> Search<'_, D> {
     }
 
     /// Moves vertices that gain into parts that keep their caps.
-    fn descend(&self, assignment: &mut Assignment<D>) -> Result<()> {
+    fn improve_greedily(&self, assignment: &mut Assignment<D>) -> Result<()> {
         let Search { graph, caps, run, .. } = *self;
         let scratch = || Ok((Connections::new(caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let (mut nothing, mut connections) = (vec![(); graph.len()], Connections::new(caps.len()));
-        for _ in 0..DESCENTS {
+        for _ in 0..PASSES {
             let all = graph.ranges(0..graph.len() as u32);
             propose(
                 &mut scratches,
@@ -306,8 +306,8 @@ impl<const D: usize> Search<'_, D> {
         let home = connections.to(own);
         let (mut best, mut most) = (NONE, home);
         for (part, w) in connections.iter() {
-            let room = || fits(plus(assignment.loads[part as usize], weight), self.caps[part as usize]);
-            if w > most && room() {
+            let has_slack = || fits(plus(assignment.loads[part as usize], weight), self.caps[part as usize]);
+            if w > most && has_slack() {
                 (best, most) = (part, w);
             }
         }

@@ -176,9 +176,9 @@ impl<const D: usize> Topology<'_, D> {
             quotient.each(part, |other, w| builder.entry(other, w));
             builder.vertex([1]);
         }
-        let rooms: Vec<Load<1>> = self.machines.iter().map(|&parts| [u64::from(parts)]).collect();
+        let capacities: Vec<Load<1>> = self.machines.iter().map(|&parts| [u64::from(parts)]).collect();
         let ((machine_of, _), _) =
-            Scheme { units: 0, ..scheme.clone() }.partition(&builder.finish(), &rooms, run)?;
+            Scheme { units: 0, ..scheme.clone() }.partition(&builder.finish(), &capacities, run)?;
         let mut free: Vec<_> = self.groups().map(|(first, caps)| first..first + caps.len() as u32).collect();
         let mut names = reserved(k, "names of parts")?;
         let mut left = Vec::new();

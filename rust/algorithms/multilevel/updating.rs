@@ -26,7 +26,7 @@
 use std::sync::Arc;
 
 use super::assignment::Connections;
-use super::bounds::{self, Kept, Way};
+use super::bounds::{self, OldParts};
 use super::clustering::{Clusterer, Clustering};
 use super::graph::Graph;
 use super::migration::Migration;
@@ -111,9 +111,9 @@ impl Update {
             old[v as usize] = if part == NONE { NONE } else { names[part as usize] };
         })?;
         let (old, allowed) = (Arc::new(old), (self.moves * count(&self.start) as f64).ceil() as u64);
-        let kept = Kept { old: &old, gone: count(&self.start) - count(&old), allowed };
-        let (made, _) = bounds::partition(&self.goal, Way::Keeping(kept), csr, run)?;
-        let changes = self.changes(&names, &old, &made, run)?;
+        let old_parts = OldParts { part_of: &old, gone: count(&self.start) - count(&old), allowed };
+        let (partition, _) = bounds::partition(&self.goal, bounds::Start::Keeping(old_parts), csr, run)?;
+        let changes = self.changes(&names, &old, &partition, run)?;
         if changes.moved > allowed {
             run.note(format!(
                 "update: {} of {} vertices moved to another part, because the number of parts and the bounds need more \
@@ -123,7 +123,7 @@ impl Update {
                 self.moves
             ));
         }
-        Ok((made, changes))
+        Ok((partition, changes))
     }
 
     /// The number that each old part has now, or [`NONE`] if it is dissolved.
@@ -157,11 +157,11 @@ impl Update {
     }
 
     /// What became of the parts.
-    fn changes(&self, names: &[u32], old: &[u32], made: &VertexPartition, run: &Run) -> Result<Changes> {
+    fn changes(&self, names: &[u32], old: &[u32], partition: &VertexPartition, run: &Run) -> Result<Changes> {
         let mut changed = vec![false; self.goal.k as usize];
         let mut moved = 0;
-        run.each(made.assignment.len(), |v| {
-            let (before, new) = (old[v as usize], made.assignment[v as usize] as u32);
+        run.each(partition.assignment.len(), |v| {
+            let (before, new) = (old[v as usize], partition.assignment[v as usize] as u32);
             if before != new {
                 moved += u64::from(self.start[v as usize] != NONE);
                 [before, new]
@@ -185,13 +185,13 @@ impl Multilevel {
     pub(super) fn updated<const D: usize>(
         &self,
         graph: &Graph<D>,
-        kept: Kept,
+        old_parts: OldParts,
         (cap, least): (Load<D>, u64),
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let caps = vec![cap; self.k as usize];
         let unit = (graph.edge_weight() / graph.num_entries().max(1)).clamp(1, 1 << 24) as u32;
-        Updating { kept, unit, search: self.search(graph, &caps, least, run) }.solve()
+        Updating { old_parts, unit, search: self.search(graph, &caps, least, run) }.solve()
     }
 }
 
@@ -202,7 +202,7 @@ fn count(parts: &[u32]) -> u64 {
 
 /// What the steps share.
 struct Updating<'a, const D: usize> {
-    kept: Kept<'a>,
+    old_parts: OldParts<'a>,
     search: Search<'a, D>,
     /// The mean weight of an edge.
     unit: u32,
@@ -215,7 +215,7 @@ impl<const D: usize> Updating<'_, D> {
         let mut state = self.search.begin(&start)?;
         drop(start);
         let needed = self.moved(&state.0);
-        let budget = self.kept.allowed;
+        let budget = self.old_parts.allowed;
         let allowed = budget.max(needed + budget.min(needed / MORE));
         self.search.migration = None;
         let mut best = self.judged(&state.0)?;
@@ -240,13 +240,13 @@ impl<const D: usize> Updating<'_, D> {
     }
 
     fn migration(&self, price: u32) -> Option<Migration> {
-        Migration::new(self.kept.old, count(self.kept.old), price * self.unit)
+        Migration::new(self.old_parts.part_of, count(self.old_parts.part_of), price * self.unit)
     }
 
     /// How many vertices have another part than they had.
     fn moved(&self, parts: &[u32]) -> u64 {
-        let left = self.kept.old.iter().zip(parts).filter(|&(&old, &new)| old != NONE && old != new);
-        self.kept.gone + left.count() as u64
+        let left = self.old_parts.part_of.iter().zip(parts).filter(|&(&old, &new)| old != NONE && old != new);
+        self.old_parts.gone + left.count() as u64
     }
 
     fn judged(&self, parts: &[u32]) -> Result<Solution> {
@@ -260,7 +260,7 @@ impl<const D: usize> Updating<'_, D> {
         let loads = self.search.assignment(&part_of)?.loads;
         let groups = Groups::new(graph, self.clusters(&part_of, seed)?, run)?;
         let mut parts = Parts { part_of, loads };
-        groups.descend(&mut parts, caps, self.search.migration.as_ref())?;
+        groups.improve_greedily(&mut parts, caps, self.search.migration.as_ref())?;
         let after = self.judged(&parts.part_of)?;
         Ok(if after.1.beats(before.1) { after } else { before })
     }
@@ -277,7 +277,7 @@ impl<const D: usize> Updating<'_, D> {
     fn placed(&self) -> Result<Buffer<u32>> {
         let Search { graph, caps, run, seed, .. } = self.search;
         let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
-        part_of.copy_from_slice(self.kept.old);
+        part_of.copy_from_slice(self.old_parts.part_of);
         let (mut loads, mut unplaced) = (vec![[0; D]; caps.len()], 0);
         let mut is_new = vec![true; caps.len()];
         run.each(graph.len(), |v| match part_of[v as usize] {
@@ -310,7 +310,7 @@ impl<const D: usize> Updating<'_, D> {
                 &mut parts,
                 &surplus,
                 (part, caps[part as usize]),
-                self.kept.old,
+                self.old_parts.part_of,
                 splitmix64(seed ^ u64::from(part)),
             )?;
         }
@@ -321,7 +321,7 @@ impl<const D: usize> Updating<'_, D> {
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
         let cap = self.search.caps[0][0];
-        let permitted = (self.kept.allowed / 2).max(above(cap).sum());
+        let permitted = (self.old_parts.allowed / 2).max(above(cap).sum());
         let (mut low, mut high) = (self.search.graph.len() as u64 / loads.len() as u64, cap);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -339,7 +339,7 @@ impl<const D: usize> Updating<'_, D> {
         for _ in 0..RETURNS {
             let mut returns: Vec<(i64, u32)> = Vec::new();
             run.each(graph.len(), |v| {
-                let (old, own) = (self.kept.old[v as usize], assignment.part(v));
+                let (old, own) = (self.old_parts.part_of[v as usize], assignment.part(v));
                 if old != NONE && old != own {
                     connections.count(graph, &assignment, v);
                     returns.push((i64::from(connections.to(own)) - i64::from(connections.to(old)), v));
@@ -348,7 +348,7 @@ impl<const D: usize> Updating<'_, D> {
             returns.sort_unstable();
             let before = left;
             for (_, v) in returns {
-                let (to, weight) = (self.kept.old[v as usize], graph.weight(v));
+                let (to, weight) = (self.old_parts.part_of[v as usize], graph.weight(v));
                 if left > 0 && fits(plus(assignment.loads[to as usize], weight), caps[to as usize]) {
                     assignment.shift(v, weight, to);
                     left -= 1;

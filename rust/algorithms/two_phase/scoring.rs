@@ -43,7 +43,7 @@ impl State {
     #[inline(always)]
     pub(super) fn linear(&mut self, candidate: &Candidate) -> u32 {
         let [p, q] = candidate.parts;
-        match (self.has_room(p), self.has_room(q)) {
+        match (self.has_slack(p), self.has_slack(q)) {
             (true, true) => {
                 let (score_p, score_q) = (self.score(candidate, p), self.score(candidate, q));
                 if score_p > score_q || (score_p == score_q && p < q) { p } else { q }
@@ -77,11 +77,11 @@ impl State {
         let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
         let part = (splitmix64(u64::from(hub) ^ self.seed) % u64::from(self.parts.k())) as u32;
         // The least loaded part has room: all caps together hold all records.
-        if self.has_room(part) { part } else { self.parts.least() }
+        if self.has_slack(part) { part } else { self.parts.least() }
     }
 
     #[inline(always)]
-    fn has_room(&self, part: u32) -> bool {
+    fn has_slack(&self, part: u32) -> bool {
         self.parts.load(part) < self.cap
     }
 }

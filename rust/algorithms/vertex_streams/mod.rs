@@ -33,8 +33,8 @@
 
 mod named;
 mod pass;
-mod room;
 mod score;
+mod slack;
 
 use std::num::NonZeroU64;
 
@@ -44,8 +44,8 @@ use crate::graph::Csr;
 use crate::partition::{Need, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
 use pass::Pass;
-use room::{OneCap, Room, TwoCaps};
 use score::Score;
+use slack::{OneCap, Slack, TwoCaps};
 
 /// Bytes per vertex at the peak, result included, adjacency not.
 pub(crate) const BYTES_PER_VERTEX: u64 = 4;
@@ -107,18 +107,18 @@ impl VertexStream {
         let graph = csr.graph().clone();
         let Some(on) = &self.balance_on else {
             let new = || Ok(OneCap::new(k, cap));
-            let (room, _) = self.passes(score, new, csr, &mut part_of, run)?;
-            let (assignment, loads) = (part_of.reinterpret(), room.into_loads());
+            let (slack, _) = self.passes(score, new, csr, &mut part_of, run)?;
+            let (assignment, loads) = (part_of.reinterpret(), slack.into_loads());
             return Ok(VertexPartition::new(assignment, k, loads, Some(cap), graph));
         };
         let new = || TwoCaps::new(k, cap, on);
-        let (room, left) = self.passes(score, new, csr, &mut part_of, run)?;
-        let placing = Placing::resume(part_of, room.into_parts(), left, on, run);
+        let (slack, left) = self.passes(score, new, csr, &mut part_of, run)?;
+        let placing = Placing::resume(part_of, slack.into_parts(), left, on, run);
         Ok(VertexPartition::balanced(placing.finish()?, k, cap, on, graph))
     }
 
     /// All passes, each into a new room. Returns how full the parts are, and the number of vertices that fitted nowhere.
-    fn passes<S: Score, R: Room>(
+    fn passes<S: Score, R: Slack>(
         &self,
         score: &S,
         new: impl Fn() -> Result<R>,
@@ -126,17 +126,17 @@ impl VertexStream {
         part_of: &mut Buffer<u32>,
         run: &Run,
     ) -> Result<(R, usize)> {
-        let mut room = new()?;
+        let mut slack = new()?;
         for pass in 0..self.passes {
             let pass = Pass::new(csr, score, new()?, self.k, part_of, pass == 0)?;
-            room = pass.place_all(self.batch(csr.graph().n), run)?;
+            slack = pass.place_all(self.batch(csr.graph().n), run)?;
         }
         let mut left = 0;
         for parts in part_of.chunks(CHECK_EVERY) {
             left += parts.iter().filter(|&&part| part == NONE).count();
             run.check()?;
         }
-        Ok((room, left))
+        Ok((slack, left))
     }
 
     /// Partitions the graph of `csr`.
@@ -171,9 +171,9 @@ pub(crate) fn place_rest(
         }
     })?;
     run.begin("streaming", work);
-    let (k, room, score) = (loads.len() as u32, OneCap::of(loads, cap), score::Ldg { cap });
+    let (k, slack, score) = (loads.len() as u32, OneCap::of(loads, cap), score::Ldg { cap });
     let batch = default_batch(csr.graph().n) as usize;
-    let pass = Pass::new(csr, &score, room, k, part_of, false)?;
+    let pass = Pass::new(csr, &score, slack, k, part_of, false)?;
     Ok(pass.place(rest.into_iter(), batch, run)?.into_loads())
 }
 

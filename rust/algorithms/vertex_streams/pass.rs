@@ -1,7 +1,7 @@
 //! One pass over the vertices.
 
-use super::room::Room;
 use super::score::Score;
+use super::slack::Slack;
 use crate::base::{Buffer, NONE, Result, Run, reserved};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
@@ -12,7 +12,7 @@ pub(crate) struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
     score: &'a S,
     /// The room that the pass fills.
-    room: R,
+    slack: R,
     /// The part of each vertex: from this pass, or until it gets there, from the pass before.
     part_of: &'a mut Buffer<u32>,
     prices: Vec<S::Price>,
@@ -32,19 +32,19 @@ pub(crate) enum Decision {
     Again,
 }
 
-impl<'a, S: Score, R: Room> Pass<'a, S, R> {
-    /// A pass into `room`. `first` says whether all of `part_of` is [`NONE`].
+impl<'a, S: Score, R: Slack> Pass<'a, S, R> {
+    /// A pass into `slack`. `first` says whether all of `part_of` is [`NONE`].
     pub(crate) fn new(
         csr: &'a Csr,
         score: &'a S,
-        room: R,
+        slack: R,
         k: u32,
         part_of: &'a mut Buffer<u32>,
         first: bool,
     ) -> Result<Self> {
         let mut prices = reserved(k as usize, "prices of the parts")?;
-        prices.extend((0..k).map(|part| score.price(room.load(part))));
-        Ok(Self { csr, score, room, part_of, prices, first, placed: 0 })
+        prices.extend((0..k).map(|part| score.price(slack.load(part))));
+        Ok(Self { csr, score, slack, part_of, prices, first, placed: 0 })
     }
 
     /// Places all vertices, in batches of `batch`, and returns the room that is left.
@@ -61,7 +61,7 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
         run: &Run,
     ) -> Result<R> {
         decide_all(&mut self, vertices, batch, run)?;
-        Ok(self.room)
+        Ok(self.slack)
     }
 
     /// The neighbours of `v` that may have a part.
@@ -80,15 +80,15 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     fn best(&self, counts: &mut PartCounts, neighbours: &[u32], v: u32) -> Option<(u32, u32)> {
         counts.count(neighbours, self.part_of);
         let value = |part: u32, count: u32| self.score.value(count, self.prices[part as usize]);
-        let mut best = self.room.least(v).map(|part| {
+        let mut best = self.slack.least(v).map(|part| {
             let count = counts.of(part);
             (value(part, count), part, count)
         });
-        for (part, count) in counts.drain().filter(|&(part, _)| self.room.fits(part, v)) {
+        for (part, count) in counts.drain().filter(|&(part, _)| self.slack.fits(part, v)) {
             let value = value(part, count);
             let better = best.as_ref().is_none_or(|&(ref most, first, _)| {
                 value > *most
-                    || value == *most && (self.room.load(part), part) < (self.room.load(first), first)
+                    || value == *most && (self.slack.load(part), part) < (self.slack.load(first), first)
             });
             if better {
                 best = Some((value, part, count));
@@ -98,7 +98,7 @@ impl<'a, S: Score, R: Room> Pass<'a, S, R> {
     }
 }
 
-impl<S: Score, R: Room> Decider for Pass<'_, S, R> {
+impl<S: Score, R: Slack> Decider for Pass<'_, S, R> {
     type Scratch = PartCounts;
     type Decision = Decision;
 
@@ -121,13 +121,13 @@ impl<S: Score, R: Room> Decider for Pass<'_, S, R> {
     #[inline(always)]
     fn commit(&mut self, counts: &mut PartCounts, v: u32, decision: Decision) {
         let part = match decision {
-            Decision::Part(part) if self.room.fits(part, v) => Some(part),
-            Decision::Least => self.room.least(v),
+            Decision::Part(part) if self.slack.fits(part, v) => Some(part),
+            Decision::Least => self.slack.least(v),
             _ => self.best(counts, self.neighbours(v), v).map(|(part, _)| part),
         };
         if let Some(part) = part {
-            self.room.add(part, v);
-            self.prices[part as usize] = self.score.price(self.room.load(part));
+            self.slack.add(part, v);
+            self.prices[part as usize] = self.score.price(self.slack.load(part));
         }
         self.part_of[v as usize] = part.unwrap_or(NONE);
         self.placed = v + 1;

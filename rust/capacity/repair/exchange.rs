@@ -22,14 +22,14 @@ pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
         while let Some(excess) = repair.loads.load(part)[1].checked_sub(cap).filter(|&excess| excess > 0) {
             let mut others: Vec<(u64, u32)> = (0..k)
                 .map(|other| (cap.saturating_sub(repair.loads.load(other)[1]), other))
-                .filter(|&(room, _)| room > 0)
+                .filter(|&(slack, _)| slack > 0)
                 .collect();
-            others.sort_unstable_by_key(|&(room, other)| (Reverse(room), other));
-            let mut pairs = others.iter().map(|&(room, other)| {
+            others.sort_unstable_by_key(|&(slack, other)| (Reverse(slack), other));
+            let mut pairs = others.iter().map(|&(slack, other)| {
                 let [mine, theirs] = [part, other].map(|part| &members[part as usize][..]);
                 work.count((mine.len() + theirs.len()) as u32)?;
                 let degree = |&v: &u32| u64::from(repair.csr.degree(v));
-                Ok(pair(mine, theirs, degree, excess, room).map(|(v, w)| (v, w, other)))
+                Ok(pair(mine, theirs, degree, excess, slack).map(|(v, w)| (v, w, other)))
             });
             let Some((v, w, other)) = pairs.find_map(Result::transpose).transpose()? else { break };
             for (vertex, from, to) in [(v, part, other), (w, other, part)] {
@@ -61,13 +61,13 @@ fn by_degree(repair: &Repair) -> Result<Vec<Vec<u32>>> {
 }
 
 /// The pair of one of `mine` and one of `theirs`, both by ascending degree, that carries at least `excess` and at most
-/// `room`, as little as can be; without any, the one that carries most, but less than `excess`.
+/// `slack`, as little as can be; without any, the one that carries most, but less than `excess`.
 fn pair(
     mine: &[u32],
     theirs: &[u32],
     degree: impl Fn(&u32) -> u64,
     excess: u64,
-    room: u64,
+    slack: u64,
 ) -> Option<(u32, u32)> {
     let mut best: Option<(u64, u32, u32)> = None;
     let mut last = theirs.iter().peekable();
@@ -79,13 +79,13 @@ fn pair(
         }
         if let Some(w) = under {
             let carried = degree(v) - degree(w);
-            if carried <= room && best.is_none_or(|(least, ..)| carried < least) {
+            if carried <= slack && best.is_none_or(|(least, ..)| carried < least) {
                 best = Some((carried, *v, *w));
             }
         }
     }
     if best.is_none() {
-        let most = room.min(excess - 1);
+        let most = slack.min(excess - 1);
         let mut first = theirs.iter().peekable();
         for v in mine {
             // The smallest of theirs that is at most `most` below v.

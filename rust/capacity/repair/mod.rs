@@ -151,10 +151,10 @@ impl Repair<'_> {
     /// The part with room for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
     /// many more edges are cut if `v` goes there.
     fn best_move(&self, v: u32, tally: &mut PartCounts) -> Option<(i64, u32)> {
-        let room = self.loads.room(1.0, self.item(v))?;
-        let mut best = self.loads.least(room)?;
+        let limit = self.loads.limit(1.0, self.item(v))?;
+        let mut best = self.loads.least(limit)?;
         tally.count(self.csr.neighbours(v), self.parts);
-        for part in tally.parts().filter(|&part| self.loads.is_within(part, room)) {
+        for part in tally.parts().filter(|&part| self.loads.is_within(part, limit)) {
             let key = |part: u32| (tally.of(best).cmp(&tally.of(part)), self.loads.penalty(part), part);
             if key(part) < key(best) {
                 best = part;

@@ -74,22 +74,22 @@ fn memory_of(entries: u64) -> (u64, u64) {
     let buckets = 2 * (entries / bucket(entries)) + 1;
     let (directory, buffers) = spill::memory::<Sum>(entries, buckets, entries / unit(entries) + 1);
     // A bucket as it comes, grouped, and summed.
-    let held = size_of::<Sum>() + 2 * size_of::<[u32; 2]>();
-    (directory, buffers.max(held as u64 * bucket(entries).min(entries)))
+    let per_entry = size_of::<Sum>() + 2 * size_of::<[u32; 2]>();
+    (directory, buffers.max(per_entry as u64 * bucket(entries).min(entries)))
 }
 
 /// The graph whose vertices are the clusters of `graph`, or a `sample` of its edges. Its lists lie in files in the
-/// directory `into`. The caller holds `held` bytes meanwhile.
+/// directory `into`. The caller uses `used` bytes meanwhile.
 pub fn contract<const D: usize>(
     graph: &Graph<D>,
     clustering: &Clustering,
     sample: Sample,
     into: &Path,
-    held: u64,
+    used: u64,
     run: &Run,
 ) -> Result<Graph<'static, D>> {
     let (directory, each) = memory_of(graph.num_entries());
-    let workers = run.workers(usize::MAX, held + directory, each, "contraction out of core")?;
+    let workers = run.workers(usize::MAX, used + directory, each, "contraction out of core")?;
     let buckets = Buckets::of(graph, clustering, run)?;
     let spilled = buckets.spill(graph, clustering, into, workers, run)?;
     let Buckets { starts, bucket_of } = buckets;

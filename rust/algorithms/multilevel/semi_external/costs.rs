@@ -167,11 +167,11 @@ impl Choice<'_> {
     }
 
     /// Bytes of plain lists in files that a limit leaves room for.
-    fn room(&self, limit: u64, beside: u64, outside: bool) -> u64 {
+    fn available(&self, limit: u64, beside: u64, outside: bool) -> u64 {
         let Size { n, entries, each, .. } = self.size;
         let lists = if outside { 0 } else { entries.saturating_mul(each) };
         let used = beside.saturating_add(lists).saturating_add(8 * n + 8);
-        path::room(limit.saturating_sub(used), self.run)
+        path::available(limit.saturating_sub(used), self.run)
     }
 
     /// All limits at which another plan, or another place of the adjacency, may begin.
@@ -199,13 +199,13 @@ struct Lists {
     /// Bytes of an entry, plain and packed.
     each: [f64; 2],
     /// Bytes of plain lists that stay in memory.
-    room: f64,
+    available: f64,
 }
 
 impl Sum {
     /// Adds so many passes over lists.
-    fn pass(&mut self, Lists { entries, each: [plain, packed], room }: Lists, passes: f64) {
-        if plain * entries <= room {
+    fn pass(&mut self, Lists { entries, each: [plain, packed], available }: Lists, passes: f64) {
+        if plain * entries <= available {
             self.read += passes * plain * entries;
             return;
         }
@@ -246,11 +246,11 @@ impl Multilevel {
         let (plan, beside, outside) = choice.within(limit)?;
         let (size, threads) = (choice.size, choice.run.threads());
         let Size { n, m, entries, each } = size;
-        let room = choice.room(limit, beside, outside);
-        let sum = self.sum(plan, outside, size, room);
+        let available = choice.available(limit, beside, outside);
+        let sum = self.sum(plan, outside, size, available);
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
         let lists = if outside { entries.saturating_mul(each) } else { 0 };
-        let packed = if lists > room { lists } else { 0 };
+        let packed = if lists > available { lists } else { 0 };
         let times = if self.machines.is_some() { MACHINES } else { 1.0 }
             * if self.wants_few_copies() { COPIES } else { 1.0 };
         let build = BUILD * entries as f64;
@@ -271,25 +271,25 @@ impl Multilevel {
     }
 
     /// What comes after the adjacency.
-    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, room: u64) -> Sum {
+    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Sum {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.is_quick() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Sum::default();
-        let (mut here, room) = (entries as f64, room as f64);
+        let (mut here, available) = (entries as f64, available as f64);
         let packed = if each > 4 { PACKED } else { expected(n, entries) };
         let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
             sum.nanoseconds = MEMORY * bounds * attempts * here;
-            sum.pass(Lists { entries: here, each: lists, room }, (passes + refining) * attempts);
+            sum.pass(Lists { entries: here, each: lists, available }, (passes + refining) * attempts);
             return sum;
         }
         for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
             sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
             let spilled = 12.0 * SUMS * here;
             let coarse = share * here;
-            sum.pass(Lists { entries: here, each: lists, room }, passes + refining);
+            sum.pass(Lists { entries: here, each: lists, available }, passes + refining);
             sum.read += spilled;
             sum.written += spilled + 8.0 * coarse;
             let kept = coarse.min(plan.sample * entries as f64);
@@ -303,7 +303,7 @@ impl Multilevel {
         // There are far fewer than there is room for.
         let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
-        sum.pass(Lists { entries: here, each: lists, room }, TOP * attempts);
+        sum.pass(Lists { entries: here, each: lists, available }, TOP * attempts);
         sum
     }
 }

@@ -51,29 +51,29 @@ const STALLED: f64 = 0.95;
 
 /// Where the levels of a partition lie, and where what is found on the way is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     /// Where the levels lie.
     pub plan: Plan,
     /// Bytes of the lists of a graph in files from which on they are packed.
-    pub room: u64,
+    pub available: u64,
     /// Where steps of the way down and back are kept.
     pub checkpoints: Option<Checkpoints>,
 }
 
 impl Multilevel {
     /// The place for the graph of `csr`: the first plan that fits, or that of the checkpoints that are there.
-    pub(super) fn place(&self, csr: &Csr, run: &Run) -> Result<Place> {
+    pub(super) fn placement(&self, csr: &Csr, run: &Run) -> Result<Placement> {
         let (plan, checkpoints) = self.plan_with_checkpoints(csr, run)?;
         let used = plan.memory(self, csr.graph().n, csr.most_entries());
-        let room = path::room(run.budget().saturating_sub(used), run);
-        Ok(Place { plan, room, checkpoints })
+        let available = path::available(run.budget().saturating_sub(used), run);
+        Ok(Placement { plan, available, checkpoints })
     }
 }
 
 /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
 pub(crate) fn partition<const D: usize>(
     scheme: &Scheme,
-    place: &Place,
+    placement: &Placement,
     graph: &Graph<D>,
     caps: &[Load<D>],
     run: &Run,
@@ -85,14 +85,14 @@ pub(crate) fn partition<const D: usize>(
         entries: graph.num_entries(),
         ..scheme.clone()
     };
-    let coarsening = ExternalCoarsening { scheme: &scheme, place, k: caps.len() as u64, run };
+    let coarsening = ExternalCoarsening { scheme: &scheme, placement, k: caps.len() as u64, run };
     let levels = coarsening.levels(graph)?;
     let Some((_, top)) = levels.last() else {
         run.advance(last)?;
         return scheme.partition(graph, caps, run);
     };
     require(graph, top, caps.len(), run)?;
-    let (done, mut made) = (place.checkpoints.as_ref(), false);
+    let (done, mut made) = (placement.checkpoints.as_ref(), false);
     let ((part_of, _), rounds) =
         checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
             made = true;
@@ -114,7 +114,7 @@ fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run
 /// The way down.
 struct ExternalCoarsening<'a> {
     scheme: &'a Scheme,
-    place: &'a Place,
+    placement: &'a Placement,
     k: u64,
     run: &'a Run,
 }
@@ -122,7 +122,8 @@ struct ExternalCoarsening<'a> {
 impl ExternalCoarsening<'_> {
     /// The levels below `graph`, the top last.
     fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
-        let ExternalCoarsening { place: Place { plan, room, checkpoints: done }, run, .. } = self;
+        let ExternalCoarsening { placement: Placement { plan, available, checkpoints: done }, run, .. } =
+            self;
         let mut levels: Vec<Level<D>> = Vec::new();
         let n = graph.len() as u64;
         let most = plan.path.vertices(n, self.k);
@@ -145,11 +146,11 @@ impl ExternalCoarsening<'_> {
             }
             let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
             let sample = Sample { entries, seed: splitmix64(clusterer.seed) };
-            let held = path::held(n, D as u64);
+            let in_use = path::memory_of_contraction(n, D as u64);
             let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
-                contract(finer, &clustering, sample, run.tmp_dir(), held, run)
+                contract(finer, &clustering, sample, run.tmp_dir(), in_use, run)
             })?;
-            let coarse = coarse.packed(*room, run)?;
+            let coarse = coarse.packed(*available, run)?;
             // A level beyond those that were asked for replaces the last of them.
             match levels.pop_if(|_| is_more) {
                 Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),

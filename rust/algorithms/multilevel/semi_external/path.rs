@@ -64,7 +64,7 @@ impl Default for Plan {
 
 /// Bytes of lists in files that so much memory has room for. Those of a graph that take more are read from a disk in every
 /// pass, and are packed. Files in memory count as memory already.
-pub(crate) fn room(left: u64, run: &Run) -> u64 {
+pub(crate) fn available(left: u64, run: &Run) -> u64 {
     if run.temporary(run.tmp_dir(), 1, "").0 == 0 { left } else { u64::MAX }
 }
 
@@ -84,7 +84,7 @@ impl Plan {
         let bounds = multilevel.num_bounds();
         // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
         let graph = n * (64 + 8 * bounds);
-        let contraction = held(n, bounds).saturating_add(contraction::memory(entries));
+        let contraction = memory_of_contraction(n, bounds).saturating_add(contraction::memory(entries));
         // A sample has the size that is asked for in expectation.
         let top = working_memory(vertices, top + top / 32, multilevel.k.into(), bounds);
         let top = levels(n, bounds).saturating_add(top);
@@ -99,7 +99,7 @@ pub(crate) fn levels(n: u64, bounds: u64) -> u64 {
 }
 
 /// Bytes that are in use while a graph of `n` vertices is contracted, beside those of [`contraction::memory`].
-pub(crate) fn held(n: u64, bounds: u64) -> u64 {
+pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
     n * (20 + 8 * bounds)
 }
 

@@ -176,8 +176,8 @@ impl SigmaVertex {
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
     place_last(parts, run, || {
-        let has_room = |part: u32| fits(plus(loads[part as usize], [1, 1]), caps);
-        let found = open.least_open(has_room).inspect(|&part| open.add(part, 1));
+        let has_slack = |part: u32| fits(plus(loads[part as usize], [1, 1]), caps);
+        let found = open.least_open(has_slack).inspect(|&part| open.add(part, 1));
         let part = found.unwrap_or_else(|| all.least());
         all.add(part, 1);
         loads[part as usize] = plus(loads[part as usize], [1, 1]);

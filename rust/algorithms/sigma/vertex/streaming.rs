@@ -115,16 +115,16 @@ impl Streaming<'_> {
         [1, 1 + u64::from(self.csr.degree(v))]
     }
 
-    fn room(&self, v: u32) -> Option<Load> {
-        self.loads.room(self.scale.at(self.streamed), self.item(v))
+    fn limit(&self, v: u32) -> Option<Load> {
+        self.loads.limit(self.scale.at(self.streamed), self.item(v))
     }
 
     /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
-    fn by_cut(&self, placed: &PartCounts, degree: f64, room: Load) -> Option<u32> {
-        let part = self.loads.least(room)?;
+    fn by_cut(&self, placed: &PartCounts, degree: f64, limit: Load) -> Option<u32> {
+        let part = self.loads.least(limit)?;
         let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
         let mut best = Best { score: score(part), part };
-        for part in placed.parts().filter(|&part| self.loads.is_within(part, room)) {
+        for part in placed.parts().filter(|&part| self.loads.is_within(part, limit)) {
             best.offer(score(part), part);
         }
         Some(best.part)
@@ -136,7 +136,7 @@ impl Streaming<'_> {
         replicas: &Replicas,
         scratch: &mut Scratch,
         neighbours: &[u32],
-        room: Load,
+        limit: Load,
     ) -> Option<u32> {
         let Scratch { placed, present } = scratch;
         neighbours.iter().for_each(|&u| present.add(replicas.presence.row(u).iter().copied()));
@@ -144,7 +144,7 @@ impl Streaming<'_> {
         let most = degree + f64::from(self.loads.k());
         let mut best = Best { score: f64::NEG_INFINITY, part: NONE };
         for (part, &present) in (0..self.loads.k()).zip(present.sums()) {
-            if self.loads.is_within(part, room) {
+            if self.loads.is_within(part, limit) {
                 let score = f64::from(placed.of(part)) / degree - self.loads.penalty(part);
                 // v is present wherever it has a neighbour: only its neighbours may be new to the part.
                 best.offer(score - replicas.tau * (degree - f64::from(present)) / most, part);
@@ -180,18 +180,18 @@ impl Decider for Streaming<'_> {
 
     fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {
         let neighbours = self.csr.neighbours(v);
-        let decided = self.room(v).and_then(|room| {
+        let decided = self.limit(v).and_then(|limit| {
             scratch.placed.count(neighbours, self.parts);
             match &self.replicas {
-                None => self.by_cut(&scratch.placed, neighbours.len() as f64, room),
-                Some(replicas) => self.by_replicas(replicas, scratch, neighbours, room),
+                None => self.by_cut(&scratch.placed, neighbours.len() as f64, limit),
+                Some(replicas) => self.by_replicas(replicas, scratch, neighbours, limit),
             }
         });
         decided.unwrap_or_else(|| self.loads.least_overloaded(self.item(v)))
     }
 
     fn commit(&mut self, scratch: &mut Scratch, v: u32, decided: u32) {
-        let holds = self.room(v).is_some_and(|room| self.loads.is_within(decided, room));
+        let holds = self.limit(v).is_some_and(|limit| self.loads.is_within(decided, limit));
         let part = if holds {
             decided
         } else {

@@ -64,7 +64,7 @@ pub fn total(splits: &[u32], run: &Run) -> Result<Total> {
 }
 
 /// What the parts have room for.
-pub struct Room {
+pub struct Slack {
     loads: Vec<Load<BOUNDS>>,
     cap: Load<BOUNDS>,
     /// By set: vertices in any of its splits that are still to come.
@@ -73,14 +73,14 @@ pub struct Room {
     open: [u64; SETS],
 }
 
-impl Room {
+impl Slack {
     /// `k` empty parts of at most `cap` for all vertices.
-    pub fn new(k: u32, cap: Load<BOUNDS>, total: &Total) -> Result<Room> {
+    pub fn new(k: u32, cap: Load<BOUNDS>, total: &Total) -> Result<Slack> {
         let mut loads = reserved(k as usize, "loads of the parts")?;
         loads.resize(k as usize, [0; BOUNDS]);
-        let mut room = Room { loads, cap, coming: total.of, open: [0; SETS] };
-        room.recount();
-        Ok(room)
+        let mut slack = Slack { loads, cap, coming: total.of, open: [0; SETS] };
+        slack.recount();
+        Ok(slack)
     }
 
     /// What each part has.
@@ -107,7 +107,7 @@ impl Room {
 
     /// How many vertices of a piece `part` has room for, if it has room for the first. The splits are those of the first.
     pub fn most(&self, part: u32, piece: Piece) -> u64 {
-        // Room for some vertices is room for fewer.
+        // Slack for some vertices is room for fewer.
         let (mut most, mut too_many) = (1, piece.vertices + 1);
         while most + 1 < too_many {
             let middle = most.midpoint(too_many);

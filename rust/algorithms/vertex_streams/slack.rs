@@ -4,7 +4,7 @@ use crate::base::Result;
 use crate::capacity::{BalanceOn, Parts};
 
 /// The loads of the parts during a pass, which only grow.
-pub(crate) trait Room: Send + Sync {
+pub(crate) trait Slack: Send + Sync {
     /// The number of vertices of `part`.
     fn load(&self, part: u32) -> u64;
     /// Whether `v` fits into `part`.
@@ -47,7 +47,7 @@ impl OneCap {
     }
 }
 
-impl Room for OneCap {
+impl Slack for OneCap {
     #[inline(always)]
     fn load(&self, part: u32) -> u64 {
         self.loads[part as usize]
@@ -94,7 +94,7 @@ impl<'a> TwoCaps<'a> {
     }
 }
 
-impl Room for TwoCaps<'_> {
+impl Slack for TwoCaps<'_> {
     fn load(&self, part: u32) -> u64 {
         self.parts.load(part)[0]
     }
