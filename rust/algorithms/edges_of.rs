@@ -1,7 +1,7 @@
 //! Edge partitions made of vertex partitions.
 //!
 //! **Requirements.** Any graph, as a stream, and a part for each vertex. Parts of even volume, the sum of degrees + 1,
-//! make the fewest replicas: records within a part then find room there.
+//! make the fewest replicas: records within a part then fit there.
 //!
 //! **Memory.** For the parts given and the degrees 8 bytes per vertex, k bits for the parts that a vertex is present in, 40
 //! bytes per part, up to 9 MB of buffers, and the result. While records move, 4 bytes and 2 k bits per vertex. Bits come
@@ -9,12 +9,13 @@
 //!
 //! **Disk.** With two bands or more, 16 bytes per record whose ends have different parts, in a temporary file.
 //!
-//! **Algorithm.** What SIGMA does from the parts that its clusters prefer ([`SigmaEdge::place`]), from the parts given:
+//! **Algorithm.** SIGMA's edge partition ([`SigmaEdge::place`]), which begins with the given parts instead of the parts
+//! that its clusters prefer:
 //! 1. A record whose ends have the same part goes there, up to the cap of `ceil(balance * m / k)` records.
 //! 2. The others follow, those of low degree first, each to the part with the best score of replicas and loads.
 //! 3. Passes move records to where they make fewer replicas ([`refining`](super::edge_streams::refining)).
 //!
-//! **Parallelism.** That of the two. The result is the same for any number of threads.
+//! **Parallelism.** SIGMA and the refinement run in parallel. The result is the same for any number of threads.
 //!
 //! **Complexity.** Three passes over the records, and two for each pass of the refinement.
 //!

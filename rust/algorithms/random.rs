@@ -53,10 +53,9 @@ parameters! {
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     pub struct Random => "random", [Vertices, Edges] of;
     /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the part with
-    /// room whose larger relative load is smallest.
+    /// capacity left whose larger relative load is smallest.
     balance_on: Option<Weighing>, only Vertices;
-    /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the part with
-    /// room whose larger relative load is smallest.
+    /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
     balance_on_ratio: Ratio = 1.05, only Vertices;
     /// Seed of the order. None is 0.
     seed: Seed;

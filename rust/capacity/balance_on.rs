@@ -10,7 +10,7 @@
 //! `max(ceil(ratio * W / k), ceil(W / k) + w)`. If all weights are 0 or 1, no part gets more than
 //! `ceil(ratio * W / k)`.
 //!
-//! **Why both caps can always be met.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them
+//! **Why both caps can always be kept.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them
 //! to the parts in turn. Every part gets at most `ceil(n / k)` vertices, and no cap on vertices is lower. Part j
 //! gets `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean of the k weights
 //! that end with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`. These groups are disjoint. So the weight of the part is at
@@ -146,7 +146,7 @@ impl BalanceOn {
         Parts::new(k, [self.weights.each.len() as u64, self.weights.total], [cap, self.cap(k)])
     }
 
-    /// The last resort, which meets every cap: vertices by descending weight (then id) to the parts in turn.
+    /// The last resort, which keeps every cap: vertices by descending weight (then id) to the parts, round-robin.
     pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
         let n = self.weights.each.len();
         run.begin("dealing", n as u64);
@@ -154,9 +154,9 @@ impl BalanceOn {
         run.install(|| order.par_sort_unstable_by_key(|&vertex| (Reverse(self.weight(vertex)), vertex)));
         let mut assignment: Buffer<i32> = Buffer::zeroed(n, "balance_on: part of each vertex")?;
         let mut loads = vec![[0; 2]; k as usize];
-        let mut turns = (0..k).cycle();
+        let mut round_robin = (0..k).cycle();
         for vertices in order.chunks(CHECK_EVERY) {
-            for (&vertex, part) in vertices.iter().zip(&mut turns) {
+            for (&vertex, part) in vertices.iter().zip(&mut round_robin) {
                 assignment[vertex as usize] = part as i32;
                 loads[part as usize] = plus(loads[part as usize], [1, self.weight(vertex)]);
             }

@@ -22,7 +22,7 @@ pub(crate) fn fits<const D: usize>(load: Load<D>, cap: Load<D>) -> bool {
     (0..D).all(|bound| load[bound] <= cap[bound])
 }
 
-/// The load that a part may have before `item` comes.
+/// The largest load of a part that can take `item`. `None` if no part can.
 #[inline(always)]
 pub(crate) fn limit_for<const D: usize>(cap: Load<D>, item: Load<D>) -> Option<Load<D>> {
     fits(item, cap).then(|| minus(cap, item))

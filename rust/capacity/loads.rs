@@ -1,8 +1,8 @@
-//! Loads of the parts, their penalties, and the part with the least penalty among those that have room.
+//! Loads of the parts, their penalties, and the part with the least penalty among those that have slack.
 //!
 //! A tree over the parts stores the least penalty and the least load of every subtree. A choice descends into the
-//! subtrees that can hold a better part than the one found. The part with the least penalty nearly always has room,
-//! so one descent nearly always suffices. A change takes O(log k). D bounds take 16 + 16 D bytes per part, rounded
+//! subtrees that can hold a better part than the one found. The part with the least penalty nearly always has
+//! slack, so one descent from the root nearly always suffices. A change takes O(log k). D bounds take 16 + 16 D bytes per part, rounded
 //! up to a power of two.
 
 use super::bounds::{Load, fits, limit_for, minus, plus, relative};
@@ -84,7 +84,7 @@ impl<const D: usize> Loads<D> {
         self.all().map(|load| relative(load, self.caps)).fold(0.0, f64::max)
     }
 
-    /// The load that a part may have before `item` comes, if caps are scaled by `scale`.
+    /// The largest load of a part that can take `item`, if caps are scaled by `scale`.
     #[inline(always)]
     pub(crate) fn limit(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
         limit_for(self.caps.map(|cap| (cap as f64 * scale) as u64), item)
@@ -133,14 +133,14 @@ impl<const D: usize> Loads<D> {
         self.changed.clear();
     }
 
-    /// The part with the least penalty among those within `limit`; ties go to the lowest.
+    /// The part with the least penalty among those within `limit`. Ties go to the lowest.
     pub(crate) fn least(&self, limit: Load<D>) -> Option<u32> {
         let mut best = usize::MAX;
         self.descend(1, 0, limit, &mut best);
         (best != usize::MAX).then(|| (best - self.leaves) as u32)
     }
 
-    /// The part whose largest relative load is the smallest once it has `item`; ties go to the lowest.
+    /// The part whose largest relative load is the smallest once it has `item`. Ties go to the lowest.
     pub(crate) fn least_overloaded(&self, item: Load<D>) -> u32 {
         let after = |load: Load<D>| relative(plus(load, item), self.caps);
         let least = (0..).zip(self.all().map(after)).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -220,7 +220,7 @@ mod tests {
 
     /// The choice is that of a scan over all parts, while items come and go.
     #[test]
-    fn the_least_penalty_within_the_room() {
+    fn the_least_penalty_within_the_limit() {
         compare_with_a_scan::<1>();
         compare_with_a_scan::<2>();
         compare_with_a_scan::<3>();

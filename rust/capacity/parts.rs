@@ -1,15 +1,15 @@
-//! Parts under several bounds, and the least loaded one among those that have room.
+//! Parts under several bounds, and the least loaded one among those that have slack.
 //!
 //! The load of a part is the largest of its relative loads, such as vertices / n and weight / W. They are compared
 //! as integers, `vertices * W` with `weight * n`, so that no rounding decides.
 //!
-//! Which part has room depends on the item. A queue by load would have to be searched, to its end if many parts are
+//! Which part has slack depends on the item. A queue by load would have to be searched, to its end if many parts are
 //! full under one bound and empty under the other. Therefore each bound has a search tree. It holds the parts that
 //! are relatively fullest under that bound, ordered by (load under the bound, part). In a tree the order is that of
-//! preference, the room under its own bound only shrinks along it, and every subtree stores the least load under
-//! each bound. So a descent finds the first part with room under the other bounds. The trees are treaps whose
+//! preference, the slack under its own bound only shrinks along it, and every subtree stores the least load under
+//! each bound. So a descent from the root finds the first part with slack under the other bounds. The trees are treaps whose
 //! priorities are hashes of the parts. Under one or two bounds a choice and an addition take O(log k). Under more,
-//! a choice may enter subtrees where no single part has room under all bounds. D bounds take 8 + 16 D bytes per
+//! a choice may enter subtrees where no single part has slack under all bounds. D bounds take 8 + 16 D bytes per
 //! part.
 
 use std::cmp::Ordering;
@@ -62,12 +62,12 @@ impl<const D: usize> Parts<D> {
         self.nodes.iter().map(|node| node.load)
     }
 
-    /// Whether `part` has room for `item`.
+    /// Whether `part` has slack for `item`.
     pub fn fits(&self, part: u32, item: Load<D>) -> bool {
         limit_for(self.cap, item).is_some_and(|limit| fits(self.load(part), limit))
     }
 
-    /// The least loaded part that has room for `item`; ties go to the lowest part.
+    /// The least loaded part that has slack for `item`. Ties go to the lowest part.
     pub fn choose(&self, item: Load<D>) -> Option<u32> {
         let limit = limit_for(self.cap, item)?;
         let first = |tree: usize| {
@@ -112,7 +112,7 @@ impl<const D: usize> Parts<D> {
         )
     }
 
-    /// The first part of the tree `root` that has at most `limit`, which leaves out the tree's own bound.
+    /// The first part of the tree `root` whose load is within `limit`, which leaves out the tree's own bound.
     fn first(&self, mut root: u32, limit: Load<D>) -> Option<u32> {
         loop {
             let node = self.nodes.get(root as usize)?;

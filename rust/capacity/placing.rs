@@ -1,18 +1,18 @@
 //! Placement of vertices under both caps: in groups where these fit, else one by one. In the end, vertices that fit
 //! nowhere are exchanged with others.
 //!
-//! **Exchange.** A vertex x that fits nowhere finds parts that lack room for its weight, and others that lack room
-//! for a vertex. Let b be the part with the least weight. Let a be the part with the least weight among those with
-//! room for a vertex (ties: lowest part). Let y be the lightest vertex (then lowest id) of those that b had before
-//! all exchanges. Then x takes the place of y, and y goes to a. If a has no room for y, all vertices are dealt
+//! **Exchange.** If a vertex x fits nowhere, some parts have no slack for its weight, and the others have no slack for
+//! a vertex. Let b be the part with the least weight. Let a be the part with the least weight among those with slack
+//! for a vertex (ties: lowest part). Let y be the lightest vertex (then lowest id) of those that b had before
+//! all exchanges. Then x takes the place of y, and y goes to a. If a has no slack for y, all vertices are dealt
 //! instead. The heaviest of the vertices left (then the lowest ids) are exchanged first.
 //!
-//! Part b has room for the weight of x. It has at most the mean of what is placed, and a cap is at least the mean
+//! Part b has slack for the weight of x. It has at most the mean of what is placed, and a cap is at least the mean
 //! plus the heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is placed).
 //! Hence b is full of vertices, and b is not a.
 //!
-//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1. Part a lacks room for it, so a has all
-//! the weight it may have. So there is room for y if y has weight 0. A part has no more weight than vertices, and a
+//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1. Part a has no slack for it, so a has all
+//! the weight it may have. So y fits if y has weight 0. A part has no more weight than vertices, and a
 //! may have one vertex more, so the cap on weight is below that on vertices. So b, full of vertices but not of
 //! weight, holds at least as many vertices of weight 0 as it lacks weight. Each exchange lowers both numbers by
 //! one. What came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
@@ -117,7 +117,7 @@ impl<'a> Placing<'a> {
                 }
                 loads[a as usize][0] += 1;
                 open.add(a, weight(y));
-                // x is heavier than y, since a has room for y only.
+                // x is heavier than y, since a has slack for y only.
                 for (part, more) in [(a, weight(y)), (b, weight(x) - weight(y))] {
                     loads[part as usize][1] += more;
                     all.add(part, more);

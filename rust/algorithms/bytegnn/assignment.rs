@@ -5,8 +5,8 @@
 //! the parts)`. The paper has e = 0: as long as only one part has vertices, no other part scores above 0, and it takes
 //! all blocks with an edge to it. With `e = 1 / n`, which no CE above 0 is below, balance decides where edges do not.
 //!
-//! A block that fits nowhere is split in breadth-first order. The best part with room for its first vertex takes as
-//! many vertices as it has room for. What is left is placed as a block, until nothing is.
+//! A block that fits nowhere is split in breadth-first order. The best part with slack for its first vertex takes
+//! as many vertices as fit. What is left is placed as a block, until nothing is.
 
 use super::blocks::Blocks;
 use super::slack::{Piece, Slack, Total};
@@ -140,7 +140,7 @@ impl<'a> Assignment<'a> {
         Ok(())
     }
 
-    /// The best of the parts with room for `piece`, whose edges were counted.
+    /// The best of the parts with slack for `piece`, whose edges were counted.
     fn best(&self, piece: Piece) -> Option<u32> {
         let mut best: Option<Rating> = None;
         for part in 0..self.edges.len() as u32 - 1 {

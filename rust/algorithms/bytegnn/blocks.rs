@@ -22,7 +22,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Those of all vertices whose number in `splits` is not 0, up to `hops` (at most 255) away from them.
+    /// The blocks of all vertices whose number in `splits` is not 0. A block reaches up to `hops` (at most 255) from its
+    /// centre.
     pub fn new(
         edges: &dyn EdgeStream,
         directed: bool,

@@ -8,15 +8,15 @@
 //!
 //! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre joins the
 //! block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other ([`assignment`]). What no
-//! block reaches is streamed by LDG into the room that is left
+//! block reaches is streamed by LDG into the slack that is left
 //! ([`place_rest`](crate::algorithms::vertex_streams::place_rest)).
 //!
 //! The paper places blocks in descending order of their largest number of vertices of one split. But centres keep
 //! their own block, so a block has one vertex of any split, its centre. The largest number is 1 in all blocks, and the
 //! order is that of the centres' ids.
 //!
-//! In a directed graph a vertex draws its in-edges, so blocks grow against the direction of the edges. Cross edges count
-//! in both directions, as in every partitioner here: each is drawn by the one end or the other.
+//! In a directed graph a vertex samples its in-edges, so blocks grow against the direction of the edges. Edges between
+//! parts count in both directions, as in every partitioner here: one end or the other samples each of them.
 //!
 //! The paper bounds nothing. Here no part exceeds its cap on vertices, nor those on training, validation and test
 //! vertices ([`slack`]).
@@ -89,9 +89,9 @@ parameters! {
     /// Blocks come in the order of their centres' ids. If several blocks reach a vertex at once, it joins that of the
     /// lowest id.
     ///
-    /// The paper has no caps. Here a part has room for a block only if all caps are kept and all later training,
-    /// validation and test vertices still find room. A block that fits nowhere is split in breadth-first order: the best part
-    /// with room for its first vertex takes as many as it can, and the rest is placed as a block. Vertices that no block
+    /// The paper has no caps. Here a block fits into a part only if all caps are kept and all later training, validation
+    /// and test vertices still fit somewhere. A block that fits nowhere is split in breadth-first order: the best part
+    /// that can take its first vertex takes as many as it can, and the rest is placed as a block. Vertices that no block
     /// reaches are placed in the end as :func:`ldg` does.
     ///
     /// In a directed graph a vertex samples its in-edges, so blocks hold what reaches their centre.

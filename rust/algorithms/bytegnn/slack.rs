@@ -1,12 +1,12 @@
-//! Which parts have room for vertices, if all that are still to come must find room, too.
+//! Which parts have slack for vertices, if all vertices that are still to come must fit, too.
 //!
 //! **Bounds.** One on vertices, and one on each of the three splits. The cap on the vertices of a part is at least n / k,
 //! that on a split at least its vertices / k.
 //!
-//! **Why nothing gets stuck.** A part may be full of vertices when there is no room but there for the training vertices
-//! that are left. So a part has room only if what comes later has room after that. If no vertex is in two splits, this
+//! **Why nothing gets stuck.** A part may fill up with other vertices although the training vertices that are left fit
+//! nowhere else. So a part counts as having slack for a vertex only if all that come later still fit after that. If no vertex is in two splits, this
 //! is a flow from the splits through the parts. It exists if for every set S of splits the vertices of S that are still to
-//! come are at most the sum over the parts of `min(vertices, vertices of S)` that a part has room for (max-flow min-cut).
+//! come are at most the sum over the parts of `min(vertices, vertices of S)` that a part has slack for (max-flow min-cut).
 //! There are 8 sets, and their sums change with one part at a time. In the beginning they are large enough, and some
 //! part keeps them so for each vertex. So only the caps asked for are needed. If vertices are in several splits, the
 //! condition is necessary but not sufficient. Then the caps on splits may have to be raised.
@@ -48,7 +48,7 @@ impl Piece {
 pub struct Total {
     /// By bound.
     pub load: Load<BOUNDS>,
-    /// Of those in any split of each set.
+    /// By set: vertices in any of its splits.
     of: [u64; SETS],
 }
 
@@ -63,13 +63,13 @@ pub fn total(splits: &[u32], run: &Run) -> Result<Total> {
     Ok(total)
 }
 
-/// What the parts have room for.
+/// The slack of the parts.
 pub struct Slack {
     loads: Vec<Load<BOUNDS>>,
     cap: Load<BOUNDS>,
     /// By set: vertices in any of its splits that are still to come.
     coming: [u64; SETS],
-    /// By set: how many of these all parts have room for.
+    /// By set: how many of these all parts have slack for.
     open: [u64; SETS],
 }
 
@@ -94,7 +94,7 @@ impl Slack {
         self.loads[part as usize]
     }
 
-    /// Whether `part` has room for `piece`, and what comes later finds room after that.
+    /// Whether `part` has slack for `piece`, and all vertices that come later still fit after that.
     pub fn fits(&self, part: u32, piece: Piece) -> bool {
         let before = self.load(part);
         let after = plus(before, piece.load());
@@ -105,9 +105,9 @@ impl Slack {
         fits(after, self.cap) && (1..SETS).all(enough)
     }
 
-    /// How many vertices of a piece `part` has room for, if it has room for the first. The splits are those of the first.
+    /// How many vertices of a piece `part` has slack for, if the first fits. The splits are those of the first.
     pub fn most(&self, part: u32, piece: Piece) -> u64 {
-        // Slack for some vertices is room for fewer.
+        // If some vertices fit, fewer do, too.
         let (mut most, mut too_many) = (1, piece.vertices + 1);
         while most + 1 < too_many {
             let middle = most.midpoint(too_many);
@@ -141,7 +141,7 @@ impl Slack {
         self.open = std::array::from_fn(|set| self.loads.iter().map(|&load| self.open_in(load, set)).sum());
     }
 
-    /// How many vertices, each in any split of `set`, a part with this load has room for.
+    /// How many vertices, each in any split of `set`, a part with this load has slack for.
     fn open_in(&self, load: Load<BOUNDS>, set: usize) -> u64 {
         let left = |bound: usize| self.cap[bound].saturating_sub(load[bound]);
         let of_splits = (0..SPLITS).filter(|split| set >> split & 1 == 1).map(|split| left(1 + split)).sum();

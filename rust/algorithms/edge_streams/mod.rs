@@ -10,7 +10,7 @@
 //! more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA of edges differ
 //! only in affinity and balance.
 //!
-//! **Parallelism.** One thread places the records: each meets the state that the one before left, so the result is that
+//! **Parallelism.** One thread places the records: each sees the state that the one before left, so the result is that
 //! of the sequential rule for any number of threads. The others read the next records, choose those that are open and
 //! look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched some records ahead. What the placing
 //! thread waits for is not memory: every record needs the term of the part that the record before took.
@@ -81,7 +81,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The same from beginning to end.
+    /// A limit that stays the same from beginning to end.
     pub fn constant(cap: u64) -> Self {
         Self { cap, start: 1.0 }
     }
@@ -241,7 +241,7 @@ impl EdgeStreamer {
         Ok(())
     }
 
-    /// The same in wider registers.
+    /// [`stride`](Self::stride) in wider registers.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn stride_avx2(&mut self, records: &[Record], gains: &[Gains], range: Range<usize>, parts: &mut [u32]) {

@@ -8,13 +8,13 @@
 //! **Algorithm.** Passes. Each begins with the parts that every vertex is present in, and finds new ones within these: a
 //! record may only go to parts that hold both of its ends already. So no vertex ever becomes present in a further part,
 //! and a pass cannot make a replica, whatever it does.
-//! 1. A record whose ends have just one part in common must stay. Its ends are *held* in that part.
+//! 1. A record whose ends have just one part in common must stay. Its ends are *pinned* in that part.
 //! 2. The others are streamed. Each goes to the part of the largest score among those that both ends have in common:
-//!    1 for every end that is held there already, plus the term of records and replicas
-//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are out, but for its own. Then both ends are held there.
+//!    1 for every end that is pinned there already, plus the term of records and replicas
+//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are out, but for its own. Then both ends are pinned there.
 //!
 //! A vertex stays in the parts that hold it in the end, and leaves the others. So whole groups of records move in one
-//! pass, of which no single move gains anything. Every other pass goes backwards, so that a vertex is not held in a part
+//! pass, of which no single move gains anything. Every other pass goes backwards, so that a vertex is not pinned in a part
 //! by the same first record again. The last pass is one that removes less than 0.1 % of the replicas.
 //!
 //! **Parallelism.** All threads mark what must stay, and choose the records that have a choice. One thread places these,
@@ -70,19 +70,19 @@ impl Refining {
             return Ok(());
         }
         let EdgePartition { parts, loads, cap, .. } = partition;
-        let [mut present, mut held] = [Incidence::new(n as usize, k)?, Incidence::new(n as usize, k)?];
-        hold(edges, parts, None, &mut present, run)?;
+        let [mut present, mut pinned] = [Incidence::new(n as usize, k)?, Incidence::new(n as usize, k)?];
+        pin(edges, parts, None, &mut present, run)?;
         let mut replicas = count(&present, n, k, run)?.iter().sum::<u64>();
         for pass in 0..self.passes {
-            held.clear();
-            hold(edges, parts, Some(&present), &mut held, run)?;
+            pinned.clear();
+            pin(edges, parts, Some(&present), &mut pinned, run)?;
             let balance = Balance::RecordsAndReplicas(self.lambda);
             let mut state = Loads::new(k, balance, 0)?;
-            state.resume(loads, &count(&held, n, k, run)?);
+            state.resume(loads, &count(&pinned, n, k, run)?);
             state.settle(cap.unwrap_or(u64::MAX));
-            stream(edges, parts, (&present, &mut held), (&mut state, pass % 2 == 1), run)?;
+            stream(edges, parts, (&present, &mut pinned), (&mut state, pass % 2 == 1), run)?;
             *loads = state.records();
-            std::mem::swap(&mut present, &mut held);
+            std::mem::swap(&mut present, &mut pinned);
             let before = std::mem::replace(&mut replicas, state.replicas());
             if (before - replicas) * FEW < before {
                 break;
@@ -101,24 +101,24 @@ fn has_choice(present: &Incidence, [u, v]: Record) -> bool {
 
 /// Holds the ends of each record in its part, or only of those without a choice among the parts that their ends are
 /// `present` in.
-fn hold(
+fn pin(
     edges: &dyn EdgeStream,
     parts: &EdgeParts,
     present: Option<&Incidence>,
-    held: &mut Incidence,
+    pinned: &mut Incidence,
     run: &Run,
 ) -> Result<()> {
     run.begin("replicas", edges.num_edges());
-    let held = held.shared();
+    let pinned = pinned.shared();
     let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
         let known = parts.read(first..first + records.len() as u64, known);
         for (index, (&record, &part)) in records.iter().zip(known).enumerate() {
             if let Some(&later) = records.get(index + AHEAD) {
                 present.iter().for_each(|present| later.iter().for_each(|&id| present.prefetch(id)));
-                later.iter().for_each(|&id| held.prefetch(id));
+                later.iter().for_each(|&id| pinned.prefetch(id));
             }
             if present.is_none_or(|present| !has_choice(present, record)) {
-                record.iter().for_each(|&id| held.insert(id, part));
+                record.iter().for_each(|&id| pinned.insert(id, part));
             }
         }
         Ok(())
@@ -127,11 +127,11 @@ fn hold(
 }
 
 /// The number of vertices in each part.
-fn count(held: &Incidence, n: u64, k: u32, run: &Run) -> Result<Vec<u64>> {
+fn count(pinned: &Incidence, n: u64, k: u32, run: &Run) -> Result<Vec<u64>> {
     let mut counts = vec![0; k as usize];
     for block in blocks(0..n) {
         for v in block {
-            held.parts(v as u32).for_each(|part| counts[part as usize] += 1);
+            pinned.parts(v as u32).for_each(|part| counts[part as usize] += 1);
         }
         run.check()?;
     }
@@ -142,7 +142,7 @@ fn count(held: &Incidence, n: u64, k: u32, run: &Run) -> Result<Vec<u64>> {
 fn stream(
     edges: &dyn EdgeStream,
     parts: &mut EdgeParts,
-    (present, held): (&Incidence, &mut Incidence),
+    (present, pinned): (&Incidence, &mut Incidence),
     (loads, backwards): (&mut Loads, bool),
     run: &Run,
 ) -> Result<()> {
@@ -167,16 +167,16 @@ fn stream(
     let place = |Slice { records, parts, chosen, .. }: &mut Slice| {
         for (place, &index) in chosen.iter().enumerate() {
             if let Some(&later) = chosen.get(place + AHEAD) {
-                records[later as usize].iter().for_each(|&id| held.prefetch(id));
+                records[later as usize].iter().for_each(|&id| pinned.prefetch(id));
             }
             if place.is_multiple_of(STRIDE) {
                 run.check()?;
             }
             let (record, part) = (records[index as usize], &mut parts[index as usize]);
             loads.remove(*part);
-            let [within, rows] = [present, &*held].map(|sets| record.map(|id| sets.row(id)));
+            let [within, rows] = [present, &*pinned].map(|sets| record.map(|id| sets.row(id)));
             *part = best_common(loads, within, rows).unwrap_or(*part);
-            let new = record.map(|id| u32::from(held.insert(id, *part)));
+            let new = record.map(|id| u32::from(pinned.insert(id, *part)));
             loads.add(*part, new[0] + new[1]);
         }
         Ok(())

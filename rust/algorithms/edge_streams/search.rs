@@ -51,7 +51,7 @@ impl<B: Block> Search for All<B> {
 #[derive(Debug)]
 pub(crate) struct Dense<const QUADS: usize>;
 
-/// Of each nibble, all ones where a bit is set.
+/// For each nibble a mask for each of its bits: all ones where the bit is set.
 const MASKS: [[u64; 4]; 16] = {
     let mut masks = [[0; 4]; 16];
     let mut nibble = 0;
@@ -172,8 +172,8 @@ pub(crate) fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2])
     for (word, (u, v)) in within[0].iter().zip(within[1]).enumerate() {
         for bit in ones(&[u & v]) {
             let part = 64 * word as u32 + bit;
-            let held = (rows[0][word] >> bit & 1) + (rows[1][word] >> bit & 1);
-            let score = held as f64 + loads.terms()[part as usize];
+            let ends = (rows[0][word] >> bit & 1) + (rows[1][word] >> bit & 1);
+            let score = ends as f64 + loads.terms()[part as usize];
             if score > most {
                 (most, best) = (score, Some(part));
             }

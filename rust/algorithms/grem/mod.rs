@@ -1,7 +1,7 @@
 //! GREM: a vertex partition by recursive bisection, each by greedy decisions that every chunk of the stream
 //! refines.
 //!
-//! **Requirements.** Any graph. Room on the disk, unless the graph fits one chunk.
+//! **Requirements.** Any graph. Space on the disk, unless the graph fits one chunk.
 //!
 //! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`. The vertices of each side and the records
 //! inside it become a sub-problem, and so on. For a bisection the records pass in chunks, in random order. The
@@ -63,7 +63,7 @@ pub(crate) const BYTES_PER_VERTEX: u64 = 16;
 pub(crate) const BYTES_PER_RECORD: u64 = 36;
 /// Bytes per vertex that the multilevel partitioner sees.
 const BYTES_PER_MEMBER: u64 = 112;
-/// Of a large chunk it sees clusters, at most one for so many vertices.
+/// A large chunk is clustered before it is partitioned. It has at most one cluster for so many vertices.
 const CLUSTERED: u64 = 4;
 /// Bytes that sorting and a table of gains hold besides.
 const FIXED_BYTES: u64 = 8 << 20;
@@ -191,7 +191,7 @@ impl Grem {
         })
     }
 
-    /// What it needs with one worker. If the budget has no room for that, it is named the chunk that it has room for.
+    /// The memory that one worker needs. If that exceeds the budget, the text names the largest chunk that fits.
     fn need(&self, n: u64, m: u64, run: &Run) -> Need {
         let ((fixed, each), chunk) = (self.needed(n, m), self.chunk.records(m));
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), format!("grem on {n} vertices"));
@@ -374,7 +374,7 @@ parameters! {
     /// for comparison.
     revise: Flag = true;
     /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side. A vertex
-    /// still counts on its side when the room there is checked. Equal counts send it to the emptier side. A chunk is a
+    /// still counts on its side when the capacity there is checked. Equal counts send it to the emptier side. A chunk is a
     /// share of the records of its sub-problem, and no sub-problem is partitioned whole. The cap may be exceeded, so
     /// the result has none.
     faithful: Flag = false;

@@ -69,7 +69,8 @@ impl Problem {
         Ok(entries)
     }
 
-    /// The two sub-problems of the sides, whose records go to `target`. `new_id` is room for a number per vertex.
+    /// The two sub-problems of the sides, whose records go to `target`. `new_id` is scratch space for a
+    /// number per vertex.
     pub(crate) fn split(
         &self,
         side_of: impl Fn(u32) -> usize,

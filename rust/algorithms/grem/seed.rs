@@ -63,7 +63,7 @@ pub(crate) fn partition(
     let caps: Vec<_> = caps.iter().map(|&cap| [cap]).collect();
     let (part_of, quality) = scheme.refine_finest(&graph, part_of, &caps, run)?;
     if quality.excess > 0.0 && of == Use::Whole {
-        return Err(Error::Internal("grem: the seed partitioner found no room for some vertex".into()));
+        return Err(Error::Internal("grem: the seed partitioner found no part for some vertex".into()));
     }
     Ok(part_of)
 }

@@ -117,8 +117,8 @@ fn histogram(edges: &dyn EdgeStream, degrees: &[u32], run: &Run) -> Result<Vec<(
     Ok(sum)
 }
 
-/// Of the numbers whose product with `mean` is at least `low` and less than `next`, those of the fewest decimals, and of
-/// these the largest.
+/// The number with the fewest decimals, and of these the largest, whose product with `mean` is at least `low` and less
+/// than `next`.
 fn between(low: u32, next: u32, mean: f64) -> f64 {
     let rounded = |digits| {
         let scale = 10_f64.powi(digits);

@@ -17,7 +17,7 @@ pub struct Assignment<const D: usize> {
     pub loads: Vec<Load<D>>,
     /// What cut edges cost; 1 if there are none.
     pub prices: Option<Arc<Prices>>,
-    /// What it costs that vertices leave the parts they had; nothing if there is none.
+    /// What it costs that vertices leave the parts they had. Nothing if it is `None`.
     pub migration: Option<Migration>,
 }
 
@@ -77,7 +77,7 @@ impl<const D: usize> Assignment<D> {
         self.loads.iter().zip(caps).map(|(&load, &cap)| relative(load, cap)).collect()
     }
 
-    /// The parts, those with the most room first.
+    /// The parts, those with the most slack first.
     pub fn by_slack(&self, caps: &[Load<D>]) -> Vec<u32> {
         let fullness = self.fullness(caps);
         let mut parts: Vec<u32> = (0..caps.len() as u32).collect();
@@ -85,7 +85,7 @@ impl<const D: usize> Assignment<D> {
         parts
     }
 
-    /// Weight of the edges between parts, and what the vertices that left theirs cost.
+    /// The cost of the cut edges, and the migration penalties.
     pub fn cut(&self, graph: &Graph<D>, run: &Run) -> Result<u64> {
         let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
         // Nothing to propose: the rounds only visit all vertices.
@@ -109,19 +109,19 @@ impl<const D: usize> Assignment<D> {
         self.prices.as_ref().map_or(1, |prices| prices.most())
     }
 
-    /// What `v` loses beside edges if it leaves this part.
+    /// The migration penalty of `v` for leaving this part.
     #[inline(always)]
     pub fn migration_penalty(&self, v: u32, part: u32) -> u32 {
         self.migration.as_ref().map_or(0, |migration| migration.penalty(v, part))
     }
 
-    /// How good it is under `caps`.
+    /// The quality under `caps`.
     pub fn quality(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Quality> {
         Ok(Quality { excess: self.excess(caps), cut: self.cut(graph, run)? })
     }
 }
 
-/// The caps, and this share of them more.
+/// The caps, each raised by this share.
 pub(crate) fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> {
     caps.iter().map(|cap| cap.map(|cap| cap.saturating_add((cap as f64 * slack) as u64))).collect()
 }
@@ -139,12 +139,12 @@ pub struct Connections {
 impl Connections {
     /// Scratch space for the connections to `k` parts.
     pub fn new(k: usize) -> Self {
-        // Those of several threads, made one after the other, should not lie in the same cache line.
+        // The scratch space of two threads should not lie in the same cache line.
         let len = (k + 1).max(64);
         Self { sums: vec![0; len], parts: vec![0; len], count: 0, machines: Vec::new() }
     }
 
-    /// Those of `v`.
+    /// Computes the connections of `v`.
     #[inline(always)]
     pub fn count<const D: usize>(&mut self, graph: &Graph<D>, assignment: &Assignment<D>, v: u32) {
         let Self { sums, parts, count, machines } = self;
@@ -154,7 +154,7 @@ impl Connections {
         graph.each(v, |u, w| {
             let part = part_of[u as usize];
             let sum = &mut sums[part as usize];
-            // Whether a part is new cannot be foreseen: without a branch nothing is foreseen wrongly.
+            // Whether a part is new is unpredictable, so there is no branch to mispredict.
             parts[*count] = part;
             *count += usize::from(*sum == 0);
             *sum += w;

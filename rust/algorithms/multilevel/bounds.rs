@@ -1,14 +1,14 @@
-//! The bounds on the parts beside that on their numbers of vertices, and what becomes of those that are out of reach.
+//! The bounds on the parts beside the bound on vertices, and what becomes of bounds that cannot be met.
 //!
 //! **Number of bounds.** The scheme is compiled for 1, 2, 4 and 8 bounds. If there are fewer, all vertices weigh 0 under
 //! the others, and the caps of these are 0: every load keeps such a cap, and no excess or share of it counts.
 //!
-//! **Order.** The scheme treats all bounds alike. Of what it leaves above a cap, the cap on vertices comes first: what
-//! is above it is moved, whatever the other bounds say ([`fill`]). Then each of the others in turn is rebalanced together
-//! with those before it. If that does not bring it within its cap, the cap is raised to what was reached. The cap of the
-//! first of them is raised to `ceil(W / k) + w` at most, where W is the weight of all vertices and w the largest.
-//! Dealing the vertices by their weight meets this ([`BalanceOn`]). A single bound is repaired as SIGMA does it,
-//! or met by dealing.
+//! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is then
+//! enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one bound after the
+//! other is rebalanced, together with those before it. If that does not bring the loads within the cap, the cap is raised
+//! to the largest load. The cap of the first of these bounds is raised to `ceil(W / k) + w` at most, where W is the weight
+//! of all vertices and w the largest weight. Dealing the vertices by their weight keeps this cap ([`BalanceOn`]). If there
+//! is a single further bound, it is repaired as in SIGMA, or kept by dealing.
 //!
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare them
 //! ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the ratio is not.
@@ -41,7 +41,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// What tells it from others on a graph of `n` vertices.
+    /// A text that identifies the bound on a graph of `n` vertices.
     pub(super) fn identity(&self, n: u64, k: u32) -> String {
         match self {
             Bound::Volume(ratio) => format!("volume_balance={ratio}"),
@@ -61,7 +61,7 @@ impl Bound {
         }
     }
 
-    /// The cap that is asked for.
+    /// The requested cap.
     fn cap(&self, csr: &Csr, k: u32) -> u64 {
         match self {
             Bound::Volume(ratio) => cap(*ratio, csr.num_vertices() as u64 + csr.num_entries(), k),
@@ -70,13 +70,13 @@ impl Bound {
     }
 }
 
-/// The bounds that parameters make.
+/// The bounds that the parameters ask for.
 pub(super) fn of(volume_balance: Option<f64>, balance_on: &[Weights], ratio: f64) -> Vec<Bound> {
     let weights = balance_on.iter().filter_map(|weights| BalanceOn::of(Some(weights), ratio));
     volume_balance.map(Bound::Volume).into_iter().chain(weights.map(Bound::Weights)).collect()
 }
 
-/// Refuses bounds that cannot be, for a graph of `n` vertices.
+/// Refuses bounds that are invalid for a graph of `n` vertices.
 pub(super) fn validate(bounds: &[Bound], n: u64) -> Result<()> {
     let (mut volumes, mut arrays) = (Vec::new(), Vec::new());
     for bound in bounds {
@@ -128,19 +128,19 @@ pub(super) fn padded(bounds: usize) -> usize {
     (1 + bounds).next_power_of_two()
 }
 
-/// How parts are found.
+/// What a partition begins with.
 #[derive(Clone, Copy)]
 pub(super) enum Start<'a> {
-    /// By coarsening.
+    /// Nothing: the graph is coarsened.
     Anew(&'a Scheme, &'a Placement),
-    /// From the parts that somebody found. Lists in files of more than so many bytes are packed.
+    /// Given parts, which are refined. Lists in files of more than this many bytes are packed.
     From(&'a [u32], u64),
-    /// From parts that most vertices keep.
+    /// Old parts, which most vertices keep.
     Keeping(OldParts<'a>),
 }
 
 impl Start<'_> {
-    /// Bytes of lists in files from which on they are packed. An update takes too few passes for that.
+    /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes for that to pay.
     fn available(self) -> u64 {
         match self {
             Start::Anew(_, placement) => placement.available,
@@ -150,10 +150,10 @@ impl Start<'_> {
     }
 }
 
-/// Parts that most vertices keep.
+/// The old parts of an update, which most vertices keep.
 #[derive(Clone, Copy)]
 pub(super) struct OldParts<'a> {
-    /// The part that each vertex had, or `NONE`. Those of dissolved parts have none.
+    /// The part that each vertex had, or `NONE`. Vertices of dissolved parts have none.
     pub part_of: &'a Arc<Buffer<u32>>,
     /// Vertices of dissolved parts.
     pub gone: u64,
@@ -161,7 +161,7 @@ pub(super) struct OldParts<'a> {
     pub allowed: u64,
 }
 
-/// Partitions the graph of `csr` under all bounds; also the number of rounds that it took.
+/// Partitions the graph of `csr` under all bounds. Returns the number of rounds, too.
 pub(super) fn partition(
     multilevel: &Multilevel,
     start: Start,
@@ -176,7 +176,7 @@ pub(super) fn partition(
     }
 }
 
-/// The same under D bounds, padded.
+/// Partitions the graph of `csr` under D bounds, padded.
 fn under<const D: usize>(
     multilevel: &Multilevel,
     start: Start,
@@ -229,12 +229,12 @@ fn under<const D: usize>(
     Ok((partition, rounds))
 }
 
-/// The caps, or the largest loads where these are above.
+/// The caps, each raised to the largest load if that is above it.
 fn reached<const D: usize>(assignment: &Assignment<D>, caps: Load<D>) -> Load<D> {
     assignment.loads.iter().fold(caps, |most, load| std::array::from_fn(|index| most[index].max(load[index])))
 }
 
-/// What it takes to keep the bounds.
+/// Enforces the bounds on parts that may exceed them.
 struct Limits<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     csr: &'a Csr,
@@ -245,12 +245,12 @@ struct Limits<'a, const D: usize> {
 }
 
 impl<const D: usize> Limits<'_, D> {
-    /// The largest weight of a part that is always in reach, if this is the only bound beside that on vertices.
+    /// The cap that dealing always keeps, if this is the only bound beside that on vertices.
     fn always(&self, index: usize) -> u64 {
         self.graph.total()[index].div_ceil(self.k.into()) + self.graph.heaviest()[index]
     }
 
-    /// The caps, without those that some vertex exceeds by itself. A single bound is left to its repair.
+    /// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
     fn attainable(&self, asked: Load<D>) -> Load<D> {
         std::array::from_fn(|index| {
             let too_heavy = D > 2 && self.graph.heaviest()[index] > asked[index];
@@ -258,8 +258,8 @@ impl<const D: usize> Limits<'_, D> {
         })
     }
 
-    /// Brings loads within their caps as far as this can be; returns the caps that they keep, and whether all vertices
-    /// were dealt.
+    /// Brings loads within their caps as far as possible. Returns the caps that they keep, and whether all vertices were
+    /// dealt.
     fn keep(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<(Load<D>, bool)> {
         if self.is_within(assignment, caps) {
             return Ok((caps, false));
@@ -267,7 +267,7 @@ impl<const D: usize> Limits<'_, D> {
         let dealt = match self.bounds {
             [Bound::Volume(_)] => self.repair(assignment, caps)?,
             [bound] => self.deal(assignment, bound)?,
-            _ => self.relieve(assignment, caps)?,
+            _ => self.enforce_in_order(assignment, caps)?,
         };
         Ok((reached(assignment, caps), dealt))
     }
@@ -276,7 +276,7 @@ impl<const D: usize> Limits<'_, D> {
         assignment.is_within(&vec![caps; assignment.loads.len()])
     }
 
-    /// Repairs the only bound, on volume; whether it took dealing the vertices.
+    /// Repairs the only bound, which is on volume. Returns whether all vertices were dealt.
     fn repair(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
         let loads: Vec<Load> = assignment.loads.iter().map(|load| [load[0], load[1]]).collect();
         let Repaired { dealt, .. } =
@@ -310,16 +310,16 @@ impl<const D: usize> Limits<'_, D> {
         })
     }
 
-    /// Meets the bounds in their order; whether it took dealing the vertices.
-    fn relieve(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
+    /// Enforces the bounds in their order. Returns whether all vertices were dealt.
+    fn enforce_in_order(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
         fill(self.graph, assignment, caps[0], caps, self.run)?;
-        // No bound counts before its turn.
+        // The later bounds do not count yet.
         let mut kept = [u64::MAX; D];
         kept[0] = caps[0];
         let mut dealt = false;
         for (index, bound) in (1..).zip(self.bounds) {
             kept[index] = caps[index];
-            self.meet(assignment, index, kept)?;
+            self.lower(assignment, index, kept)?;
             let most = reached(assignment, caps)[index];
             if index == 1 && most > self.always(1).max(caps[1]) {
                 dealt = self.deal(assignment, bound)?;
@@ -329,8 +329,8 @@ impl<const D: usize> Limits<'_, D> {
         Ok(dealt)
     }
 
-    /// Brings the bound `index` nearer to its cap if those before it, which are kept, stay so.
-    fn meet(&self, assignment: &mut Assignment<D>, index: usize, caps: Load<D>) -> Result<()> {
+    /// Brings the loads under the bound `index` nearer to their cap, if the bounds before it stay kept.
+    fn lower(&self, assignment: &mut Assignment<D>, index: usize, caps: Load<D>) -> Result<()> {
         if self.is_within(assignment, caps) {
             return Ok(());
         }

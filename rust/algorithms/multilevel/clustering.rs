@@ -1,13 +1,13 @@
 //! Clusters to contract, by label propagation under a size constraint.
 //!
 //! Every vertex starts alone. In rounds, each moves to the neighbouring cluster with the best [`Rating`] that has
-//! room. Vertices without any neighbour are packed. Some others stay alone, since all clusters around them are full.
+//! slack. Vertices without any neighbour are packed. Some others stay alone, since all clusters around them are full.
 //! They are paired if they prefer the same cluster (*two-hop*). Without that the many leaves of hubs would never
 //! become fewer.
 //!
 //! **Parallelism.** Blocks of vertices are dealt to groups by a seed. The vertices of a group *propose* where to go
 //! against the clusters that the group before left. Then the proposals are *approved* in order of the ids, as long as
-//! there is room. A vertex that wants to join one that has just left for another cluster follows it there.
+//! the clusters have slack. A vertex that wants to join one that has just left for another cluster follows it there.
 //!
 //! **Memory.** 8 bytes per vertex and 8 per vertex and bound.
 //!
@@ -43,7 +43,7 @@ const MOST_AHEAD: usize = 64;
 pub enum Rating {
     /// The weight of the edges to it.
     Weight,
-    /// The same, per vertex of the cluster.
+    /// The weight of the edges to it, per vertex of the cluster.
     Density,
 }
 
@@ -66,7 +66,7 @@ pub struct Clusterer<const D: usize> {
     pub cap: Load<D>,
     /// Rounds over all vertices.
     pub rounds: u32,
-    /// Seed of the groups and of ties.
+    /// Seed of the groups and of the tie-breaks.
     pub seed: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Clustering {
 }
 
 impl Clustering {
-    /// Labels of the clusters, given those of the vertices, which are the same within a cluster.
+    /// Labels of the clusters, given labels of the vertices. All vertices of a cluster must have the same label.
     pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
         run.each(of_vertices.len(), |v| {
@@ -90,7 +90,7 @@ impl Clustering {
 }
 
 impl Clustering {
-    /// The same vertices in the clusters of these clusters.
+    /// The clustering of the vertices by the clusters of their clusters.
     pub fn coarsened(mut self, of_clusters: &Clustering, run: &Run) -> Result<Clustering> {
         run.each(self.cluster_of.len(), |v| {
             let cluster = &mut self.cluster_of[v as usize];
@@ -101,7 +101,7 @@ impl Clustering {
 }
 
 impl<const D: usize> Clusterer<D> {
-    /// Clusters `graph`; where vertices have `communities`, each cluster within one of them.
+    /// Clusters `graph`. With `communities` each cluster lies within one of them.
     pub fn cluster(&self, graph: &Graph<D>, communities: Option<&[u32]>, run: &Run) -> Result<Clustering> {
         let n = graph.len();
         let mut state = State {
@@ -170,7 +170,7 @@ impl<const D: usize> State<'_, D> {
         self.cluster_of[v as usize] == v && self.loads[v as usize] == self.graph.weight(v)
     }
 
-    /// The cluster where `v` would go, perhaps its own.
+    /// The cluster that `v` would join, perhaps its own.
     fn target(&self, map: &mut RatingMap, v: u32) -> u32 {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);
@@ -178,7 +178,7 @@ impl<const D: usize> State<'_, D> {
         self.favourite(map, v, has_slack).unwrap_or(own)
     }
 
-    /// The cluster around `v`, which is alone, that it would join if there were room.
+    /// The neighbouring cluster that `v`, which is alone, would join if caps did not count.
     fn target_of_single(&self, map: &mut RatingMap, v: u32) -> u32 {
         if !self.is_alone(v) {
             return NONE;
@@ -186,7 +186,7 @@ impl<const D: usize> State<'_, D> {
         self.favourite(map, v, |cluster, _| cluster != v).unwrap_or(NONE)
     }
 
-    /// The cluster with the best rating among those around `v` that `allowed` says yes to.
+    /// The cluster with the best rating among the neighbouring clusters that are `allowed`.
     #[inline(always)]
     fn favourite(&self, map: &mut RatingMap, v: u32, allowed: impl Fn(u32, Load<D>) -> bool) -> Option<u32> {
         let own = self.cluster_of[v as usize];
@@ -233,7 +233,7 @@ impl<const D: usize> State<'_, D> {
         best.map(|(cluster, _)| cluster)
     }
 
-    /// Moves `v` to the cluster that it proposed, if there is still room; whether it moved.
+    /// Moves `v` to its target cluster, if that still has slack. Returns whether it moved.
     fn approve(&mut self, v: u32, target: u32) -> bool {
         let own = self.cluster_of[v as usize];
         // The cluster is empty if the vertex that was alone in it has left.
@@ -252,7 +252,8 @@ impl<const D: usize> State<'_, D> {
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
     fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
-        // The vertex that waits for another, and 1, by cluster; of the vertices without neighbours, by community.
+        // By cluster, the vertex that waits for a partner, plus 1. By community, the open cluster of vertices without
+        // neighbours.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         let mut isolated: FxHashMap<u32, u32> = FxHashMap::default();
         run.each(n, |v| {

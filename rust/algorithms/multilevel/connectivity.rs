@@ -1,15 +1,15 @@
-//! In how many parts the neighbours of every vertex lie, and what moves of vertices do to that.
+//! The connectivity of every vertex, and how moves of vertices change it.
 //!
-//! The *row* of a vertex has a slot for each part in which it has neighbours, ascending, with how many. The *connectivity*
-//! of a vertex is the number of parts that hold a copy of it: its own part and those of its row. The sum of all
-//! connectivities is the halo.
+//! The *row* of a vertex has a slot for each part in which it has neighbours, in ascending order, with their number. The
+//! *connectivity* of a vertex is the number of parts that hold a copy of it: its own part and those of its row. The sum
+//! of all connectivities is the halo.
 //!
 //! **Requirements.** The lists of the graph ascend, so that parallel entries are next to each other. They count once.
 //!
 //! **Parallelism.** Counting the rows.
 //!
-//! **Memory.** 12 bytes per vertex, and 8 per slot. A row has room for as many slots as the vertex has entries, or as
-//! there are parts, whichever is less.
+//! **Memory.** 12 bytes per vertex, and 8 per slot. A row has as many slots as the vertex has entries, or as there
+//! are parts, whichever is less.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -86,7 +86,7 @@ impl Connectivity {
         (12 * n).saturating_add(entries.min(n.saturating_mul(k)).saturating_mul(8))
     }
 
-    /// That of given parts `0..k`.
+    /// The connectivity under given parts `0..k`.
     pub fn new<const D: usize>(graph: &Graph<D>, part_of: &[u32], k: usize, run: &Run) -> Result<Self> {
         let (n, what) = (graph.len(), "parts around vertices");
         let mut offsets: Buffer<u64> = Buffer::zeroed(n + 1, what)?;
@@ -214,7 +214,7 @@ impl Connectivity {
         gain
     }
 
-    /// Follows the move of `v` between two parts, which gains so much.
+    /// Updates the rows after the move of `v` between two parts, which lowers the halo by `gain`.
     pub fn shift<const D: usize>(&mut self, graph: &Graph<D>, v: u32, [from, to]: [u32; 2], gain: i64) {
         self.halo = self.halo.wrapping_add_signed(-gain);
         graph.distinct(v, |u| {

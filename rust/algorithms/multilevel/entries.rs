@@ -48,7 +48,7 @@ impl Entries<'_> {
         Self::Plain { targets: Items::Owned(targets), weights: Some(Items::Owned(weights)) }
     }
 
-    /// Those of a plain list.
+    /// The entries of a range, if they are plain.
     pub(crate) fn list(&self, range: Range<u64>) -> List<'_> {
         let range = range.start as usize..range.end as usize;
         match self {

@@ -16,8 +16,8 @@ use crate::capacity::{Load, excess, fits, minus, plus};
 /// Vertices on each side that are tried.
 const TRIED: usize = 64;
 
-/// Exchanges a vertex of the part that exceeds its caps most with one of another part, so that its excess falls and that
-/// of no other rises; whether it did.
+/// Exchanges a vertex of the part that exceeds its caps most with a vertex of another part, so that the excess of the
+/// first falls and that of no other part rises. Returns whether it found such a pair.
 pub(crate) fn exchange<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

@@ -1,7 +1,7 @@
 //! Local search: moves of single vertices, some of which may be losses, and a return to the best state found.
 //!
 //! A round takes the vertices on the boundary by descending gain. It moves each at most once, to the part that is
-//! best for it among those with room. It ends when `patience` moves in a row have improved nothing. Then all moves
+//! best for it among those with slack. It ends when `patience` moves in a row have improved nothing. Then all moves
 //! after the best state are undone. Rounds follow as long as they gain.
 //!
 //! Gains are kept as the connection of every vertex to every part, so that a move costs its degree. The queue holds
@@ -18,11 +18,11 @@ use super::gain_table::GainTable;
 use super::graph::Graph;
 use crate::base::{Buffer, Result, Run, splitmix64};
 
-/// A round that gains less than one part in so many of the cut is the last.
+/// A round that gains less than the cut divided by this is the last.
 const LEAST_SHARE: u64 = 1000;
 /// The key of a vertex that is not in the queue.
 const ABSENT: u64 = 0;
-/// Bits of a key below the gain, which is at most 2^32 either way.
+/// Bits of a key for the random tie-break, below the gain. A gain is at most 2^32 either way.
 const TIE_BITS: u32 = 30;
 /// What is added to gains in keys, so that none is negative.
 const SHIFT: i64 = 1 << 33;
@@ -37,7 +37,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// That for a graph on the way back.
+    /// The patience for a level of the uncoarsening.
     pub(crate) fn of<const D: usize>(graph: &Graph<D>) -> Self {
         Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
     }
@@ -71,7 +71,7 @@ struct Search {
     moved: Vec<bool>,
     /// The valid key of each vertex in the queue.
     keys: Buffer<u64>,
-    /// Upper bound of the gain with a random number for ties, and the vertex.
+    /// Upper bound of the gain with a random tie-break, and the vertex.
     queue: BinaryHeap<(u64, u32)>,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,

@@ -86,7 +86,7 @@ impl<'a, const D: usize> GainTable<'a, D> {
         self.connections(v)[self.part(v)] != self.volumes[v as usize]
     }
 
-    /// The other part with room for `v` to which it has the strongest connection (ties: the one with the smaller relative
+    /// The other part with slack for `v` to which it has the strongest connection (ties: the one with the smaller relative
     /// load, then the lowest), and the gain of moving there.
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
@@ -102,7 +102,7 @@ impl<'a, const D: usize> GainTable<'a, D> {
                 best = Some((part, w));
             }
         }
-        // Seldom: no neighbour is in another part with room.
+        // Seldom: no neighbour is in another part with slack.
         let any = || {
             (0..self.k)
                 .filter(|&p| row[p] == 0 && has_slack(p))

@@ -1,8 +1,8 @@
 //! Graphs with weights: the one to be partitioned, which is the adjacency itself, and the coarser ones.
 //!
 //! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have any. Else all
-//! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: whoever sums over the entries of a
-//! vertex gets what merged ones would give. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
+//! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: a sum over the entries of a
+//! vertex is the same as over merged ones. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
 //! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
 //!
 //! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are packed
@@ -80,7 +80,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
-    /// The same graph, whose edges all weigh 1.
+    /// The graph without weights of edges: all weigh 1.
     pub fn unweighted(self) -> Self {
         match self.entries {
             Entries::Plain { targets, .. } => {
@@ -91,7 +91,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// The graph of these lists in files, which are those of the vertices one after the other, each where `offsets` says.
+    /// The graph of these lists in files. They are stored in the order of the vertices, each list beginning at its offset.
     /// The weights of the entries come with their sum.
     pub fn of(
         offsets: Buffer<u64>,
@@ -116,7 +116,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
-    /// What [`Graph::of`] takes, if it is neither borrowed nor packed.
+    /// The arrays that [`Graph::of`] takes, if the graph is neither borrowed nor packed.
     pub fn arrays(&self) -> Option<Arrays<'_, D>> {
         match (&self.entries, &self.weights) {
             (Entries::Plain { targets, weights: Some(edge_weights) }, Weights::Stored(weights)) => {
@@ -126,7 +126,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// The same graph with its lists packed, if they take more than so many bytes in files, and fewer then.
+    /// The graph with its lists packed, if they lie in files, take more than `available` bytes, and get smaller by packing.
     pub fn packed(self, available: u64, run: &Run) -> Result<Self> {
         let Entries::Plain { weights, .. } = &self.entries else { return Ok(self) };
         let (all, weighted) = (0..self.len() as u32, weights.is_some());
@@ -252,7 +252,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         self.ranges_of(std::iter::once(within))
     }
 
-    /// Those of all `blocks`, which ascend.
+    /// The ranges of all `blocks`, which ascend.
     pub fn ranges_of(
         &self,
         blocks: impl Iterator<Item = Range<u32>> + Clone,
@@ -351,7 +351,7 @@ pub(crate) struct Builder<const D: usize> {
 }
 
 impl<const D: usize> Builder<D> {
-    /// Room for `n` vertices and `entries` entries; what is not used is never touched.
+    /// Reserves memory for `n` vertices and `entries` entries. Unused memory is never touched.
     pub(crate) fn new(n: usize, entries: usize) -> Result<Self> {
         Ok(Self {
             offsets: Buffer::zeroed(n + 1, "graph: offsets")?,

@@ -1,25 +1,25 @@
-//! Refinement for the halo: the copies of vertices that parts keep of their neighbours.
+//! Refinement for the halo, which is the communication volume of a partition.
 //!
-//! The *halo* of a partition is the sum over all vertices of the number of parts that hold a copy: the own part and
-//! those of the neighbours. Divided by n it is the halo replication factor. A cut edge costs nothing more where its
+//! The *halo* of a partition is the sum over all vertices of their connectivity: the number of parts that hold a copy
+//! of the vertex, its own part and those of its neighbours. Divided by n it is the halo replication factor. A cut edge costs nothing more where its
 //! ends are copied already, so the partition with the fewest cut edges is not the one with the fewest copies. It is
 //! a good start, though.
 //!
-//! The *gain* of a move counts who is affected, the vertex and its neighbours. A neighbour gives up its copy in the
-//! part that is left if the vertex was its only neighbour there and it does not live there itself. It gets one where
-//! the vertex goes if it had no neighbour there and does not live there ([`Connectivity`]). Edges that are no longer cut
+//! The *gain* of a move counts copies of the vertex and of its neighbours. A neighbour gives up its copy in the part
+//! that is left if the vertex was its only neighbour there and the neighbour belongs to another part. It gets a copy in
+//! the target part if it had no neighbour there and belongs to another part ([`Connectivity`]). Edges that are no longer cut
 //! count too, but much less: most moves change no copy at once, and those that join neighbours prepare the ones that do.
 //!
 //! An iteration has three steps.
 //! 1. For every vertex that did not move in the iteration before: the part in which it has neighbours that gains
-//!    most, among those with room up to the cap and some slack.
+//!    most, among those that stay below the cap plus some slack.
 //! 2. These moves are made by descending gain. Each is made only if it is no loss after those before it.
-//! 3. Vertices of parts above their caps leave them, by the least loss per relief ([`HaloRebalancing`]). If that does not help,
-//!    [`rebalance`] does, which looks at cuts.
+//! 3. Vertices leave parts above their caps, by the least loss per overload relief ([`HaloRebalancing`]). If that does
+//!    not help, [`rebalance`] moves vertices by the cut.
 //!
-//! The best state met is the result, so that the halo never grows. As in [`jet`](super::jet), the slack counts: full
-//! parts can exchange vertices. The moves back must look at the halo as well. Chosen by
-//! the cut, they undo most of what was gained.
+//! The best state found is the result, so the halo never grows. As in [`jet`](super::jet), the slack is what helps: full
+//! parts can exchange vertices. The moves back under the caps must count the halo as well. If they are chosen by the cut,
+//! they undo most of what was gained.
 //!
 //! **Requirements.** The lists of the graph ascend. Weights of edges do not count.
 //!
@@ -55,14 +55,14 @@ use crate::sets::Bits;
 const ITERATIONS: u32 = 16;
 /// How many iterations in a row may gain less than [`LEAST_GAIN`].
 const PATIENCE: u32 = 3;
-/// The share of the halo that is worth going on.
+/// The least gain of an iteration that pays, as a share of the halo.
 const LEAST_GAIN: f64 = 0.0005;
-/// By which share parts may exceed their caps on the way.
+/// The share by which parts may exceed their caps during an iteration.
 const SLACK: f64 = 0.1;
 /// Edges that a copy is worth.
 const EDGES_PER_COPY: i64 = 16;
 
-/// A move in the order in which moves are made: the key, a random tie-break, and the vertex.
+/// A move in the order in which moves are made: its key, a random tie-break, and the vertex.
 type QueueEntry<K> = (K, u64, u32);
 
 /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
@@ -125,14 +125,14 @@ struct Search<'a, const D: usize> {
     /// Caps and slack.
     slack: Vec<Load<D>>,
     connectivity: Connectivity,
-    /// Where every vertex would go, or [`NONE`].
+    /// The target part of each vertex, or [`NONE`].
     targets: Buffer<u32>,
     /// Vertices that moved in the last iteration.
     locked: Bits,
 }
 
 impl<const D: usize> Search<'_, D> {
-    /// Finds out where every vertex would go. The best moves come first.
+    /// Finds the target part of every vertex. Returns the moves, the best first.
     fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<QueueEntry<i64>>> {
         let Search { graph, slack, connectivity, locked, targets, .. } = self;
         let fullness = assignment.fullness(self.caps);
@@ -208,7 +208,7 @@ impl<const D: usize> Search<'_, D> {
     }
 }
 
-/// What a move is worth that gains so many copies, counted in edges.
+/// The worth in edges of a move that saves `gain` copies.
 #[inline(always)]
 fn worth(connectivity: &Connectivity, v: u32, [from, to]: [u32; 2], gain: i64) -> i64 {
     let joined =
@@ -235,7 +235,7 @@ impl<const D: usize> HaloRebalancing<'_, D> {
             if looks % 256 == 0 {
                 run.check()?;
             }
-            // Parts that have filled up make way for the next ones with room.
+            // Parts that have filled up are replaced by the next ones with slack.
             while let [first, _, ..] = emptiest
                 && !self.has_slack(assignment, v, *first)
             {
@@ -278,8 +278,8 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         fits(plus(assignment.loads[part as usize], self.graph.weight(v)), self.caps[part as usize])
     }
 
-    /// The part with room that takes `v` at the least loss per relief, and that key; none if `v` relieves nothing. Parts of
-    /// its neighbours are tried, and the emptiest.
+    /// The part with slack that takes `v` at the least loss per relief, and this loss. `None` if moving `v` relieves nothing.
+    /// The parts of its neighbours are tried, and the emptiest part.
     fn best(
         &self,
         assignment: &Assignment<D>,

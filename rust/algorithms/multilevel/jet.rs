@@ -2,14 +2,14 @@
 //!
 //! An iteration has four steps.
 //! 1. For every vertex that did not move in the iteration before: the part to which it has the strongest connection,
-//!    among those with room up to the cap and some *slack*. It is a candidate if it gains, or if it loses less than a
+//!    among those that stay below the cap plus some *slack*. It is a candidate if it gains, or if it loses less than a
 //!    share of the connection to its own part.
-//! 2. Each candidate's gain once more, supposing that the candidates among its neighbours that come before it have
-//!    moved, by gain and then id. It stays a candidate unless that is a loss.
-//! 3. Candidates move by descending gain, as long as parts have room up to the slack.
+//! 2. The gain of each candidate is computed again. Candidates among its neighbours that come before it, by gain and then
+//!    id, are taken as moved. It stays a candidate unless that is a loss.
+//! 3. Candidates move by descending gain, as long as parts stay below the cap plus the slack.
 //! 4. Loads are brought back within the caps ([`rebalance`]).
 //!
-//! The best state met is the result. What counts is the slack: full parts can exchange groups of vertices.
+//! The best state found is the result. The slack is what helps: full parts can exchange groups of vertices.
 //!
 //! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the fly.
 //!
@@ -32,7 +32,7 @@ use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
-/// The share of the cut that is worth going on.
+/// The least gain of an iteration that pays, as a share of the cut.
 const LEAST_GAIN: f64 = 0.001;
 
 /// How to refine.
@@ -40,13 +40,13 @@ const LEAST_GAIN: f64 = 0.001;
 pub struct Jet {
     /// Iterations at most.
     pub iterations: u32,
-    /// By which share parts may exceed their caps on the way.
+    /// The share by which parts may exceed their caps during an iteration.
     pub slack: f64,
-    /// The share of its connection to its own part that a vertex may lose, in the first iteration; none in the last.
+    /// The share of its connection to its own part that a vertex may lose in the first iteration. It falls to 0 in the last.
     pub lenience: f64,
     /// How many iterations in a row may gain less than [`LEAST_GAIN`].
     pub patience: u32,
-    /// Seed of ties.
+    /// Seed of the tie-breaks.
     pub seed: u64,
 }
 
@@ -70,7 +70,7 @@ impl Proposal {
     }
 }
 
-/// The gain of a vertex that moves, a random number for ties, and the vertex.
+/// The gain of a vertex that moves, a random tie-break, and the vertex.
 type Mover = (Reverse<i32>, u32, u32);
 
 /// What a thread needs to propose.
@@ -80,7 +80,7 @@ struct Scratch {
     homes: u64,
 }
 
-/// Improves the assignment; returns how good it is then.
+/// Improves the assignment. Returns its quality.
 pub fn refine<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
@@ -140,12 +140,12 @@ struct Search<'a, const D: usize> {
     /// Vertices that moved in the last iteration.
     locked: Bits,
     moved: usize,
-    /// Twice what everything costs if all edges are cut and all vertices have left their parts.
+    /// Twice the cost if all edges are cut and all vertices have left their old parts.
     volume: u64,
 }
 
 impl<const D: usize> Search<'_, D> {
-    /// Finds out where every vertex would go; returns the cut.
+    /// Finds the target part of every vertex. Returns the cut.
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
         let Search { graph, slack, locked, proposals, .. } = self;
         let k = self.caps.len();
@@ -183,7 +183,7 @@ impl<const D: usize> Search<'_, D> {
         Ok((self.volume - homes) / 2)
     }
 
-    /// Moves those that still gain when what moves before them has moved.
+    /// Moves the vertices that still gain once the moves before them are made.
     fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
         let Search { graph, proposals, .. } = self;
         let mut movers = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;

@@ -1,8 +1,8 @@
-//! What it costs that a vertex leaves the part it had before.
+//! The migration penalty: what it costs that a vertex leaves the part it had before.
 //!
-//! The connection of a vertex to its old part counts a *price* more. So whoever compares connections moves it only for
-//! a gain above the price, and brings it back where less is lost. The cut is then that of the edges, and the price of
-//! every vertex that has left.
+//! The connection of a vertex to its old part counts a *price* more. An algorithm that compares connections then moves
+//! the vertex only for a gain above the price, and moves it back where that loses less. The cut is then the weight of the
+//! cut edges, and the price of every vertex that has left its old part.
 //!
 //! **Source.** Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific Simulations",
 //! SC 2000.
@@ -22,12 +22,12 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// Where `count` vertices have an `old` part, and leaving it has this price above 0.
+    /// The penalty where `count` vertices have an `old` part. `None` if the price is 0.
     pub fn new(old: &Arc<Buffer<u32>>, count: u64, price: u32) -> Option<Self> {
         (price > 0).then(|| Self { old: old.clone(), price, count })
     }
 
-    /// What all vertices would cost.
+    /// The sum of the penalties if all vertices leave their old parts.
     pub fn highest(&self) -> u64 {
         self.count * u64::from(self.price)
     }
@@ -39,19 +39,19 @@ impl Migration {
         (old != NONE).then_some((old, self.price))
     }
 
-    /// The price if `v` had this part.
+    /// What `v` pays to leave `part`: the price if it is its old part, else 0.
     #[inline(always)]
     pub fn penalty(&self, v: u32, part: u32) -> u32 {
         if self.old[v as usize] == part { self.price } else { 0 }
     }
 
-    /// The price if `v`, which has this part, had another.
+    /// What `v` pays for being in `part`: the price if it had another part, else 0.
     #[inline(always)]
     pub fn due(&self, v: u32, part: u32) -> u32 {
         if [NONE, part].contains(&self.old[v as usize]) { 0 } else { self.price }
     }
 
-    /// Adds the price to the connections of `v`. The first `count` of `parts` are those with one.
+    /// Adds the price to the connection of `v` to its old part. The first `count` of `parts` have a connection.
     #[inline(always)]
     pub fn apply(&self, v: u32, sums: &mut [u32], parts: &mut [u32], count: &mut usize) {
         let old = self.old[v as usize];

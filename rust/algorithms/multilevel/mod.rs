@@ -10,14 +10,14 @@
 //! ([`semi_external`]).
 //!
 //! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
-//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. On the way back
-//! to the given graph every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
+//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. During
+//! uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
 //! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. The caps on
 //! vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the end, and how every
 //! part gets its least number of vertices.
 //!
-//! Where copies of vertices count instead of cut edges, the partition found is refined for that ([`halo`]). Where the cut
-//! between machines comes first, an edge between them costs more than others ([`topology`], [`prices`]).
+//! If the objective is the communication volume, the partition is refined for it at the end ([`halo`]). If parts are on
+//! machines, an edge between machines costs more than others ([`topology`], [`prices`]).
 //!
 //! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or the number of
 //! parts have changed.
@@ -81,7 +81,7 @@ use symmetry::check_symmetry;
 /// Parts up to which the coarsest graph is small beside the given one.
 const FEW_PARTS: u32 = 64;
 
-/// Seconds that are worth a word before they pass.
+/// Seconds from which on the expected time is announced.
 const LONG: f64 = 10.0;
 
 /// Parameters of the multilevel partitioner.
@@ -93,19 +93,19 @@ pub struct Multilevel {
     pub balance: f64,
     /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is not.
     pub min_balance: Option<f64>,
-    /// Further bounds, in the order in which they are met.
+    /// Further bounds, in the order in which they are enforced.
     pub bounds: Vec<Bound>,
-    /// What there should be few of.
+    /// What is minimized.
     pub objective: Objective,
     /// Parts on each machine, if the cut between machines comes first.
     pub machines: Option<Vec<u32>>,
     /// How much work to do.
     pub effort: Effort,
-    /// Where the levels lie. By default what fits into memory decides.
+    /// Where the levels lie. By default the first path that fits into memory is taken.
     pub path: Option<Path>,
     /// Share of the entries that the last of the levels out of memory may have.
     pub sample: Option<f64>,
-    /// Where to keep what a partition with levels in files has found so far.
+    /// The directory of checkpoints, if levels lie in files.
     pub checkpoints: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,
@@ -120,7 +120,7 @@ impl Multilevel {
         Self { k, balance, min_balance, bounds, objective, machines, effort, path, sample, checkpoints, seed }
     }
 
-    /// Refuses parameters that cannot be, for a graph of `n` vertices.
+    /// Refuses parameters that are invalid for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
         self.ranges()?;
         if let Some(machines) = &self.machines {
@@ -131,8 +131,8 @@ impl Multilevel {
         bounds::least(self.min_balance, n, self.k).map(|_| ())
     }
 
-    /// Whether copies of vertices count instead of cut edges.
-    fn wants_few_copies(&self) -> bool {
+    /// Whether the objective is the communication volume.
+    fn minimizes_communication_volume(&self) -> bool {
         self.objective == Objective::Halo
     }
 
@@ -146,7 +146,7 @@ impl Multilevel {
         bounds::padded(self.bounds.len()) as u64
     }
 
-    /// Bytes that it takes with all in memory, beside the adjacency, for `n` vertices and `entries` of it.
+    /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
         working_memory(n, entries, self.k.into(), self.num_bounds())
             .max(self.objective.memory(n, entries, self.k.into()))
@@ -158,14 +158,14 @@ impl Multilevel {
         self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
     }
 
-    /// The partition, and the number of rounds of improvement that it took.
+    /// The partition, and the number of rounds of improvement.
     pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let n = csr.graph().n;
         self.validate(n)?;
         self.partition_planned(csr, run).map(|(partition, rounds, _)| (partition, rounds))
     }
 
-    /// The same, and the plan that was taken.
+    /// The partition, the number of rounds of improvement, and the plan.
     fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
         check_symmetry(csr, run)?;
         let placement = self.placement(csr, run)?;
@@ -182,7 +182,7 @@ impl Multilevel {
     }
 }
 
-/// Bytes that a graph of `n` vertices and so many entries takes beside its lists, under so many bounds, padded.
+/// Bytes that the partition of a graph of `n` vertices takes beside its lists of `entries` entries. `bounds` are padded.
 fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
     let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
@@ -208,7 +208,7 @@ parameters! {
     ///
     /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
     /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
-    /// (128 with a second bound). Weighted records add 8 bytes per edge. Where a memory limit has no room for that, the
+    /// (128 with a second bound). Weighted records add 8 bytes per edge. If a memory limit is too low for that, the
     /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
     /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take about 40
     /// bytes per edge beside the adjacency, at most 80. :func:`fastpart.info` says which path each memory limit leads to
@@ -239,7 +239,7 @@ parameters! {
     volume_balance: Option<Ratio>;
     /// Weights, or masks, that the parts share evenly, too, as in :func:`spring`. A list of arrays bounds each of them,
     /// such as the training, validation and test masks. Up to 8 bounds in all are met in this order: vertices, volume,
-    /// then the arrays. If nothing found meets one of them, only its cap is raised.
+    /// then the arrays. If one of them cannot be met, only its cap is raised.
     balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
@@ -261,12 +261,12 @@ parameters! {
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
     rounds: Option<Whole<1, MOST_ROUNDS>>;
     /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one or two of them
-    /// in temporary files, and the rest in memory. By default the first of these that the memory limit has room for. It
+    /// in temporary files, and the rest in memory. By default the first of these that fits the memory limit. It
     /// stands in ``parameters`` of the result. With that as ``path``, and with ``sample``, the result is the same anywhere.
     path: Option<Path>;
     /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges of the last
     /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
-    /// vertex. By default the largest of a few shares that the memory limit has room for. It stands in ``parameters``.
+    /// vertex. By default the largest of a few shares that fits the memory limit. It stands in ``parameters``.
     sample: Option<Number>;
     /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
     /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
@@ -307,7 +307,7 @@ impl TryFrom<Parameters> for Multilevel {
     }
 }
 
-/// As many rounds as are asked for.
+/// The best effort within these limits.
 fn in_rounds(rounds: Option<u32>, time_limit: Option<f64>) -> Result<Effort> {
     let limit = time_limit.map(|seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|_| {

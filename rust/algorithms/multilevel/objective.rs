@@ -1,4 +1,4 @@
-//! What a partition should have few of, and on which machines its parts are.
+//! The objective of a partition, cut or communication volume, and the machines of its parts.
 
 use super::assignment::Assignment;
 use super::graph::Graph;
@@ -10,25 +10,25 @@ use crate::capacity::Load;
 use crate::partition::parameters::words;
 
 words! {
-    /// What there should be few of.
+    /// What is minimized.
     pub enum Objective {
         /// Edges between parts.
         Cut = "cut",
-        /// Copies of vertices in the parts of their neighbours. See [`halo`].
+        /// Copies of vertices in the parts of their neighbours: the communication volume. See [`halo`].
         Halo = "halo",
     }
 }
 
 impl Objective {
-    /// Bytes that it takes for `k` parts when the levels of the scheme are gone.
+    /// Bytes that the objective needs for `k` parts after the levels of the scheme are freed.
     pub fn memory(self, n: u64, entries: u64, k: u64) -> u64 {
         if self == Objective::Halo { halo::memory(n, entries, k) } else { 0 }
     }
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, and the number of rounds that they took. `cap` says what each of so many parts
-    /// may weigh.
+    /// Parts of the vertices of `graph`, and the number of rounds. `cap` returns the cap of a part, given the number of
+    /// parts.
     pub(super) fn solution<const D: usize>(
         &self,
         scheme: &Scheme,
@@ -38,7 +38,7 @@ impl Multilevel {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let caps = &vec![cap(self.k); self.k as usize][..];
-        let fewer_copies = |graph: &Graph<D>, part_of: Buffer<u32>, caps: &[Load<D>]| {
+        let refine_halo = |graph: &Graph<D>, part_of: Buffer<u32>, caps: &[Load<D>]| {
             let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
             halo::refine(graph, &mut assignment, caps, scheme.seed, run)?;
             Ok(assignment.part_of)
@@ -50,7 +50,7 @@ impl Multilevel {
             };
             return Ok(match self.objective {
                 Objective::Cut => (part_of, rounds),
-                Objective::Halo => (fewer_copies(graph, part_of, caps)?, rounds),
+                Objective::Halo => (refine_halo(graph, part_of, caps)?, rounds),
             });
         };
         let topology = Topology { graph, caps, machines, plain: cap(machines.len() as u32) };
@@ -63,7 +63,7 @@ impl Multilevel {
             topology.each_machine(&topology.machine_of(&part_of, run)?, run, |first, group, ids, caps| {
                 let mut parts: Buffer<u32> = Buffer::zeroed(ids.len(), "parts")?;
                 run.each(ids.len(), |i| parts[i as usize] = part_of[ids[i as usize] as usize] - first)?;
-                fewer_copies(group, parts, caps)
+                refine_halo(group, parts, caps)
             })?;
         Ok((part_of, rounds))
     }

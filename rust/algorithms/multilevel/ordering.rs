@@ -10,11 +10,11 @@
 //! it. So what is left of a good order of the ids stays as it is.
 //!
 //! **Memory.** Beside the adjacency 40 bytes per vertex, however many edges there are, and buffers. Contracted graphs
-//! lie in memory where there is room for them, and in temporary files otherwise. The order is the same.
+//! lie in memory if they fit, and in temporary files otherwise. The order is the same.
 //!
 //! **Disk.** In this case at most 20 bytes per entry of the adjacency.
 //!
-//! **Parallelism.** That of clustering and contraction. The result does not depend on the threads.
+//! **Parallelism.** Clustering and contraction run in parallel. The result does not depend on the threads.
 //!
 //! **Complexity.** O(n + m) per level. A level has about half the entries of the one before.
 //!
@@ -77,7 +77,7 @@ fn clusterer(level: u32, n: u64, seed: u64) -> Clusterer<1> {
     Clusterer { rating: Rating::Density, cap: [cap], rounds: ROUNDS, seed }
 }
 
-/// Whether the contraction of a graph of so many entries has room in memory.
+/// Whether the contraction of a graph with so many entries fits into memory.
 fn fits(n: u64, entries: u64, run: &Run) -> bool {
     PER_VERTEX.saturating_mul(n).saturating_add(PER_ENTRY.saturating_mul(entries)) <= run.budget()
 }

@@ -1,18 +1,19 @@
-//! Where groups of vertices go: those without a part, those that full parts can spare for empty ones, and those that gain
-//! by moving.
+//! Placement of groups of vertices: groups without a part, groups that full parts can spare for empty parts, and groups
+//! that gain by moving.
 //!
-//! **Groups without a part** go where most of their edges go, if there is room. The group whose edges lead to placed
-//! vertices for the largest share comes first. So what is known about a group counts, not its id, and a region without
-//! parts is filled from its border.
+//! **Groups without a part** go to the part to which they have the strongest connection, if it has slack. The group with
+//! the largest share of its edges at placed vertices comes first. So the order does not depend on ids, and a region
+//! without parts is filled from its border.
 //!
-//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before those of which a
-//! vertex had a part, and among them the group that costs least edges per vertex. To leave costs what it is connected to its part, less what it is connected to the new one. Growth begins
-//! everywhere at once, or at some random group and then only at its border. The cheapest of a few tries counts.
+//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before groups in which
+//! a vertex had a part. Among these the group that cuts the fewest further edges per vertex comes first: its connection
+//! to the part it leaves, less its connection to the part that grows. Growth begins everywhere at once, or at some random
+//! group and then only at its border. The cheapest of a few tries is taken.
 //!
-//! **Groups that gain** move to a part with room, the largest gain first. Each gain is counted again when its turn comes.
+//! **Groups that gain** move to a part with slack, the largest gain first. The gain is computed again before the move.
 //!
-//! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and the queue: 16 bytes for each turn
-//! of a group.
+//! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and 16 bytes for each entry of the
+//! queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +30,7 @@ use crate::sets::Bits;
 const TRIES: u64 = 6;
 /// Passes over all groups that may gain.
 const PASSES: usize = 4;
-/// Steps in which the turn of a group comes nearer. With more the queue would grow with the edges.
+/// How often a group can be queued again with a larger share. Without a limit the queue would grow with the edges.
 const STEPS: u32 = 16;
 /// Steps between two looks at whether the run is cancelled.
 const STRIDE: usize = 1 << 14;
@@ -38,9 +39,9 @@ const STRIDE: usize = 1 << 14;
 pub(crate) struct Groups<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     group_of: Buffer<u32>,
-    /// The vertices, those of a group one after the other.
+    /// The vertices, sorted by group.
     members: Buffer<u32>,
-    /// Where those of each group begin, and the end.
+    /// Where the vertices of each group begin, and the end.
     starts: Vec<u32>,
     weights: Vec<Load<D>>,
     run: &'a Run,
@@ -54,7 +55,7 @@ pub(crate) struct Parts<const D: usize> {
     pub loads: Vec<Load<D>>,
 }
 
-/// The groups that grow a part, in their order, and how many edges more are cut then.
+/// The groups that a part grows by, in order, and how many more edges are cut then.
 type Growth = (i64, Vec<u32>);
 
 /// What is known about the groups that a part may grow by.
@@ -131,7 +132,7 @@ impl<'a, const D: usize> Groups<'a, D> {
         self.members(group).iter().for_each(|&v| parts.part_of[v as usize] = to);
     }
 
-    /// Gives each group that has none one of the first parts, as many as there are caps.
+    /// Gives each group without a part one of the first parts, as many as there are caps.
     pub(crate) fn place(&self, parts: &mut Parts<D>, caps: &[Load<D>]) -> Result<()> {
         let mut known: Buffer<u32> = Buffer::zeroed(self.len(), "edges to placed vertices")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(self.len(), "edges of groups")?;
@@ -202,7 +203,7 @@ impl<'a, const D: usize> Groups<'a, D> {
         }
     }
 
-    /// The part with room to which a group has the most connection, other than its own.
+    /// The part with slack, other than its own, to which a group has the strongest connection.
     fn favourite(
         &self,
         parts: &Parts<D>,
@@ -219,7 +220,7 @@ impl<'a, const D: usize> Groups<'a, D> {
         connections.iter().filter(has_slack).max_by_key(|&(connection, part)| (connection, Reverse(part)))
     }
 
-    /// Moves groups that gain into parts with room; how often one moved.
+    /// Moves groups that gain into parts with slack. Returns the number of moves.
     pub(crate) fn improve_greedily(
         &self,
         parts: &mut Parts<D>,

@@ -1,9 +1,9 @@
 //! What a cut edge costs: 1 between parts of the same machine, and more between machines.
 //!
-//! A vertex that moves gains what its *connection* to the part it enters exceeds that to the part it leaves. With
-//! prices, the connection to a part is the weight of the edges to that part and, for each unit that an edge
-//! between machines costs more, the weight of the edges to all parts of its machine. So whoever asks for connections
-//! and takes their difference works under prices, too. The cut is then what all cut edges cost.
+//! The gain of a move is the *connection* of the vertex to the part it enters, less its connection to the part it
+//! leaves. Without prices, the connection to a part is the weight of the edges to it. With prices, the weight of the
+//! edges to all parts of the same machine is added once for each unit that an edge between machines costs more. So
+//! algorithms that take differences of connections work under prices, too. The cut is then the cost of all cut edges.
 
 use std::ops::Range;
 
@@ -19,7 +19,8 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Those of machines with so many parts, where an edge between them costs `price`. The first parts are on the first.
+    /// The prices for machines with these numbers of parts. An edge between machines costs `price`. The first parts are on
+    /// the first machine.
     pub fn new(machines: &[u32], price: u32) -> Self {
         let (mut machine_of, mut parts) = (Vec::new(), Vec::new());
         for (machine, &count) in (0..).zip(machines) {
@@ -47,7 +48,7 @@ impl Prices {
         u32::from(one != other) + u32::from(apart) * self.extra
     }
 
-    /// What a vertex gains that moves, of an edge to a vertex of `part`.
+    /// The gain of an edge to a vertex of `part` when its other end moves.
     #[inline(always)]
     pub fn gain(&self, part: u32, [from, to]: [u32; 2]) -> i64 {
         i64::from(self.between(part, from)) - i64::from(self.between(part, to))
@@ -66,7 +67,7 @@ impl Prices {
         row[part as usize] += weight;
     }
 
-    /// The same for an edge to a vertex that moves.
+    /// Updates the connections of a vertex when its neighbour moves.
     #[inline(always)]
     pub fn shift(&self, row: &mut [u32], [from, to]: [u32; 2], weight: u32) {
         self.connect(row, to, weight);

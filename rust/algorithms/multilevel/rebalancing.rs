@@ -1,17 +1,17 @@
 //! Rebalancing: loads are brought back within their caps, at the least cost for the cut.
 //!
 //! In a round, each vertex of a part above a cap names the part that takes it at the least loss per *relief*. These
-//! moves are sorted and made in order, until no part is above its caps. Before a move is made it is looked at again. If it
-//! has become worse, it waits for its new turn.
+//! moves are sorted and made in order, until no part is above its caps. Before a move is made its key is computed again.
+//! If that has become worse, the move is queued again.
 //!
-//! **Relief** is by how much a move lowers the excess of both parts, measured against *tight* caps, which lie a fifth
-//! of the way from the cap to the mean. Only parts above the real caps lose vertices, though. Measured against the
+//! **Overload relief**, or relief for short, is how much a move lowers the excess of both parts together. It is measured
+//! against *tight* caps, which lie a fifth of the way from the cap to the mean. Only parts above the real caps lose vertices, though. Measured against the
 //! real caps, a part slightly over in volume would be stuck beside parts that are full in vertices. Then a hub would
 //! relieve only the small remainder, and cost a whole vertex.
 //!
 //! If no move helps, two vertices are exchanged ([`exchange`](super::exchange)).
 //!
-//! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the turns of
+//! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the keys of
 //! many others. [`deal_surplus`] divides them first.
 //!
 //! **Parallelism.** Naming the moves.
@@ -34,19 +34,19 @@ const ROUNDS: usize = 12;
 const EXCHANGES: usize = 16;
 /// How far the tight cap lies from the cap to the mean.
 const TIGHTNESS: f64 = 0.2;
-/// What counts of the rise of a destination's excess over the tight cap while it keeps its real one.
+/// The weight of a rise of the target's excess over its tight cap, if the target keeps its real cap.
 const WITHIN: f64 = 0.25;
-/// The share of what leaving relieves that a move must relieve on the whole: into parts above their caps, and others.
+/// The least relief of a move, as a share of the relief of leaving alone: into parts above their caps, and others.
 const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
 /// By which share of its key a move may have become worse since it was sorted. Every move changes the loads, and so the
-/// keys of all others by a little.
+/// keys of all others, by a little.
 const STALE: f64 = 0.05;
-/// Parts with the most room that are tried beside those with a connection.
+/// Parts with the most slack that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
 
 /// The share of the vertices that must lie above the caps for them to be dealt.
 const SURPLUS: f64 = 0.25;
-/// A vertex that so many times exceed a cap is not dealt.
+/// A vertex is not dealt if this many times its weight exceeds a cap.
 const HEAVY: u64 = 16;
 
 /// Loss per relief; less is better.
@@ -64,7 +64,7 @@ impl Ord for Price {
     }
 }
 
-/// A move in the order in which moves are made: its price, a random number for equal ones, and the vertex.
+/// A move in the order in which moves are made: its loss per relief, a random tie-break, and the vertex.
 type QueueEntry = (Price, u32, u32);
 
 /// Moves vertices until all caps hold, or nothing helps any more.
@@ -99,8 +99,8 @@ pub fn rebalance<const D: usize>(
     Ok(())
 }
 
-/// Deals the vertices above the caps on their number to parts with room, if they are a large share of all: runs of them,
-/// since ids that are close often belong together.
+/// Deals the vertices above the cap on vertices to parts with slack, if they are a large share of all. Vertices with
+/// neighbouring ids stay together, since they often belong together.
 pub(crate) fn deal_surplus<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
@@ -115,7 +115,7 @@ pub(crate) fn deal_surplus<const D: usize>(
     let mut next = 0;
     run.each(graph.len(), |v| {
         let (own, weight) = (assignment.part(v) as usize, graph.weight(v));
-        // A heavy vertex would leave parts behind that have room for many others.
+        // A heavy vertex would leave parts behind that could take many others.
         let is_heavy = !fits(weight.map(|weight| HEAVY.saturating_mul(weight)), caps[own]);
         if assignment.loads[own][0] <= caps[own][0] || is_heavy {
             return;
@@ -174,7 +174,7 @@ impl<const D: usize> Rebalancing<'_, D> {
             if fits(assignment.loads[own], self.caps[own]) {
                 continue;
             }
-            // Parts that have filled up make way for the next ones with room.
+            // Parts that have filled up are replaced by the next ones with slack.
             while let [first, rest @ ..] = emptiest
                 && !rest.is_empty()
                 && !fits(
@@ -198,7 +198,7 @@ impl<const D: usize> Rebalancing<'_, D> {
         Ok(moved)
     }
 
-    /// The part that takes `v` at the least loss per relief, and that key.
+    /// The part that takes `v` at the least loss per relief, and this loss.
     fn best(
         &self,
         assignment: &Assignment<D>,

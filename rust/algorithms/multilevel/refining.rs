@@ -3,25 +3,25 @@
 //! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex.
 //!
 //! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however many edges
-//! there are. The parts, the best parts so far, and what [`jet`] and [`rebalance`] take. Fewer copies of vertices take
-//! what [`halo`] takes.
+//! there are. This holds the parts, the best parts so far, and the memory of [`jet`] and [`rebalance`]. With the
+//! communication volume as objective, the memory of [`halo`] is needed instead.
 //!
-//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, it is dealt out before. Then come rounds. Each begins with the best partition
-//! so far and has two steps.
+//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is dealt out
+//! before. Then come rounds. Each begins with the best partition so far and has two steps.
 //! 1. Bounded Jet. Slack and lenience alternate between a small and a large one. Where a small slack finds nothing more,
 //!    a large one often does: whole groups of vertices change places.
-//! 2. *Descent*: vertices that gain move, the largest gain first, if the part they go to keeps its caps. Each gain is
-//!    counted again when its turn comes. So a start never stays as it is if a single move within the caps improves it,
-//!    whatever the bounds are.
+//! 2. *Greedy passes*: vertices that gain move, the largest gain first, if the target part keeps its caps. Each gain is
+//!    computed again before the move. So a start always changes if a single move within the caps improves it, whatever
+//!    the bounds are.
 //!
-//! Where copies of vertices count, the halo is refined ([`halo`]): in every other round directly, and else after Jet.
-//! Where the cut between machines comes first, an edge between them costs more than others ([`Prices`]).
+//! If the objective is the communication volume, the halo is refined ([`halo`]): in even rounds directly, in odd rounds
+//! after Jet. If parts are on machines, an edge between machines costs more than others ([`Prices`]).
 //!
-//! What a round finds is kept if it exceeds the caps less, or as much and is better by the objective. So a start within
-//! its bounds never gets worse. The rounds end as those of [`effort`](super::scheme::effort) do.
+//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the objective. So a
+//! start within its bounds never gets worse. Rounds end by the same rules as in [`effort`](super::scheme::effort).
 //!
-//! **Parallelism.** That of Jet and of rebalancing, and finding the vertices that gain. Moves are made one by one, in an
-//! order that does not depend on the threads.
+//! **Parallelism.** Jet and rebalancing run in parallel, and so does the search for vertices that gain. Moves are made one
+//! by one, in an order that does not depend on the threads.
 //!
 //! **Complexity.** O(n + m) per iteration of Jet, at most eight of them in a round.
 //!
@@ -30,7 +30,7 @@
 //! (16 graphs). Where all rounds have the same slack and lenience, the cut is 2 to 6 % larger. It took at most 47
 //! bytes per vertex beside the parts to start with (n = 2^21, 8 parts, all vertices in one of them at first).
 //!
-//! **Source.** That of [`jet`].
+//! **Source.** The source of [`jet`].
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -69,11 +69,11 @@ const SLACK: [f64; 2] = [0.1, 0.3];
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 /// What an edge between machines costs.
 const PRICE: u32 = 8;
-/// Greedy passes in a round, and the share of the vertices that moves in one that is worth the next.
+/// Greedy passes in a round, at most. Another pass pays if at least one vertex in `FEW` moves.
 const PASSES: u32 = 8;
 const FEW: u64 = 1000;
 
-/// What it takes beside the adjacency, with the parts to start with and the result.
+/// The memory of a refinement beside the adjacency. It includes the given parts and the result.
 pub fn memory(goal: &Multilevel, shape: &Shape) -> Need {
     let (n, k) = (shape.n, u64::from(goal.k));
     let of_cut = n.saturating_mul(64 + 8 * goal.num_bounds());
@@ -82,7 +82,7 @@ pub fn memory(goal: &Multilevel, shape: &Shape) -> Need {
     Need::new(needed, format!("refine on {n} vertices, {k} parts"))
 }
 
-/// What the partition of another partitioner is refined for: its own bounds.
+/// The goal of refining the partition of another partitioner: its own bounds.
 pub fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Multilevel {
     let effort = Effort::Best { rounds: None, time_limit: None };
     Multilevel { balance, bounds, effort, seed, ..Multilevel::new(k) }
@@ -105,7 +105,7 @@ pub(crate) fn refined<R>(
 pub struct Refinement {
     /// Part of each vertex.
     pub start: Vec<u32>,
-    /// Number of parts, bounds, objective, machines, rounds and seed. What else it says has no effect.
+    /// Number of parts, bounds, objective, machines, rounds and seed. Its other fields have no effect.
     pub goal: Multilevel,
 }
 
@@ -122,7 +122,7 @@ impl Refinement {
         validate_start(start, goal.k, n)
     }
 
-    /// Refines the partition on the graph of `csr`; also the number of rounds that it took.
+    /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
@@ -135,8 +135,8 @@ impl Refinement {
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, made of those to `start` with, and the number of rounds that they took. Every
-    /// part gets at least so many vertices.
+    /// Parts of the vertices of `graph`, refined from `start`, and the number of rounds. Every part gets at least `least`
+    /// vertices.
     pub(super) fn refinement<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -172,10 +172,10 @@ impl Multilevel {
     }
 }
 
-/// The gain of a vertex, its id, and the part it goes to; the largest gain first.
+/// A possible move: the gain, the vertex, and the target part. The largest gain comes first.
 type QueueEntry = (Reverse<u32>, u32, u32);
 
-/// What the rounds share.
+/// The state that all rounds of refinement use.
 pub(super) struct Search<'a, const D: usize> {
     pub graph: &'a Graph<'a, D>,
     pub caps: &'a [Load<D>],
@@ -207,7 +207,7 @@ impl<const D: usize> Search<'_, D> {
         self.judged(assignment)
     }
 
-    /// The parts after as many rounds as pay, and how many those were.
+    /// The parts after as many rounds as pay, and the number of rounds.
     pub(crate) fn improve(&self, start: Solution, effort: Effort) -> Result<(Solution, u64)> {
         let ends = effort.ends();
         let mut progress = Progress::new(self.caps, start, Patience::LONG);
@@ -226,7 +226,7 @@ impl<const D: usize> Search<'_, D> {
         run.begin("refine", each);
         let mut assignment = self.assignment(best)?;
         if self.objective == Objective::Cut || odd == 1 {
-            // Room for one vertex more, however small the parts.
+            // Slack for one vertex more, however small the parts.
             let one = 1.5 / caps[0][0].max(1) as f64;
             let (slack, lenience) = (SLACK[odd].max(one), LENIENCE[odd]);
             let how = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE, seed };
@@ -246,7 +246,7 @@ impl<const D: usize> Search<'_, D> {
         fill(self.graph, assignment, self.least, self.caps[0], self.run)
     }
 
-    /// How good an assignment is by the objective.
+    /// The parts of an assignment, and their quality by the objective.
     pub(crate) fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
         let Search { graph, caps, run, .. } = *self;
         let quality = match self.objective {
@@ -298,7 +298,7 @@ impl<const D: usize> Search<'_, D> {
         Ok(())
     }
 
-    /// What `v` gains by moving to the part with room to which it is connected most, and this part.
+    /// The part with slack to which `v` has the strongest connection, and the gain of moving there.
     #[inline(always)]
     fn gain(&self, assignment: &Assignment<D>, connections: &mut Connections, v: u32) -> Option<(u32, u32)> {
         connections.count(self.graph, assignment, v);
@@ -320,8 +320,8 @@ parameters! {
     ///
     /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds never gets worse. One
     /// that breaks a bound is brought back within it first, even if that cuts more edges. Needs 72 bytes per vertex beside
-    /// the adjacency (8 bytes per edge), and 8 more for a second bound, 24 for a third or fourth. Where a memory limit has
-    /// no room for the adjacency, it lies in a temporary file. ``objective="halo"`` needs 68 bytes per vertex and up to 16
+    /// the adjacency (8 bytes per edge), and 8 more for a second bound, 24 for a third or fourth. If a memory
+    /// limit is too low for the adjacency, it lies in a temporary file. ``objective="halo"`` needs 68 bytes per vertex and up to 16
     /// per edge.
     ///
     /// Where the partition is an array, or tells no bound of its own, the defaults are those of :func:`multilevel`.

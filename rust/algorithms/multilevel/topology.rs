@@ -1,15 +1,15 @@
 //! Parts on machines: few cut edges between machines first, and then few between the parts of each.
 //!
-//! Two partitions are the ends between which the result lies. The *plain* one, into as many parts as there are
-//! machines, cuts least between machines. The *flat* one, into k parts, cuts least in all. From each comes one
-//! partition into k parts on machines.
-//! 1. The parts of a machine are made inside its part of the plain one. It then cuts the same between machines.
-//! 2. Parts of the flat one are put on machines, so that few of the cut edges lie between machines.
+//! The result lies between two partitions. The *plain* partition has as many parts as there are machines, and cuts least
+//! between machines. The *flat* partition has k parts, and cuts least in all. Each gives a partition into k parts on
+//! machines.
+//! 1. Each part of the plain partition is partitioned into the parts of its machine. The cut between machines stays.
+//! 2. The parts of the flat partition are put on machines, so that few of the cut edges lie between machines.
 //!
 //! Each is then combined with the other ([`Scheme::combine`]), under prices: an edge between machines costs more than
-//! one within ([`Prices`]). So vertices move between machines where all edges together get cheaper. From the plain
-//! side an edge between machines costs twice as much. From the flat side it costs eight times as much, because there
-//! the cut between machines has to fall.
+//! one within ([`Prices`]). So vertices move between machines where that lowers the cost of all edges
+//! together. When the first is improved, an edge between machines costs twice as much. When the second is improved, it
+//! costs eight times as much, because there the cut between machines has to fall.
 //!
 //! The best of the four is the result. It has the least total cost, where an edge between machines costs two. Edges
 //! above a *tolerance* cost many times as much. The tolerances are 1.01 of the cut of the plain partition between
@@ -26,7 +26,7 @@
 //!
 //! **Memory.** [`memory`]: the graph of a machine, which may have nearly all entries, and the parts of the four.
 //!
-//! **Parallelism.** That of the partitions, one after the other.
+//! **Parallelism.** The four partitions are made one after the other, each in parallel.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ use crate::capacity::Load;
 
 /// What an edge between machines costs where the plain partition is improved, and where the flat one is.
 const PRICES: [u32; 2] = [2, 8];
-/// What an edge between machines may be of those of the plain partition, and any edge of those of the flat one.
+/// The largest cut between machines, relative to that of the plain partition, and the largest whole cut, relative to that
+/// of the flat one. Above these, edges cost more.
 const TOLERANCES: [f64; 2] = [1.01, 1.04];
 /// What an edge above a tolerance costs.
 const FINES: [u64; 2] = [64, 8];
@@ -58,12 +59,12 @@ pub(crate) fn validate(machines: &[u32], k: u32) -> Result<()> {
     Err(Error::parameter("machines", what))
 }
 
-/// Bytes for it beside what a partition takes, for `n` vertices and so many entries.
+/// Bytes for machines, beside the memory of a partition, for `n` vertices and `entries` entries.
 pub(crate) fn memory(n: u64, entries: u64) -> u64 {
     entries.saturating_mul(8).saturating_add(48 * n)
 }
 
-/// The machines, where an edge of the graph between them costs so much.
+/// The prices under which an edge between machines costs `price`, or less on a graph with very many edges.
 pub(crate) fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: u32) -> Arc<Prices> {
     // All edges together cost less than 2^32.
     let most = u64::from(u32::MAX) / graph.edge_weight().max(1);
@@ -78,7 +79,7 @@ pub(crate) struct Topology<'a, const D: usize> {
     pub caps: &'a [Load<D>],
     /// Number of parts on each machine. The first parts are on the first.
     pub machines: &'a [u32],
-    /// What a part may weigh of as many parts as there are machines.
+    /// The cap of a part of the plain partition.
     pub plain: Load<D>,
 }
 
@@ -114,8 +115,8 @@ impl<const D: usize> Topology<'_, D> {
         best.map(|(part_of, _)| (part_of, rounds)).ok_or_else(missing)
     }
 
-    /// Parts of the vertices from those of each machine. `parts` makes these for the graph of a machine, whose vertices
-    /// it is given, and its caps.
+    /// Parts of the vertices, made for each machine by itself. `parts` makes the parts of a machine from its first part, its
+    /// graph, the ids of its vertices, and its caps.
     pub(crate) fn each_machine(
         &self,
         machine_of: &[u32],
@@ -166,7 +167,7 @@ impl<const D: usize> Topology<'_, D> {
         })
     }
 
-    /// Flat parts with other names, so that few of their cut edges lie between machines.
+    /// The flat parts, renumbered so that few of their cut edges lie between machines.
     fn grouped(&self, scheme: &Scheme, flat: Buffer<u32>, run: &Run) -> Result<Buffer<u32>> {
         let k = self.caps.len();
         let clustering = Clustering { cluster_of: flat, count: k };
@@ -193,7 +194,7 @@ impl<const D: usize> Topology<'_, D> {
         Ok(part_of)
     }
 
-    /// How good parts are: their excess, and what the cut edges cost.
+    /// The parts and their quality: their excess, and the cost of the cut edges.
     fn judged(&self, part_of: Buffer<u32>, goal: [u64; 2], run: &Run) -> Result<Solution> {
         let mut assignment = Assignment::new(self.graph, part_of, self.caps.len(), run)?;
         let total = assignment.cut(self.graph, run)?;

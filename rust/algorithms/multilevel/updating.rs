@@ -2,21 +2,21 @@
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex that had one.
 //!
-//! **Memory.** That of [`refining`], and 16 bytes per vertex.
+//! **Memory.** The memory of [`refining`], and 16 bytes per vertex.
 //!
 //! **Algorithm.** The *budget* says how many of the vertices that had a part may get another.
 //! 1. With fewer parts than before, some are dissolved: small ones with few edges inside. The last parts take their
 //!    numbers.
 //! 2. Vertices without a part go where their neighbours are, in groups if there are many ([`placing`]).
-//! 3. Empty parts grow. They take what the caps need, and more as far as half the budget permits.
-//! 4. In steps, groups move that gain, and then single vertices ([`refining`]). A vertex that leaves its old part has a
-//!    *price* beside the edges it cuts ([`Migration`]), which falls from step to step. The best cut within the budget
-//!    counts. Where too many vertices leave, those that gain least go home, and no step follows.
+//! 3. Empty parts grow. They take the vertices that the caps need, and more as far as half the budget permits.
+//! 4. In each step, groups move that gain, and then single vertices ([`refining`]). A vertex that leaves its old part pays a
+//!    migration penalty ([`Migration`]) beside the edges it cuts. The penalty falls from step to step. The best cut within
+//!    the budget is taken. If too many vertices leave, those that gain least return, and no further step follows.
 //!
-//! Caps come first: what they need is moved even if that exceeds the budget. Then the budget is what was needed, and an
-//! eighth of it more if the given budget has room for that.
+//! Caps come first: vertices move as far as the caps need it, even if that exceeds the budget. The budget is then raised to
+//! that number, and by up to an eighth of it more.
 //!
-//! **Parallelism.** That of refinement and of the clusters. Groups are placed one by one.
+//! **Parallelism.** Refinement and clustering run in parallel. Groups are placed one by one.
 //!
 //! **Complexity.** O(n + m) for each iteration of Jet.
 //!
@@ -41,7 +41,7 @@ use crate::graph::Csr;
 use crate::partition::parameters::{Integers, Number, Ranges, Ratio, Seed, Start, Weighings, parameters};
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 
-/// What leaving the old part costs in each step, in edges of mean weight.
+/// The migration penalty in each step, in edges of mean weight.
 const PRICES: [u32; 4] = [8, 1, 0, 0];
 /// Rounds of refinement with each price.
 const ROUNDS: u64 = 2;
@@ -50,9 +50,9 @@ const GROUPS_PER_PART: u64 = 64;
 const LABEL_ROUNDS: u32 = 8;
 /// Parts that are larger than the smallest ones by this factor are not dissolved.
 const LARGER: f64 = 1.1;
-/// What exceeds the budget anyway may be more by one part in so many, if the rest has room for as much.
+/// One in so many of the moves that the caps need is allowed in addition, up to the budget.
 const MORE: u64 = 8;
-/// Passes over the vertices that may go home.
+/// Passes over the vertices that may return to their old parts.
 const RETURNS: u32 = 4;
 
 /// A partition to be updated.
@@ -62,7 +62,7 @@ pub struct Update {
     pub start: Vec<u32>,
     /// The share of the vertices that had a part which may get another.
     pub moves: f64,
-    /// Number of parts, bounds, machines and seed. What else it says has no effect.
+    /// Number of parts, bounds, machines and seed. Its other fields have no effect.
     pub goal: Multilevel,
 }
 
@@ -89,7 +89,7 @@ impl Update {
             let what = format!("{} parts for {n} vertices. Give one per vertex", start.len());
             return Err(Error::parameter("partition", what));
         }
-        // What is known of the old parts is kept by their numbers.
+        // Arrays are indexed by the numbers of the old parts.
         let is_part = |part: u32| part == NONE || u64::from(part) < MAX_PARTS;
         match start.iter().position(|&part| !is_part(part)) {
             None => Ok(()),
@@ -100,7 +100,7 @@ impl Update {
         }
     }
 
-    /// Updates the partition for the graph of `csr`; also what became of the parts.
+    /// Updates the partition for the graph of `csr`. Returns what became of the parts, too.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, Changes)> {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
@@ -181,7 +181,7 @@ impl Update {
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, most as they were, and the number of rounds that they took.
+    /// Parts of the vertices of `graph`, of which most stay, and the number of rounds.
     pub(super) fn updated<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -200,7 +200,7 @@ fn count(parts: &[u32]) -> u64 {
     parts.iter().filter(|&&part| part != NONE).count() as u64
 }
 
-/// What the steps share.
+/// The state that all steps of an update use.
 struct Updating<'a, const D: usize> {
     old_parts: OldParts<'a>,
     search: Search<'a, D>,
@@ -253,7 +253,7 @@ impl<const D: usize> Updating<'_, D> {
         self.search.judged(self.search.assignment(parts)?)
     }
 
-    /// The parts after groups of vertices have moved that gain, if that is better.
+    /// The parts after moves of groups of vertices that gain, if that is better.
     fn regrouped(&self, (part_of, _): Solution, seed: u64) -> Result<Solution> {
         let Search { graph, caps, run, .. } = self.search;
         let before = self.judged(&part_of)?;
@@ -330,7 +330,8 @@ impl<const D: usize> Updating<'_, D> {
         above(high).map(|surplus| surplus.div_ceil(empty)).collect()
     }
 
-    /// The same parts, where as many vertices as are too many have gone home. Those that gain least go first.
+    /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that gain least
+    /// return first.
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
         let Search { graph, caps, run, .. } = self.search;
         let mut assignment = self.search.assignment(parts)?;
@@ -383,7 +384,7 @@ parameters! {
     /// and the last parts take their numbers.
     ///
     /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24 for a third or
-    /// fourth. Where a memory limit has no room for the adjacency, it lies in a temporary file.
+    /// fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
     ///
     /// Where the partition is an array, or tells no bound of its own, the defaults are those of :func:`multilevel`.
     ///

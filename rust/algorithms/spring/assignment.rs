@@ -83,7 +83,7 @@ pub(super) fn assign(
 fn cut(mut size: u64, cap: u64, parts: &mut LeastLoaded) -> Pieces {
     let mut pieces = Pieces::default();
     while size > 0 {
-        // All caps together hold all vertices, so the least-loaded part has room.
+        // All caps together hold all vertices, so the least-loaded part has slack.
         let count = size.min(cap.saturating_sub(parts.least_load()).max(1));
         pieces.pieces.push_back((parts.place(count), count));
         size -= count;

@@ -60,9 +60,10 @@ parameters! {
     /// representative are those of the lowest id, the cluster is the one that appeared first, the part is the lowest.
     /// The order of the stream matters. A sorted file is fine.
     ///
-    /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part with room
-    /// for both whose larger relative load (vertices / n, weight / W) is smallest. A cluster that fits nowhere is split
-    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes to a part with room.
+    /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part
+    /// with capacity left under both caps whose larger relative load (vertices / n, weight / W) is smallest. A cluster that fits nowhere is split
+    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes to a part that
+    /// can take it.
     ///
     /// Examples
     /// --------
@@ -77,7 +78,7 @@ parameters! {
     balance: Ratio = 1.05;
     /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights evenly.
     /// With the mask of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex,
-    /// 8 unless the array is uint32. If both caps leave no room for some vertex, all vertices are dealt by weight
+    /// 8 unless the array is uint32. If some vertex fits nowhere under both caps, all vertices are dealt by weight
     /// alone, with a warning. This never happens with masks.
     balance_on: Option<Weighing>;
     /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``, or than

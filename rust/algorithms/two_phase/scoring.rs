@@ -76,7 +76,7 @@ impl State {
         // The higher the degree, the lower the gain.
         let hub = if gain_u < gain_v || (gain_u == gain_v && u < v) { u } else { v };
         let part = (splitmix64(u64::from(hub) ^ self.seed) % u64::from(self.parts.k())) as u32;
-        // The least loaded part has room: all caps together hold all records.
+        // The least loaded part has slack: all caps together hold all records.
         if self.has_slack(part) { part } else { self.parts.least() }
     }
 

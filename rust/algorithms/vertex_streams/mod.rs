@@ -21,7 +21,7 @@
 //! variant was the best on all.)
 //!
 //! **Parallelism.** Vertices are decided in batches. All threads find the best parts in the state before the batch.
-//! Then the vertices take them in order. A vertex decides again if its part has no room any more, or if, in the
+//! Then the vertices take them in order. A vertex decides again if its part has no slack any more, or if, in the
 //! first pass, one of its neighbours came earlier in the same batch. A vertex that found no part with neighbours
 //! takes the part that is the least loaded by then. `batch = 1` is the sequential rule.
 //!
@@ -117,7 +117,7 @@ impl VertexStream {
         Ok(VertexPartition::balanced(placing.finish()?, k, cap, on, graph))
     }
 
-    /// All passes, each into a new room. Returns how full the parts are, and the number of vertices that fitted nowhere.
+    /// All passes, each into empty parts. Returns the loads of the parts, and the number of vertices that fitted nowhere.
     fn passes<S: Score, R: Slack>(
         &self,
         score: &S,
@@ -152,7 +152,7 @@ impl VertexStream {
     }
 }
 
-/// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and room for all of them under
+/// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and slack for all of them under
 /// `cap`. Returns the loads of the parts. Takes 4 bytes for each of these vertices.
 pub(crate) fn place_rest(
     csr: &Csr,

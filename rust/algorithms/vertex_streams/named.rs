@@ -20,9 +20,9 @@ macro_rules! named {
             pub struct $name => $named, [Vertices];
             /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
             balance: Ratio = $balance;
-            /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+            /// A second cap, as in :func:`spring`: a vertex must fit under both. Takes 12 bytes more per vertex.
             balance_on: Option<Weighing>;
-            /// A second cap, as in :func:`spring`: a part must have room for both. Takes 12 bytes more per vertex.
+            /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
             balance_on_ratio: Ratio = 1.05;
             $($(#[doc = $about])* $passes: $domain = $default;)?
             /// Number of vertices that are decided against the same state. 1 is the sequential rule of the paper.

@@ -11,7 +11,7 @@ use crate::sets::PartCounts;
 pub(crate) struct Pass<'a, S: Score, R> {
     csr: &'a Csr,
     score: &'a S,
-    /// The room that the pass fills.
+    /// The loads of the parts that the pass fills.
     slack: R,
     /// The part of each vertex: from this pass, or until it gets there, from the pass before.
     part_of: &'a mut Buffer<u32>,
@@ -24,7 +24,7 @@ pub(crate) struct Pass<'a, S: Score, R> {
 
 /// A decision about a vertex in a frozen state.
 pub(crate) enum Decision {
-    /// The part, as long as it has room.
+    /// The part, as long as it has slack.
     Part(u32),
     /// The least loaded part.
     Least,
@@ -47,7 +47,7 @@ impl<'a, S: Score, R: Slack> Pass<'a, S, R> {
         Ok(Self { csr, score, slack, part_of, prices, first, placed: 0 })
     }
 
-    /// Places all vertices, in batches of `batch`, and returns the room that is left.
+    /// Places all vertices, in batches of `batch`. Returns the loads of the parts.
     pub(crate) fn place_all(self, batch: usize, run: &Run) -> Result<R> {
         let n = self.csr.num_vertices() as u32;
         self.place(0..n, batch, run)

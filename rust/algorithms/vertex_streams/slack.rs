@@ -1,4 +1,4 @@
-//! Which parts have room, and which of them is the least loaded.
+//! Which parts have slack, and which of them is the least loaded.
 
 use crate::base::Result;
 use crate::capacity::{BalanceOn, Parts};
@@ -15,7 +15,7 @@ pub(crate) trait Slack: Send + Sync {
     fn add(&mut self, part: u32, v: u32);
 }
 
-/// Room under one cap, that of the vertices.
+/// Slack under one cap, on the vertices.
 ///
 /// The lowest of the least loaded parts is found by a search that goes through the parts again and again: what it has
 /// passed is above the level of this round. The level never exceeds `n / k`, so all rounds take O(n) steps. (Measured:
@@ -76,7 +76,7 @@ impl Slack for OneCap {
     }
 }
 
-/// Room under two caps, on the vertices and on their weight.
+/// Slack under two caps, on the vertices and on their weight.
 pub(crate) struct TwoCaps<'a> {
     parts: Parts,
     on: &'a BalanceOn,

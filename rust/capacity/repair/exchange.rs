@@ -7,7 +7,7 @@ use crate::base::{Result, reserved};
 
 /// Exchanges vertices of parts above the cap on volume for others of lower degree, until the cap holds or no pair can.
 ///
-/// The other part is the one with most room that has such a pair. The pair is the one that carries the least volume
+/// The other part is the one with the most slack that has such a pair. The pair is the one that carries the least volume
 /// among those that bring the part under its cap; without any, the one that carries most.
 pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
     let k = repair.loads.k();

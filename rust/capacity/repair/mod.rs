@@ -3,7 +3,7 @@
 //!
 //! SIGMA and the multilevel partitioner use it for what their own rules leave above a cap.
 //!
-//! 1. *Moves* take vertices out of any over-full part, into parts with room for them, lowest cut loss first.
+//! 1. *Moves* take vertices out of any over-full part, into parts with slack for them, lowest cut loss first.
 //! 2. If a part still has too many vertices, those of lowest degree go to parts with too few, whatever the volume.
 //!    Now the cap on vertices holds.
 //! 3. *Exchanges* ([`exchange`](mod@exchange)) move volume out of over-full parts and keep the numbers of vertices.
@@ -109,7 +109,7 @@ impl Repair<'_> {
         Ok(members)
     }
 
-    /// Moves out of over-full parts, in rounds, since a part that is over-full no longer has room for others again.
+    /// Moves out of over-full parts, in rounds, since a part that is no longer over-full may have slack for others.
     fn moves(&mut self) -> Result<()> {
         let mut tally = PartCounts::new(self.loads.k())?;
         while (0..self.loads.k()).any(|part| self.loads.is_over(part)) {
@@ -121,7 +121,7 @@ impl Repair<'_> {
     }
 
     /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A loss is
-    /// brought up to date when its turn comes: if it has grown, it waits for its new turn. Says whether any moved.
+    /// computed again when its entry is popped. If it has grown, the vertex is queued again. Returns whether any moved.
     fn round_of_moves(&mut self, tally: &mut PartCounts) -> Result<bool> {
         let members = self.members(|part| self.loads.is_over(part))?;
         let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
@@ -148,7 +148,7 @@ impl Repair<'_> {
         Ok(moved)
     }
 
-    /// The part with room for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
+    /// The part with slack for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
     /// many more edges are cut if `v` goes there.
     fn best_move(&self, v: u32, tally: &mut PartCounts) -> Option<(i64, u32)> {
         let limit = self.loads.limit(1.0, self.item(v))?;
@@ -165,7 +165,7 @@ impl Repair<'_> {
     }
 
     /// Vertices of lowest degree (ties: the lowest id) out of parts with too many, each into the part of least volume
-    /// (ties: the lowest) that has room for a vertex. There is one, since the caps hold all vertices.
+    /// (ties: the lowest) that has slack for a vertex. There is one, since the caps hold all vertices.
     fn push_vertices(&mut self) -> Result<()> {
         let cap = self.loads.caps()[0];
         let too_many = |loads: &Loads, part: u32| loads.load(part)[0] > cap;

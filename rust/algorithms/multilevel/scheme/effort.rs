@@ -1,9 +1,10 @@
 //! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
 //!
-//! A round makes a further partition with another seed and combines it with the best, or takes the best down and up
-//! again (a *V-cycle*), in turns. It ends when rounds in a row have gained nothing worth it: one round, or two where
-//! the caller names a number of rounds or a time ([`Patience`]). A limit on the time only ends it earlier, between two
-//! rounds. So the number of rounds stands for the result: who names it is at least as patient.
+//! Two kinds of rounds alternate. One is a *V-cycle*: the best partition is coarsened and uncoarsened again. The other
+//! makes a further partition with another seed and combines it with the best. Rounds end when one round has gained too
+//! little, or two in a row if the caller gives a number of rounds or a time limit ([`Patience`]). A time limit only ends
+//! them earlier, between two rounds. So a run with the same number of rounds gives the same result: its patience is at
+//! least as long.
 //!
 //! **Source.** Walshaw, "Multilevel Refinement for Combinatorial Optimisation Problems", 2004 (V-cycles); Sanders and
 //! Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (combination).
@@ -26,9 +27,9 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// That of somebody who waits for the best: a third of the time that the best partitioners elsewhere take.
+    /// For runs without a limit. They take a third of the time of the best partitioners elsewhere.
     const SHORT: Self = Self { rounds: 1, gain: 0.015 };
-    /// That of somebody who says how long to wait.
+    /// For runs with a limit on rounds or time.
     pub(crate) const LONG: Self = Self { rounds: 2, gain: 0.005 };
 }
 
@@ -40,7 +41,7 @@ pub enum Effort {
     /// Several attempts on the middle levels.
     #[default]
     Default,
-    /// The same, then rounds of improvement.
+    /// As `Default`, and then rounds of improvement.
     Best {
         /// Rounds at most.
         rounds: Option<u64>,
@@ -55,7 +56,7 @@ impl Effort {
         if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }
     }
 
-    /// The same work without rounds.
+    /// This effort without rounds.
     pub fn without_rounds(self) -> Self {
         if let Effort::Best { .. } = self { Effort::Default } else { self }
     }
@@ -79,7 +80,7 @@ impl Effort {
     }
 }
 
-/// The best partition so far, and how many rounds in a row have gained nothing worth it.
+/// The best partition so far, and how many rounds in a row have gained too little.
 pub(crate) struct Progress<'a, const D: usize> {
     caps: &'a [Load<D>],
     /// The best so far.
@@ -91,7 +92,7 @@ pub(crate) struct Progress<'a, const D: usize> {
 }
 
 impl<'a, const D: usize> Progress<'a, D> {
-    /// That of the first partition.
+    /// The progress after the first partition.
     pub(crate) fn new(caps: &'a [Load<D>], best: Solution, patience: Patience) -> Self {
         Self { caps, best, rounds: 0, idle: 0, patience }
     }
@@ -116,8 +117,8 @@ impl<'a, const D: usize> Progress<'a, D> {
 }
 
 impl Scheme {
-    /// A partition for each of these caps, improved in rounds. A round improves all that still gain. Returns the
-    /// number of rounds, too.
+    /// A partition for each of these caps, improved in rounds, and the number of rounds. A round improves all partitions
+    /// that still gain.
     pub fn in_rounds<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -161,7 +162,7 @@ impl Scheme {
             communities.copy_from_slice(&best.0);
             let coarsening =
                 Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) };
-            let again = self.again(graph, caps, coarsening, &best.0, run)?;
+            let again = self.v_cycle(graph, caps, coarsening, &best.0, run)?;
             return run.advance(self.units).map(|()| again);
         }
         let other = Self { seed, ..self.clone() };

@@ -42,8 +42,9 @@ pub(crate) fn partition<const D: usize>(
     split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
 }
 
-/// The parts of groups of them, each by itself. There are two groups. Of many parts there are about as many groups as
-/// parts in each: that takes two partitions of all edges instead of one for each doubling of the parts.
+/// Partitions the graph into groups of parts, and each group by itself. There are two groups. With many parts there are
+/// about as many groups as parts in each group. Then all edges are partitioned twice, instead of once for each doubling of
+/// the parts.
 fn split<const D: usize>(
     scheme: &Scheme,
     graph: &Graph<D>,
@@ -73,8 +74,8 @@ fn split<const D: usize>(
     Ok(part_of)
 }
 
-/// The caps of groups of parts: all bisections to come together may use up what the caps leave above the mean, so that
-/// this one takes its root of it.
+/// The caps of groups of parts. All bisections to come together may use up the slack of the caps above the mean. This one
+/// takes its root of the ratio.
 pub(crate) fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load<D>> {
     let most = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let depth = usize::BITS - (most - 1).leading_zeros() + 1;

@@ -1,10 +1,10 @@
-//! How levels and attempts make up a partition.
+//! The multilevel scheme: how levels and attempts make up a partition.
 //!
 //! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
-//! ratings go down to the coarsest graph and back. The best is then *combined* with each of the others. For that,
-//! clusters are made again, each within one part of the best and within one part of the other, so that both are
-//! partitions of every level. The way back begins with the best, and can use the borders of the other. The result
-//! is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
+//! ratings coarsen it further, partition the coarsest graph and uncoarsen it. The best attempt is then *combined* with
+//! each of the others: the graph is coarsened again by clusters that lie within one part of the best and within one part
+//! of the other, so both are partitions of every level. Uncoarsening begins with the best, and can use the borders of the
+//! other. The result is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
 //! once.
 //!
 //! Every level is refined by bounded Jet ([`jet`]). Where the table of gains is small, FM follows ([`fm`]).
@@ -34,27 +34,27 @@ use crate::capacity::Load;
 use crate::exec::side_by_side;
 pub use effort::Effort;
 
-/// The part of the entries below which several attempts are made.
+/// Several attempts are made on a level with at most this part of the entries: one in `FEW`.
 const FEW: u64 = 12;
-/// Attempts on a graph that could not be coarsened so far, unless it is large.
+/// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
 const LEAST_ATTEMPTS: u64 = 2;
 /// Entries of a graph that is large.
 const LARGE: u64 = 1 << 22;
 /// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
 const ROUNDS: [u32; 2] = [2, 1];
-/// Clusters that a part has room for, at least, in a bisection, by weight, and else.
+/// Clusters per part, at least: in a bisection, when rated by weight, and otherwise. This caps the weight of a cluster.
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
-/// The same under several bounds, which only small clusters can be made to keep.
+/// Clusters per part under several bounds, at least. Large clusters could not be moved until all bounds hold.
 const CLUSTERS_OF_MANY: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
-/// A level that keeps more of the vertices is the coarsest: on the way to the attempts, and on that of each.
+/// A level that keeps more of the vertices than this is the coarsest: before the attempts, and within an attempt.
 const STALLED: [f64; 2] = [0.8, 0.95];
-/// Where so many of the entries are left, small clusters do not pay: they are rated by weight from then on.
+/// If a level keeps more of the entries than this, small clusters do not pay. They are rated by weight from then on.
 const DENSE: f64 = 0.7;
-/// Gains in the table of a small graph. On a large one the table may have one for every so many entries of that.
+/// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the table.
 const TABLE: [u64; 2] = [1 << 20, 8];
-/// Iterations of Jet on a level, and where it must be quick.
+/// Iterations of Jet on a level, by default and with little effort.
 const ITERATIONS: [u32; 2] = [12, 1];
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
@@ -72,9 +72,9 @@ pub struct Scheme {
     pub coarsest: usize,
     /// Seed of everything random.
     pub seed: u64,
-    /// Units of progress that a partition is worth: a third each for the way down, the attempts and the way back.
+    /// Units of progress that a partition is worth: a third each for coarsening, the attempts and uncoarsening.
     pub units: u64,
-    /// How much work it is worth.
+    /// How much work to do.
     pub effort: Effort,
     /// Iterations of Jet on a level.
     pub iterations: u32,
@@ -82,7 +82,7 @@ pub struct Scheme {
     pub table: u64,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
     pub entries: u64,
-    /// What cut edges cost where parts are improved; 1 if there are none.
+    /// What cut edges cost where parts are improved. They cost 1 if it is `None`.
     pub prices: Option<Arc<Prices>>,
 }
 
@@ -92,29 +92,29 @@ pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 /// Parts of all vertices, and how good they are.
 pub(crate) type Solution = (Buffer<u32>, Quality);
 
-/// How to go down.
+/// How to coarsen.
 struct Coarsening {
     rating: Rating,
     /// A graph that has no more entries is the last.
     entries: u64,
     seed: u64,
-    /// What the way is worth.
+    /// Units of progress.
     units: u64,
     /// Each cluster lies within one of these communities.
     communities: Option<Buffer<u32>>,
 }
 
-/// Keeps the refined parts of levels, so that they need not be made again.
+/// Stores the refined parts of levels, so that a run that goes on need not make them again.
 pub(crate) trait CheckpointStore {
-    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: those that are kept, or else what `make`
-    /// makes.
+    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: the stored parts, or else those that `make`
+    /// returns.
     fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
 }
 
-/// What makes a solution.
+/// Computes a solution.
 pub(crate) type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
 
-/// How to come back.
+/// How to uncoarsen.
 pub(super) struct Uncoarsening<'a, const D: usize> {
     /// Levels below the graph.
     pub levels: Vec<Level<D>>,
@@ -122,21 +122,21 @@ pub(super) struct Uncoarsening<'a, const D: usize> {
     pub part_of: Buffer<u32>,
     /// Whether these are refined already.
     pub refined: bool,
-    /// What the way is worth.
+    /// Units of progress.
     pub units: u64,
-    /// Who keeps the parts of each level.
+    /// Where the parts of each level are stored.
     pub store: Option<&'a dyn CheckpointStore>,
 }
 
 impl Scheme {
-    /// That for a graph with so many bounds.
+    /// The scheme for a graph with so many bounds.
     pub fn new(bounds: usize, effort: Effort, seed: u64) -> Self {
         use Rating::{Density, Weight};
         let (ratings, coarsest) = match (bounds, effort) {
             (1, Effort::Quick) => (vec![Weight], 8),
             (1, _) => (vec![Density, Weight, Density, Weight], 8),
             (_, Effort::Quick) => (vec![Density, Weight], 20),
-            // What it takes to keep several bounds: more attempts, and a coarsest graph that leaves more of a choice.
+            // Several bounds need more attempts, and a coarsest graph that leaves more choice.
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
@@ -153,8 +153,8 @@ impl Scheme {
         }
     }
 
-    /// Parts of the vertices of `graph`, one for each of `caps`, which are exceeded where nothing else was found.
-    /// Beside them, the number of rounds of improvement.
+    /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement. Caps are exceeded
+    /// only where no better partition was found.
     pub fn partition<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -166,7 +166,7 @@ impl Scheme {
         Ok((solutions.pop().ok_or_else(missing)?, rounds))
     }
 
-    /// The scheme as it suits `graph`.
+    /// The scheme, adapted to `graph`.
     pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
         let mut scheme = Self { table, ..self.clone() };
@@ -203,7 +203,7 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, at most so many, combined with each of the others.
+    /// The best of several attempts, at most `affordable`, combined with each of the others.
     fn best<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -247,7 +247,8 @@ impl Scheme {
         Ok(best)
     }
 
-    /// The first of two partitions, searched for improvements among clusters that lie within one part of both.
+    /// Combines two partitions: improves the first one by a multilevel scheme in which each cluster lies within one part of
+    /// both.
     pub fn combine<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -263,7 +264,7 @@ impl Scheme {
             let next = number.len() as u32;
             communities[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
         })?;
-        self.again(
+        self.v_cycle(
             graph,
             caps,
             Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) },
@@ -272,8 +273,8 @@ impl Scheme {
         )
     }
 
-    /// A partition once more: down by clusters that lie within one part, and back.
-    fn again<const D: usize>(
+    /// A V-cycle: coarsens by clusters that lie within one part of a given partition, and uncoarsens.
+    fn v_cycle<const D: usize>(
         &self,
         graph: &Graph<D>,
         caps: &[Load<D>],
@@ -295,7 +296,7 @@ impl Scheme {
         )
     }
 
-    /// Down to the coarsest graph and back.
+    /// Coarsens the graph, partitions the coarsest one, and uncoarsens.
     pub fn cycle<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -316,7 +317,7 @@ impl Scheme {
         )
     }
 
-    /// Levels down to the last.
+    /// Coarsens `graph`. Returns all levels.
     fn coarsen<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -365,7 +366,7 @@ impl Scheme {
         Ok(levels)
     }
 
-    /// The way back to `graph`.
+    /// Projects parts of the last level to `graph`, and refines them on every level.
     pub(super) fn uncoarsen<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -379,7 +380,7 @@ impl Scheme {
             let here = levels.last().map_or(graph, |level| &level.1);
             if !std::mem::take(&mut refined) {
                 let is_last = levels.is_empty();
-                // Under prices, parts that keep the caps go on keeping them, and so never get worse.
+                // Under prices the caps are not loosened, so that parts never get worse.
                 let is_tight = is_last || self.prices.is_some();
                 let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
                 let level = levels.len();
@@ -438,7 +439,7 @@ impl Scheme {
     }
 }
 
-/// What a level is worth of what `graph` is, by the entries.
+/// The units of progress of a level, as a share of those of `graph` by its entries.
 fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 {
     match graph.num_entries() as u128 {
         0 => units,

@@ -6,7 +6,7 @@
 //! by one, and what they give is appended to two files, one of targets and one of weights. In the end these are mapped.
 //! The system writes them out when memory is short, and they do not count as memory of the process.
 //!
-//! The lists are those of the other contraction, in the same order.
+//! The lists are the same as those of the contraction in memory, in the same order.
 //!
 //! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the buffers of
 //! all buckets, and one bucket.
@@ -33,7 +33,7 @@ use crate::sets::spill::{self, Pieces, Spill, SpillReader};
 const BUCKET: u64 = 1 << 17;
 /// Buckets from which on these grow instead.
 const MOST_BUCKETS: u64 = 2048;
-/// Units that the pass is cut into, and entries of a unit, at least.
+/// Number of units of vertices that the pass is divided into, and the least number of entries of a unit.
 const UNITS: u64 = 1024;
 const UNIT: u64 = 1 << 18;
 /// Bits of the weight of all edges, at most.

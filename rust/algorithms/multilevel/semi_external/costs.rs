@@ -4,10 +4,11 @@
 //! most one per entry), the lists of the levels (8 per entry, and no level has more entries than the graph), and the
 //! adjacency, if it lies in files, perhaps with its packed lists, which take no more than the plain ones.
 //!
-//! **Bytes read and written** are expectations: whatever passes over lists in files touch. A page cache that holds the
-//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back. Lists that
-//! the memory left over has no room for are packed ([`packed`](crate::algorithms::multilevel::graph::Graph::packed)). That takes two passes over the plain ones. How many
-//! bytes are left depends on the order of the vertices. It is supposed to be arbitrary.
+//! **Bytes read and written** are expectations: all that passes over lists in files touch. A page cache that holds the
+//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back. Lists
+//! that do not fit into the memory left over are packed
+//! ([`packed`](crate::algorithms::multilevel::graph::Graph::packed)), which takes two passes over the plain lists. The
+//! size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
 //!
 //! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A disk adds the
 //! bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The constants are those below.
@@ -32,14 +33,14 @@ const BUILD: f64 = 30.0;
 const CLUSTER: f64 = 60.0;
 const CONTRACT: f64 = 70.0;
 const REFINE: f64 = 125.0;
-/// The same for a graph whose levels lie in memory, with all levels; and per vertex of the top.
+/// Nanoseconds per entry of a graph whose levels lie in memory, for all levels. Nanoseconds per vertex of the top.
 const MEMORY: f64 = 220.0;
 const VERTEX: f64 = 20_000.0;
 /// How much longer refinement and the partition of the top take under several bounds.
 const BOUNDS: f64 = 3.0;
-/// How much longer partitions for machines take, and partitions with few copies of vertices.
+/// How much longer partitions for machines take, and partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
-const COPIES: f64 = 2.0;
+const VOLUME: f64 = 2.0;
 /// What each thread beyond the first is worth.
 const THREAD: f64 = 0.7;
 /// Passes over a level: for clusters and their contraction, and for refinement in all iterations and in one.
@@ -82,7 +83,7 @@ impl Costs {
         self.seconds + (self.read + self.written) as f64 / rate
     }
 
-    /// The same for people.
+    /// The costs as a sentence.
     pub fn note(&self) -> String {
         let Plan { path, sample } = self.plan;
         let (name, cached) = (path.name(), duration(self.seconds));
@@ -156,8 +157,8 @@ impl Choice<'_> {
         [beside, beside.saturating_add(lists).saturating_add(8 * n + 8)]
     }
 
-    /// The plan within a limit, what it needs beside the adjacency, and whether this lies in files. It does where a better
-    /// plan has room then. So a larger limit never leads to a worse plan.
+    /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files. It does if a
+    /// better plan fits then. So a larger limit never leads to a worse plan.
     fn within(&self, limit: u64) -> Option<(Plan, u64, bool)> {
         let [in_files, in_memory] = self.least;
         let best = self.plans.iter().find(|&&plan| self.needs(plan, true)[1] <= limit);
@@ -166,7 +167,7 @@ impl Choice<'_> {
         Some((best.0, beside, limit < in_memory || limit < all))
     }
 
-    /// Bytes of plain lists in files that a limit leaves room for.
+    /// Bytes of memory that a limit leaves for plain lists in files.
     fn available(&self, limit: u64, beside: u64, outside: bool) -> u64 {
         let Size { n, entries, each, .. } = self.size;
         let lists = if outside { 0 } else { entries.saturating_mul(each) };
@@ -216,8 +217,8 @@ impl Sum {
 }
 
 impl Multilevel {
-    /// What it costs with each memory limit, from the lowest limit with which it works on: the plan that a limit leads to is
-    /// the last whose `memory` is not above it.
+    /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of these plans whose
+    /// `memory` is not above it.
     pub fn costs(&self, input: &Input, run: &Run) -> Vec<Costs> {
         let choice = self.choice(input, run);
         let mut steps: Vec<Costs> = Vec::new();
@@ -229,7 +230,7 @@ impl Multilevel {
         steps
     }
 
-    /// What it costs within a memory limit, if that is enough.
+    /// The costs within a memory limit, if that is enough.
     pub fn costs_within(&self, limit: u64, input: &Input, run: &Run) -> Option<Costs> {
         self.costs_of(&self.choice(input, run), limit)
     }
@@ -252,7 +253,7 @@ impl Multilevel {
         let lists = if outside { entries.saturating_mul(each) } else { 0 };
         let packed = if lists > available { lists } else { 0 };
         let times = if self.machines.is_some() { MACHINES } else { 1.0 }
-            * if self.wants_few_copies() { COPIES } else { 1.0 };
+            * if self.minimizes_communication_volume() { VOLUME } else { 1.0 };
         let build = BUILD * entries as f64;
         let nanoseconds = build + times * sum.nanoseconds;
         // The records are read twice.
@@ -270,7 +271,7 @@ impl Multilevel {
         })
     }
 
-    /// What comes after the adjacency.
+    /// The costs after the adjacency is built.
     fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Sum {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
@@ -300,7 +301,7 @@ impl Multilevel {
                 here = kept;
             }
         }
-        // There are far fewer than there is room for.
+        // The top has far fewer vertices than it may have.
         let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
         sum.pass(Lists { entries: here, each: lists, available }, TOP * attempts);

@@ -2,14 +2,14 @@
 //!
 //! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives a level
 //! whose lists lie in files, too ([`mod@contraction`]). Of the edges of the last one, the *top*, a sample is enough
-//! ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). On the way back every level is refined by
-//! bounded Jet, the given graph included. What is in memory grows with the vertices, and with the top.
+//! ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). During uncoarsening every level is refined by
+//! bounded Jet, the given graph included. The memory grows with the vertices, and with the top.
 //!
-//! **Clusters** of the given graph are small and dense, and make up for the loss of choice in those of the next level,
-//! which are larger, and rated by weight. Their caps are a share of a part.
+//! **Clusters** of the given graph are small and dense. They make up for the loss of choice in the clusters of the next
+//! level, which are larger and rated by weight. The caps of clusters are a share of a part.
 //!
-//! **Lists in files are packed** ([`Graph::packed`]) where the memory that is left has no room for them as they are. With
-//! weights and without, all entries stay in their order, and so does the result. With k = 8, 2 threads, n = 2^20 and m = 16
+//! **Lists in files are packed** ([`Graph::packed`]) where they do not fit into the memory that is left. With weights and
+//! without, all entries stay in their order, so the result is the same. With k = 8, 2 threads, n = 2^20 and m = 16
 //! M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5 instead of 5.1 of planted
 //! communities. It took 18 and 20 s of the processors instead of 16 and 14, and in the system 2.4 and 4.9 s instead of 9.6
 //! and 6.2. Where a page cache holds all files anyway, packed lists take 15 to 50 % more time of the processors.
@@ -38,7 +38,7 @@ use crate::graph::Csr;
 use contraction::contract;
 use sampling::Sample;
 
-/// Clusters that a part has room for on each level, at least.
+/// Clusters per part on each level, at least: the cap of a cluster is the weight of a part divided by this.
 const CLUSTERS_PER_PART: [u64; 2] = [200, 24];
 /// Vertices of a cluster of the first level, at most.
 const LARGEST: u64 = 1000;
@@ -49,19 +49,19 @@ const ITERATIONS: u32 = 8;
 /// A level that keeps more of the vertices is not worth it.
 const STALLED: f64 = 0.95;
 
-/// Where the levels of a partition lie, and where what is found on the way is kept.
+/// Where the levels of a partition lie, and where its checkpoints are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
     /// Where the levels lie.
     pub plan: Plan,
-    /// Bytes of the lists of a graph in files from which on they are packed.
+    /// Bytes that are available for lists in files. Larger lists are packed.
     pub available: u64,
-    /// Where steps of the way down and back are kept.
+    /// Checkpoints of coarsening and uncoarsening.
     pub checkpoints: Option<Checkpoints>,
 }
 
 impl Multilevel {
-    /// The place for the graph of `csr`: the first plan that fits, or that of the checkpoints that are there.
+    /// The placement for the graph of `csr`: the first plan that fits, or the plan of existing checkpoints.
     pub(super) fn placement(&self, csr: &Csr, run: &Run) -> Result<Placement> {
         let (plan, checkpoints) = self.plan_with_checkpoints(csr, run)?;
         let used = plan.memory(self, csr.graph().n, csr.most_entries());
@@ -111,7 +111,7 @@ fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run
     run.require(needed, format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))
 }
 
-/// The way down.
+/// Coarsening with levels in files.
 struct ExternalCoarsening<'a> {
     scheme: &'a Scheme,
     placement: &'a Placement,

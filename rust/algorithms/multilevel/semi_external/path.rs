@@ -1,7 +1,7 @@
-//! The ways that lead to a partition, what memory each takes, and which one is taken.
+//! The plans for a partition, the memory that each needs, and the choice of one.
 //!
-//! The list of them depends on the size of the graph, the parts and the bounds only. The memory that there is picks the
-//! first that fits. So a plan stands for its result, on every machine.
+//! The list of plans depends only on the size of the graph, the parts and the bounds. The first plan that fits the memory
+//! budget is taken. A plan gives the same result on every machine.
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
@@ -15,9 +15,9 @@ words! {
     pub enum Path {
         /// All of them in memory.
         Memory = "memory",
-        /// One of them in files, beside the given graph.
+        /// One level in files, beside the given graph.
         OneLevel = "one_level",
-        /// Two of them.
+        /// Two levels in files.
         TwoLevels = "two_levels",
     }
 }
@@ -28,15 +28,15 @@ impl Path {
         self as usize
     }
 
-    /// Vertices that the last of these is to have at most.
+    /// The largest number of vertices of the last level in files.
     pub fn vertices(self, n: u64, k: u64) -> u64 {
         (n >> (1 + self.levels())).max(CLUSTERS * k).min(n)
     }
 }
 
-/// Clusters per part that there are room for, on any path.
+/// Vertices per part that the last level in files may have on any path.
 const CLUSTERS: u64 = 64;
-/// Paths and samples that a memory limit picks from, those with the lowest cuts first.
+/// Paths and samples to choose from, those with the lowest cuts first.
 const PLANS: [Plan; 7] = [
     Plan { path: Path::Memory, sample: 1.0 },
     Plan { path: Path::OneLevel, sample: 0.5 },
@@ -62,19 +62,19 @@ impl Default for Plan {
     }
 }
 
-/// Bytes of lists in files that so much memory has room for. Those of a graph that take more are read from a disk in every
-/// pass, and are packed. Files in memory count as memory already.
+/// Bytes that are available for lists in files if `left` bytes of memory are left. Longer lists are packed, since every
+/// pass reads them from the disk. Temporary files in memory are counted elsewhere, so they have no limit here.
 pub(crate) fn available(left: u64, run: &Run) -> u64 {
     if run.temporary(run.tmp_dir(), 1, "").0 == 0 { left } else { u64::MAX }
 }
 
 impl Plan {
-    /// Entries that the last level may have of so many.
+    /// The largest number of entries of the last level, given those of the graph.
     pub fn entries(self, entries: u64) -> u64 {
         (entries as f64 * self.sample) as u64
     }
 
-    /// Bytes of memory that it takes beside the adjacency, for `n` vertices and so many entries.
+    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries.
     pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64) -> u64 {
         if self.path == Path::Memory {
             return multilevel.needed(n, entries);
@@ -104,8 +104,8 @@ pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
 }
 
 impl Multilevel {
-    /// What it may choose from, and the bytes of memory that each takes, in the order of preference. Each takes less than
-    /// the one before.
+    /// The plans to choose from and the bytes of memory that each needs, in order of preference. Each needs less than the
+    /// one before.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();
@@ -123,7 +123,7 @@ impl Multilevel {
         plans
     }
 
-    /// What each of these needs, files in memory included.
+    /// The memory that each plan needs, files in memory included.
     fn needs(&self, n: u64, entries: u64, run: &Run) -> impl Iterator<Item = (Plan, Need)> {
         self.plans(n, entries).into_iter().map(move |(plan, memory)| {
             let (path, sample) = (plan.path.name(), plan.sample);
@@ -137,7 +137,7 @@ impl Multilevel {
         })
     }
 
-    /// What the plan needs that needs least.
+    /// The least memory that any plan needs.
     pub(in crate::algorithms::multilevel) fn least(&self, n: u64, entries: u64, run: &Run) -> Need {
         let needs = self.needs(n, entries, run).map(|(_, need)| need);
         needs.min_by_key(|need| need.least).unwrap_or_else(|| Need::new(0, "multilevel"))
@@ -152,7 +152,7 @@ impl Multilevel {
         Err(Error::Internal("multilevel: a plan fits, and none was found".into()))
     }
 
-    /// Refuses a path and a sample that do not go together.
+    /// Refuses a path and a sample that contradict each other.
     pub(in crate::algorithms::multilevel) fn validate_plan(&self) -> Result<()> {
         let is_out_of_memory = self.path.is_some_and(|path| path != Path::Memory);
         if self.machines.is_some() && is_out_of_memory {

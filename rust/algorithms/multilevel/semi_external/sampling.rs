@@ -1,7 +1,7 @@
 //! A sample of the edges of a coarse graph that is too large.
 //!
 //! An edge of weight w is kept with probability `min(1, w / t)`, and then weighs `max(w, t)`: so every cut keeps its
-//! weight in expectation. Whether an edge is kept is a matter of its ends and a seed. So both ends agree, and threads do
+//! weight in expectation. Whether an edge is kept depends only on its ends and a seed. So both ends agree, and threads do
 //! not matter. The threshold t is the least that leaves no more entries than are wanted, in expectation.
 
 use crate::base::splitmix64;
@@ -22,11 +22,11 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What is kept of entries of these weights, in a graph of so many vertices. `None`: all.
-    pub fn of(self, weights: &Histogram, vertices: u64) -> Option<Kept> {
+    /// The sample of entries with these weights, in a graph of `vertices` vertices. `None` if all are kept.
+    pub fn of(self, weights: &Histogram, vertices: u64) -> Option<EdgeSample> {
         let most = self.entries.max(LEAST_DEGREE * vertices);
         let threshold = weights.threshold(most);
-        (threshold > 1).then_some(Kept { threshold, seed: self.seed })
+        (threshold > 1).then_some(EdgeSample { threshold, seed: self.seed })
     }
 }
 
@@ -84,14 +84,14 @@ fn bound(step: usize) -> u32 {
     (STEPS + step % STEPS).checked_shl(shift).filter(|bound| bound >> shift >= STEPS).unwrap_or(u32::MAX)
 }
 
-/// What is kept.
+/// A sample: it says which edges are kept, and with what weight.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub struct EdgeSample {
     threshold: u32,
     seed: u64,
 }
 
-impl Kept {
+impl EdgeSample {
     /// The weight of the edge in the sample, if it is there.
     #[inline(always)]
     pub fn weight(&self, u: u32, v: u32, weight: u32) -> Option<u32> {

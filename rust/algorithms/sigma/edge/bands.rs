@@ -19,7 +19,7 @@ const BITS: u32 = 4;
 /// Bands by lower degree.
 #[derive(Debug)]
 pub(crate) struct Bands {
-    /// Of each slot of degrees, in which band it is.
+    /// The band of each slot of degrees.
     of_slot: Vec<u8>,
 }
 

@@ -10,9 +10,9 @@
 //! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
 //! order: a vertex goes there if all neighbours that were preassigned before are there, and both caps hold. *Streaming*
 //! of the others, in id order: each goes to the part with the highest score `e(v,p) / d(v) - rho^(gamma - 1.1)` among
-//! those with room under both caps times `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s`
-//! the largest one after the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If there is
-//! room nowhere, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
+//! those with slack under both caps times `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s`
+//! the largest one after the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If no part
+//! has slack, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
 //! `tau R / (d(v) + k)`. Isolated vertices come last, to the parts with the fewest vertices. [Repair](mod@crate::capacity::repair)
 //! brings the parts under their caps, or raises the cap on volume.
 //!
@@ -25,12 +25,12 @@
 //! neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
-//! ([`crate::exec::batches`]): what lacks room when its turn comes is decided anew, though presence stays that of the frozen
-//! state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
+//! ([`crate::exec::batches`]): a vertex whose part has no slack any more is decided again. Presence stays
+//! that of the frozen state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
 //! m only. Small graphs have batches of 1, the sequential rule.
 //!
-//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that finds no
-//! room costs O(k).
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that fits
+//! nowhere costs O(k).
 //!
 //! **Source.** SIGMA, sections 3.1 and 3.3.
 
@@ -171,8 +171,8 @@ impl SigmaVertex {
     }
 }
 
-/// Gives each isolated vertex the part with the fewest vertices among those with room under the `caps`. Without room
-/// anywhere, among all.
+/// Gives each isolated vertex the part with the fewest vertices among those with slack under the `caps`, or among all if
+/// none has slack.
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
     place_last(parts, run, || {

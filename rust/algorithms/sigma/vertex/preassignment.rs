@@ -14,7 +14,7 @@ pub(super) struct Remainder {
 
 /// Vertex by vertex, in id order: `parts` holds the preferred part of each vertex, and afterwards its part or
 /// [`NONE`]. A vertex gets its preferred part if the neighbours before it that have a part are all there, and
-/// there is room under the `caps`. Isolated vertices wait for the end.
+/// the part has slack under the `caps`. Isolated vertices wait for the end.
 pub(super) fn preassign(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Remainder> {
     run.begin("preassignment", csr.num_vertices() as u64);
     let mut loads: Vec<Load> = vec![[0; 2]; k as usize];

@@ -51,7 +51,7 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    /// Those of the vertices that have a part already.
+    /// The presence of the vertices that have a part already.
     pub(crate) fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
         let mut presence = Incidence::new(csr.num_vertices(), k)?;
         let shared = presence.shared();

@@ -39,7 +39,7 @@ impl From<Error> for Fault {
 type Read<T> = Result<T, Fault>;
 
 /// Parts of all vertices, how good they are, and the number of rounds of improvement.
-type Found = ((Buffer<u32>, Quality), u64);
+type PartsAndRounds = (Solution, u64);
 
 impl Checkpoints {
     /// Reads the step `name`, if it is there and whole.
@@ -51,8 +51,8 @@ impl Checkpoints {
         let file = regular(open_regular(&path))?;
         let mut reader = Reader { file, hash: Xxh3::new(), path: &path, run };
         let read = reader.begin(self.key).and_then(|()| load(&mut reader)).and_then(|item| {
-            let found = reader.hash.digest128();
-            if reader.number::<u128>()? == found { Ok(item) } else { Err(Fault::Damaged) }
+            let digest = reader.hash.digest128();
+            if reader.number::<u128>()? == digest { Ok(item) } else { Err(Fault::Damaged) }
         });
         match read {
             Ok(item) => Ok(Some(item)),
@@ -77,7 +77,7 @@ impl Checkpoints {
 }
 
 /// The step `name`: read if it is there, else made and written. Without checkpoints it is made.
-fn kept<T>(
+fn read_or_make<T>(
     checkpoints: Option<&Checkpoints>,
     name: &str,
     run: &Run,
@@ -114,7 +114,7 @@ pub(in super::super) fn clusters(
         to.bytes(&(*count as u64).to_le_bytes())?;
         to.items(cluster_of)
     };
-    kept(checkpoints, &format!("clusters-{level}"), run, load, make, save)
+    read_or_make(checkpoints, &format!("clusters-{level}"), run, load, make, save)
 }
 
 /// The graph of `n` clusters, whose lists lie in files.
@@ -146,7 +146,7 @@ pub(in super::super) fn lists<const D: usize>(
         to.items(targets)?;
         to.items(edge_weights)
     };
-    kept(checkpoints, &format!("lists-{level}"), run, load, make, save)
+    read_or_make(checkpoints, &format!("lists-{level}"), run, load, make, save)
 }
 
 /// Parts `0..k` of the `n` vertices of a level, and the number of rounds of improvement.
@@ -155,20 +155,20 @@ pub(in crate::algorithms::multilevel) fn parts(
     level: usize,
     (n, k): (usize, usize),
     run: &Run,
-    make: impl FnOnce() -> Result<Found>,
-) -> Result<Found> {
+    make: impl FnOnce() -> Result<PartsAndRounds>,
+) -> Result<PartsAndRounds> {
     let load = |from: &mut Reader| {
         let [excess, cut, rounds] = [from.number()?, from.number()?, from.number::<u64>()?];
         let quality = Quality { excess: f64::from_bits(excess), cut };
         Ok(((from.ids(n, k as u64, "parts")?, quality), rounds))
     };
-    let save = |((part_of, quality), rounds): &Found, to: &mut Writer| {
+    let save = |((part_of, quality), rounds): &PartsAndRounds, to: &mut Writer| {
         for number in [quality.excess.to_bits(), quality.cut, *rounds] {
             to.bytes(&number.to_le_bytes())?;
         }
         to.items(part_of)
     };
-    kept(checkpoints, &format!("parts-{level}"), run, load, make, save)
+    read_or_make(checkpoints, &format!("parts-{level}"), run, load, make, save)
 }
 
 impl CheckpointStore for Checkpoints {
@@ -254,7 +254,7 @@ impl Reader<'_> {
                 return Err(Fault::Damaged);
             }
             file.write(first, items)?;
-            // Of a damaged file it is not used.
+            // The sum of a damaged file is not used.
             sum = sum.wrapping_add(sum_of(items));
         }
         Ok((Buffer::of_file(file, count as usize)?, sum))
