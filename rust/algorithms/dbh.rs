@@ -2,21 +2,21 @@
 //!
 //! **Requirements.** Any graph.
 //!
-//! **Memory.** 4 bytes per vertex and the result. While the degrees are counted, 1 more byte for each of up to 20
-//! threads.
+//! **Memory.** 4 bytes per vertex and the result. While the degrees are counted, 1 more byte for each of up
+//! to 20 threads.
 //!
 //! **Algorithm.** Hubs have to be replicated, so a record is hashed by its other end: part
-//! `splitmix64(v ^ seed) mod k`, where v is the end of lower degree. The paper leaves ties open. Here the lower id
-//! wins, so that reversed and parallel records stay together. It is the part that
-//! [`HashVertices`](super::random::HashVertices) gives v. There is no cap: the published rule keeps no state, and its
-//! loads come out even when no vertex of low degree is large. Loops are placed last ([`loops`]).
+//! `splitmix64(v ^ seed) mod k`, where v is the end of lower degree. The paper leaves ties open. Here the
+//! lower id wins, so that reversed and parallel records stay together. It is the part that
+//! [`HashVertices`](super::random::HashVertices) gives v. There is no cap: the published rule keeps no state,
+//! and its loads come out even when no vertex of low degree is large. Loops are placed last ([`loops`]).
 //!
 //! **Parallelism.** Over the records.
 //!
 //! **Complexity.** O(n + m): a pass for the degrees, and one for the parts.
 //!
-//! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS
-//! 2014, section 3.
+//! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
+//! Analysis", NIPS 2014, section 3.
 
 use super::edge_streams::loops;
 use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};

@@ -1,28 +1,31 @@
 //! Edge partitions made of vertex partitions.
 //!
-//! **Requirements.** Any graph, as a stream, and a part for each vertex. Parts of even volume, the sum of degrees + 1,
-//! make the fewest replicas: records within a part then fit there.
+//! **Requirements.** Any graph, as a stream, and a part for each vertex. Parts of even volume, the sum of
+//! degrees + 1, make the fewest replicas: records within a part then fit there.
 //!
-//! **Memory.** For the parts given and the degrees 8 bytes per vertex, k bits for the parts that a vertex is present in, 40
-//! bytes per part, up to 9 MB of buffers, and the result. While records move, 4 bytes and 2 k bits per vertex. Bits come
-//! in words of 64.
+//! **Memory.** For the parts given and the degrees 8 bytes per vertex, k bits for the parts that a vertex is
+//! present in, 40 bytes per part, up to 9 MB of buffers, and the result. While records move, 4 bytes and 2 k
+//! bits per vertex. Bits come in words of 64.
 //!
-//! **Disk.** With two bands or more, 16 bytes per record whose ends have different parts, in a temporary file.
+//! **Disk.** With two bands or more, 16 bytes per record whose ends have different parts, in a temporary
+//! file.
 //!
-//! **Algorithm.** SIGMA's edge partition ([`SigmaEdge::place`]), which begins with the given parts instead of the parts
-//! that its clusters prefer:
+//! **Algorithm.** SIGMA's edge partition ([`SigmaEdge::place`]), which begins with the given parts instead of
+//! the parts that its clusters prefer:
 //! 1. A record whose ends have the same part goes there, up to the cap of `ceil(balance * m / k)` records.
-//! 2. The others follow, those of low degree first, each to the part with the best score of replicas and loads.
+//! 2. The others follow, those of low degree first, each to the part with the best score of replicas and
+//!    loads.
 //! 3. Passes move records to where they make fewer replicas ([`refining`](super::edge_streams::refining)).
 //!
-//! **Parallelism.** SIGMA and the refinement run in parallel. The result is the same for any number of threads.
+//! **Parallelism.** SIGMA and the refinement run in parallel. The result is the same for any number of
+//! threads.
 //!
 //! **Complexity.** Three passes over the records, and two for each pass of the refinement.
 //!
-//! **Figures.** From multilevel partitions under a volume bound of 1.10, the replication factor is 1.21 / 1.34 / 1.69 in the
-//! geometric mean over 17 real graphs (4, 8, 32 parts), and 1.22 / 1.36 / 1.72 if vertices are bounded by 1.03, too. HEP
-//! has 1.22 / 1.35 / 1.70, SIGMA 1.33 / 1.53 / 1.95. The largest part has 1.26 / 1.33 / 1.44 and 1.10 / 1.14 / 1.23 of the
-//! mean of replicas; HEP's 1.31 / 1.43 / 1.58.
+//! **Figures.** From multilevel partitions under a volume bound of 1.10, the replication factor is 1.21 /
+//! 1.34 / 1.69 in the geometric mean over 17 real graphs (4, 8, 32 parts), and 1.22 / 1.36 / 1.72 if vertices
+//! are bounded by 1.03, too. HEP has 1.22 / 1.35 / 1.70, SIGMA 1.33 / 1.53 / 1.95. The largest part has 1.26
+//! / 1.33 / 1.44 and 1.10 / 1.14 / 1.23 of the mean of replicas; HEP's 1.31 / 1.43 / 1.58.
 //!
 //! **Source.** The score is SIGMA's, section 3.3.
 

@@ -4,9 +4,9 @@
 //!
 //! **Memory.** The result, and with a second cap what [`Placing`] takes.
 //!
-//! **Algorithm.** [`Random`] numbers the items by a seeded [`Permutation`] and gives item number i the part `i mod k`,
-//! so that loads differ by at most 1. With weights to balance on, the vertices are
-//! placed in that order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
+//! **Algorithm.** [`Random`] numbers the items by a seeded [`Permutation`] and gives item number i the part
+//! `i mod k`, so that loads differ by at most 1. With weights to balance on, the vertices are placed in that
+//! order, each in the least-loaded part. [`HashVertices`] gives vertex v the part
 //! `splitmix64(v ^ seed) mod k`. It has no cap, but the part of a vertex is known without the partition.
 //!
 //! **Parallelism.** Over the items.

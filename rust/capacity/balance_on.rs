@@ -1,21 +1,22 @@
 //! A second bound on vertex partitions: the parts also share a weight of the vertices evenly.
 //!
-//! In training, an epoch takes as long as the part with the most training vertices. With the mask of the training
-//! vertices as weights, every part gets its share of them. Any vertex partitioner can use a [`BalanceOn`]. A
-//! partitioner that only needs both caps kept places vertices through [`Placing`], which finds the parts and
-//! repairs what fits nowhere. A partitioner that scores parts itself asks [`Parts`] what fits. Both can fall back
-//! on [`BalanceOn::deal`].
+//! In training, an epoch takes as long as the part with the most training vertices. With the mask of the
+//! training vertices as weights, every part gets its share of them. Any vertex partitioner can use a
+//! [`BalanceOn`]. A partitioner that only needs both caps kept places vertices through [`Placing`], which
+//! finds the parts and repairs what fits nowhere. A partitioner that scores parts itself asks [`Parts`] what
+//! fits. Both can fall back on [`BalanceOn::deal`].
 //!
 //! **Cap.** With k parts, total weight W and largest weight w, no part gets more than
 //! `max(ceil(ratio * W / k), ceil(W / k) + w)`. If all weights are 0 or 1, no part gets more than
 //! `ceil(ratio * W / k)`.
 //!
-//! **Why both caps can always be kept.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and deal them
-//! to the parts in turn. Every part gets at most `ceil(n / k)` vertices, and no cap on vertices is lower. Part j
-//! gets `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean of the k weights
-//! that end with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`. These groups are disjoint. So the weight of the part is at
-//! most `w_j + W/k`. It is an integer, hence at most `w + ceil(W / k)`. If the weights are 0 or 1, the W ones come
-//! first, and every part gets at most `ceil(W / k)` of them. `ceil(ratio * W / k)` is not lower.
+//! **Why both caps can always be kept.** Sort the vertices by descending weight, `w_0 >= w_1 >= ...`, and
+//! deal them to the parts in turn. Every part gets at most `ceil(n / k)` vertices, and no cap on vertices is
+//! lower. Part j gets `w_j + w_{j+k} + w_{j+2k} + ...`. From the second on, each of these is at most the mean
+//! of the k weights that end with it, `w_{j+(q-1)k+1}, ..., w_{j+qk}`. These groups are disjoint. So the
+//! weight of the part is at most `w_j + W/k`. It is an integer, hence at most `w + ceil(W / k)`. If the
+//! weights are 0 or 1, the W ones come first, and every part gets at most `ceil(W / k)` of them.
+//! `ceil(ratio * W / k)` is not lower.
 //!
 //! **Memory.** 4 bytes per vertex for the weights. Dealing takes 8 more, result included.
 
@@ -146,7 +147,8 @@ impl BalanceOn {
         Parts::new(k, [self.weights.each.len() as u64, self.weights.total], [cap, self.cap(k)])
     }
 
-    /// The last resort, which keeps every cap: vertices by descending weight (then id) to the parts, round-robin.
+    /// The last resort, which keeps every cap: vertices by descending weight (then id) to the parts,
+    /// round-robin.
     pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
         let n = self.weights.each.len();
         run.begin("dealing", n as u64);

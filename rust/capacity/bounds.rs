@@ -1,7 +1,7 @@
 //! Loads and caps under several bounds.
 
-/// What a vertex or a part weighs under each of D bounds: the number of vertices first, then volume or weights of the
-/// user.
+/// What a vertex or a part weighs under each of D bounds: the number of vertices first, then volume or
+/// weights of the user.
 pub(crate) type Load<const D: usize = 2> = [u64; D];
 
 /// The sum of two loads.

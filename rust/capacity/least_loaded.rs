@@ -1,9 +1,9 @@
 //! The least loaded of parts whose loads only grow.
 //!
-//! Loads are counted at once. The order of the parts is updated only when the first part is requested. Parts wait
-//! in a heap by a load that they had earlier. Parts that grew by a few units only are visited level by level of the
-//! least load, in the order of their ids, and need no heap. A request takes O(1) amortised once all parts are
-//! level, and O(log k) otherwise. It takes 32 bytes per part.
+//! Loads are counted at once. The order of the parts is updated only when the first part is requested. Parts
+//! wait in a heap by a load that they had earlier. Parts that grew by a few units only are visited level by
+//! level of the least load, in the order of their ids, and need no heap. A request takes O(1) amortised once
+//! all parts are level, and O(log k) otherwise. It takes 32 bytes per part.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -140,8 +140,9 @@ impl LeastLoaded {
     }
 }
 
-/// Gives the vertices of `part_of` that have no part, since they have no edges, what `part` says, in the order of their
-/// ids. Every vertex partitioner does so last, and nearly always by the fewest vertices ([`LeastLoaded::place`]).
+/// Gives the vertices of `part_of` that have no part, since they have no edges, what `part` says, in the
+/// order of their ids. Every vertex partitioner does so last, and nearly always by the fewest vertices
+/// ([`LeastLoaded::place`]).
 pub(crate) fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
     for part_of in part_of.chunks_mut(CHECK_EVERY) {
         part_of.iter_mut().filter(|part_of| **part_of == NONE).for_each(|part_of| *part_of = part());

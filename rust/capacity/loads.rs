@@ -1,9 +1,9 @@
 //! Loads of the parts, their penalties, and the part with the least penalty among those that have slack.
 //!
-//! A tree over the parts stores the least penalty and the least load of every subtree. A choice descends into the
-//! subtrees that can hold a better part than the one found. The part with the least penalty nearly always has
-//! slack, so one descent from the root nearly always suffices. A change takes O(log k). D bounds take 16 + 16 D bytes per part, rounded
-//! up to a power of two.
+//! A tree over the parts stores the least penalty and the least load of every subtree. A choice descends into
+//! the subtrees that can hold a better part than the one found. The part with the least penalty nearly always
+//! has slack, so one descent from the root nearly always suffices. A change takes O(log k). D bounds take
+//! `16 + 16 D` bytes per part, rounded up to a power of two.
 
 use super::bounds::{Load, fits, limit_for, minus, plus, relative};
 use crate::base::{Result, reserved};
@@ -30,8 +30,8 @@ pub(crate) struct Loads<const D: usize = 2> {
 }
 
 impl<const D: usize> Loads<D> {
-    /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power of
-    /// `exponent`.
+    /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power
+    /// of `exponent`.
     pub(crate) fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
         let leaves = loads.len().next_power_of_two();
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
@@ -101,7 +101,8 @@ impl<const D: usize> Loads<D> {
         !self.is_within(part, self.caps)
     }
 
-    /// Adds `item` to a part. Until [`refresh`](Self::refresh), only [`load`](Self::load) and what compares it know.
+    /// Adds `item` to a part. Until [`refresh`](Self::refresh), only [`load`](Self::load) and what compares
+    /// it know.
     #[inline(always)]
     pub(crate) fn add(&mut self, part: u32, item: Load<D>) {
         self.nodes[self.leaves + part as usize].load = plus(self.load(part), item);

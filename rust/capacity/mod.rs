@@ -1,11 +1,13 @@
 //! Capacities of parts: loads and caps, the least loaded part, and the repair of parts that are too full.
 //!
 //! - [`bounds`]: loads under one bound or several.
-//! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without edges.
+//! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without
+//!   edges.
 //! - [`Parts`]: loads under 1 to 8 bounds, and the least loaded part with slack under all of them.
 //! - [`Loads`](loads::Loads): loads that rise and fall, and the part with the least penalty.
 //! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
-//! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals if nothing else helps.
+//! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals if nothing else
+//!   helps.
 //! - [`repair`](mod@repair): vertices leave parts above a cap on vertices or volume.
 
 mod balance_on;

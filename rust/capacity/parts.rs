@@ -1,16 +1,16 @@
 //! Parts under several bounds, and the least loaded one among those that have slack.
 //!
-//! The load of a part is the largest of its relative loads, such as vertices / n and weight / W. They are compared
-//! as integers, `vertices * W` with `weight * n`, so that no rounding decides.
+//! The load of a part is the largest of its relative loads, such as vertices / n and weight / W. They are
+//! compared as integers, `vertices * W` with `weight * n`, so that no rounding decides.
 //!
-//! Which part has slack depends on the item. A queue by load would have to be searched, to its end if many parts are
-//! full under one bound and empty under the other. Therefore each bound has a search tree. It holds the parts that
-//! are relatively fullest under that bound, ordered by (load under the bound, part). In a tree the order is that of
-//! preference, the slack under its own bound only shrinks along it, and every subtree stores the least load under
-//! each bound. So a descent from the root finds the first part with slack under the other bounds. The trees are treaps whose
-//! priorities are hashes of the parts. Under one or two bounds a choice and an addition take O(log k). Under more,
-//! a choice may enter subtrees where no single part has slack under all bounds. D bounds take 8 + 16 D bytes per
-//! part.
+//! Which part has slack depends on the item. A queue by load would have to be searched, to its end if many
+//! parts are full under one bound and empty under the other. Therefore each bound has a search tree. It holds
+//! the parts that are relatively fullest under that bound, ordered by (load under the bound, part). In a tree
+//! the order is that of preference, the slack under its own bound only shrinks along it, and every subtree
+//! stores the least load under each bound. So a descent from the root finds the first part with slack under
+//! the other bounds. The trees are treaps whose priorities are hashes of the parts. Under one or two bounds a
+//! choice and an addition take O(log k). Under more, a choice may enter subtrees where no single part has
+//! slack under all bounds. D bounds take 8 + 16 D bytes per part.
 
 use std::cmp::Ordering;
 

@@ -1,21 +1,23 @@
-//! Placement of vertices under both caps: in groups where these fit, else one by one. In the end, vertices that fit
-//! nowhere are exchanged with others.
+//! Placement of vertices under both caps: in groups where these fit, else one by one. In the end, vertices
+//! that fit nowhere are exchanged with others.
 //!
-//! **Exchange.** If a vertex x fits nowhere, some parts have no slack for its weight, and the others have no slack for
-//! a vertex. Let b be the part with the least weight. Let a be the part with the least weight among those with slack
-//! for a vertex (ties: lowest part). Let y be the lightest vertex (then lowest id) of those that b had before
-//! all exchanges. Then x takes the place of y, and y goes to a. If a has no slack for y, all vertices are dealt
-//! instead. The heaviest of the vertices left (then the lowest ids) are exchanged first.
+//! **Exchange.** If a vertex x fits nowhere, some parts have no slack for its weight, and the others have no
+//! slack for a vertex. Let b be the part with the least weight. Let a be the part with the least weight among
+//! those with slack for a vertex (ties: lowest part). Let y be the lightest vertex (then lowest id) of those
+//! that b had before all exchanges. Then x takes the place of y, and y goes to a. If a has no slack for y,
+//! all vertices are dealt instead. The heaviest of the vertices left (then the lowest ids) are exchanged
+//! first.
 //!
-//! Part b has slack for the weight of x. It has at most the mean of what is placed, and a cap is at least the mean
-//! plus the heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is placed).
-//! Hence b is full of vertices, and b is not a.
+//! Part b has slack for the weight of x. It has at most the mean of what is placed, and a cap is at least the
+//! mean plus the heaviest vertex (with weights 0 and 1, at least the mean, rounded up, of more than what is
+//! placed). Hence b is full of vertices, and b is not a.
 //!
-//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1. Part a has no slack for it, so a has all
-//! the weight it may have. So y fits if y has weight 0. A part has no more weight than vertices, and a
-//! may have one vertex more, so the cap on weight is below that on vertices. So b, full of vertices but not of
-//! weight, holds at least as many vertices of weight 0 as it lacks weight. Each exchange lowers both numbers by
-//! one. What came to b in exchanges is never needed, since parts like a stay full of weight and are never b.
+//! **With weights 0 and 1 the exchange never fails.** Then x has weight 1. Part a has no slack for it, so a
+//! has all the weight it may have. So y fits if y has weight 0. A part has no more weight than vertices, and
+//! a may have one vertex more, so the cap on weight is below that on vertices. So b, full of vertices but not
+//! of weight, holds at least as many vertices of weight 0 as it lacks weight. Each exchange lowers both
+//! numbers by one. What came to b in exchanges is never needed, since parts like a stay full of weight and
+//! are never b.
 
 use std::cmp::Reverse;
 
@@ -35,7 +37,8 @@ pub struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    /// `k` empty parts for all vertices, at most `cap` in each; `part_of`, one value per vertex, will be overwritten.
+    /// `k` empty parts for all vertices, at most `cap` in each; `part_of`, one value per vertex, will be
+    /// overwritten.
     pub fn new(
         part_of: Buffer<u32>,
         k: u32,

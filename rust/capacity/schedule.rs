@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::{CHECK_EVERY, LeastLoaded};
 use crate::base::{Buffer, Result, Run};
 
-/// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least loaded (tie:
-/// lower machine). 8 bytes per job beside the result; O(c log c + c log k).
+/// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least
+/// loaded (tie: lower machine). 8 bytes per job beside the result; O(c log c + c log k).
 pub(crate) fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
     let mut order: Buffer<u32> = Buffer::zeroed(weights.len(), "order of clusters")?;
     order.iter_mut().zip(0..).for_each(|(job, index)| *job = index);

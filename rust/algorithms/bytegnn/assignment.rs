@@ -1,12 +1,13 @@
 //! The parts of the blocks.
 //!
-//! Block B goes to the part P with the highest score `(CE + e) * BS`. CE is the number of edges between B and P over the
-//! number of vertices of P, or 0 if P is empty. BS is `1 - sum over the splits of weight * (vertices in P / mean over
-//! the parts)`. The paper has e = 0: as long as only one part has vertices, no other part scores above 0, and it takes
-//! all blocks with an edge to it. With `e = 1 / n`, which no CE above 0 is below, balance decides where edges do not.
+//! Block B goes to the part P with the highest score `(CE + e) * BS`. CE is the number of edges between B and
+//! P over the number of vertices of P, or 0 if P is empty. BS is
+//! `1 - sum over the splits of weight * (vertices in P / mean over the parts)`. The paper has e = 0: as long
+//! as only one part has vertices, no other part scores above 0, and it takes all blocks with an edge to it.
+//! With `e = 1 / n`, which no CE above 0 is below, balance decides where edges do not.
 //!
-//! A block that fits nowhere is split in breadth-first order. The best part with slack for its first vertex takes
-//! as many vertices as fit. What is left is placed as a block, until nothing is.
+//! A block that fits nowhere is split in breadth-first order. The best part with slack for its first vertex
+//! takes as many vertices as fit. What is left is placed as a block, until nothing is.
 
 use super::blocks::Blocks;
 use super::slack::{Piece, Slack, Total};

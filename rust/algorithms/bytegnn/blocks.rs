@@ -1,8 +1,9 @@
 //! Blocks: each vertex with the centre that reaches it first.
 //!
-//! **Algorithm.** A breadth-first search from all centres at once, level by level. A pass over the records offers every
-//! vertex that has no block yet those of its neighbours in the level before. It takes the one with the lowest centre.
-//! So a vertex gets the block that is nearest, and of several the one with the lowest id.
+//! **Algorithm.** A breadth-first search from all centres at once, level by level. A pass over the records
+//! offers every vertex that has no block yet those of its neighbours in the level before. It takes the one
+//! with the lowest centre. So a vertex gets the block that is nearest, and of several the one with the lowest
+//! id.
 //!
 //! **Parallelism.** By records. The least of all offers does not depend on their order.
 
@@ -22,8 +23,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of all vertices whose number in `splits` is not 0. A block reaches up to `hops` (at most 255) from its
-    /// centre.
+    /// The blocks of all vertices whose number in `splits` is not 0. A block reaches up to `hops` (at most
+    /// 255) from its centre.
     pub fn new(
         edges: &dyn EdgeStream,
         directed: bool,

@@ -1,33 +1,34 @@
-//! ByteGNN's partitioner: the neighbourhoods that training samples stay whole, and the parts share the training,
-//! validation and test vertices evenly.
+//! ByteGNN's partitioner: the neighbourhoods that training samples stay whole, and the parts share the
+//! training, validation and test vertices evenly.
 //!
 //! **Requirements.** The adjacency ([`Csr`]), the records once per hop, and the splits of the vertices.
 //!
-//! **Memory.** Beside the adjacency [`BYTES_PER_VERTEX`]: the splits, the block and the distance of each vertex, the
-//! vertices by block, and the result.
+//! **Memory.** Beside the adjacency [`BYTES_PER_VERTEX`]: the splits, the block and the distance of each
+//! vertex, the vertices by block, and the result.
 //!
-//! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre joins the
-//! block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other ([`assignment`]). What no
-//! block reaches is streamed by LDG into the slack that is left
+//! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre
+//! joins the block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other
+//! ([`assignment`]). What no block reaches is streamed by LDG into the slack that is left
 //! ([`place_rest`](crate::algorithms::vertex_streams::place_rest)).
 //!
-//! The paper places blocks in descending order of their largest number of vertices of one split. But centres keep
-//! their own block, so a block has one vertex of any split, its centre. The largest number is 1 in all blocks, and the
-//! order is that of the centres' ids.
+//! The paper places blocks in descending order of their largest number of vertices of one split. But centres
+//! keep their own block, so a block has one vertex of any split, its centre. The largest number is 1 in all
+//! blocks, and the order is that of the centres' ids.
 //!
-//! In a directed graph a vertex samples its in-edges, so blocks grow against the direction of the edges. Edges between
-//! parts count in both directions, as in every partitioner here: one end or the other samples each of them.
+//! In a directed graph a vertex samples its in-edges, so blocks grow against the direction of the edges.
+//! Edges between parts count in both directions, as in every partitioner here: one end or the other samples
+//! each of them.
 //!
-//! The paper bounds nothing. Here no part exceeds its cap on vertices, nor those on training, validation and test
-//! vertices ([`slack`]).
+//! The paper bounds nothing. Here no part exceeds its cap on vertices, nor those on training, validation and
+//! test vertices ([`slack`]).
 //!
-//! **Parallelism.** The search by records, with the result of a sequential one. Blocks are placed by one thread, since
-//! each depends on all before it.
+//! **Parallelism.** The search by records, with the result of a sequential one. Blocks are placed by one
+//! thread, since each depends on all before it.
 //!
 //! **Complexity.** O(hops * (n + m) + b * k) for b blocks.
 //!
-//! **Source.** Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022,
-//! section 5.
+//! **Source.** Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6),
+//! 2022, section 5.
 
 pub(crate) mod assignment;
 pub(crate) mod blocks;

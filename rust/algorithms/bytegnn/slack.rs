@@ -1,15 +1,16 @@
 //! Which parts have slack for vertices, if all vertices that are still to come must fit, too.
 //!
-//! **Bounds.** One on vertices, and one on each of the three splits. The cap on the vertices of a part is at least n / k,
-//! that on a split at least its vertices / k.
+//! **Bounds.** One on vertices, and one on each of the three splits. The cap on the vertices of a part is at
+//! least n / k, that on a split at least its vertices / k.
 //!
-//! **Why nothing gets stuck.** A part may fill up with other vertices although the training vertices that are left fit
-//! nowhere else. So a part counts as having slack for a vertex only if all that come later still fit after that. If no vertex is in two splits, this
-//! is a flow from the splits through the parts. It exists if for every set S of splits the vertices of S that are still to
-//! come are at most the sum over the parts of `min(vertices, vertices of S)` that a part has slack for (max-flow min-cut).
-//! There are 8 sets, and their sums change with one part at a time. In the beginning they are large enough, and some
-//! part keeps them so for each vertex. So only the caps asked for are needed. If vertices are in several splits, the
-//! condition is necessary but not sufficient. Then the caps on splits may have to be raised.
+//! **Why nothing gets stuck.** A part may fill up with other vertices although the training vertices that are
+//! left fit nowhere else. So a part counts as having slack for a vertex only if all that come later still fit
+//! after that. If no vertex is in two splits, this is a flow from the splits through the parts. It exists if
+//! for every set S of splits the vertices of S that are still to come are at most the sum over the parts of
+//! `min(vertices, vertices of S)` that a part has slack for (max-flow min-cut). There are 8 sets, and their
+//! sums change with one part at a time. In the beginning they are large enough, and some part keeps them so
+//! for each vertex. So only the caps asked for are needed. If vertices are in several splits, the condition
+//! is necessary but not sufficient. Then the caps on splits may have to be raised.
 
 use super::SPLITS;
 use crate::base::{Result, Run, reserved};
@@ -105,7 +106,8 @@ impl Slack {
         fits(after, self.cap) && (1..SETS).all(enough)
     }
 
-    /// How many vertices of a piece `part` has slack for, if the first fits. The splits are those of the first.
+    /// How many vertices of a piece `part` has slack for, if the first fits. The splits are those of the
+    /// first.
     pub fn most(&self, part: u32, piece: Piece) -> u64 {
         // If some vertices fit, fewer do, too.
         let (mut most, mut too_many) = (1, piece.vertices + 1);

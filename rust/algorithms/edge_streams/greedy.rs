@@ -1,23 +1,25 @@
 //! PowerGraph's greedy vertex cut: an edge partition from one look at each record.
 //!
-//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the stream).
+//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the
+//! stream).
 //!
 //! **Memory.** k bits and 4 bytes per vertex, 40 bytes per part, and the result.
 //!
-//! **Algorithm.** A record (u, v) goes to the least loaded part of the first of these sets that has a part below the
-//! cap of `ceil(balance * m / k)` records. Ties go to the lowest part.
+//! **Algorithm.** A record (u, v) goes to the least loaded part of the first of these sets that has a part
+//! below the cap of `ceil(balance * m / k)` records. Ties go to the lowest part.
 //! 1. The parts that both u and v are in.
 //! 2. The parts of the end with more records still to come (u, if equal).
 //! 3. The parts of the other end.
 //! 4. All parts.
 //!
-//! These are PowerGraph's four cases. A case that has only full parts gives way to the next. Scored as 3, 2, 1 and 0
-//! plus `(max - load) / (1 + max - min)`, which is below 1, they are one sum with HDRF's. Sums of equal f64 value tie.
+//! These are PowerGraph's four cases. A case that has only full parts gives way to the next. Scored as 3, 2,
+//! 1 and 0 plus `(max - load) / (1 + max - min)`, which is below 1, they are one sum with HDRF's. Sums of
+//! equal f64 value tie.
 //!
 //! **Complexity.** See [`crate::algorithms::edge_streams`].
 //!
-//! **Source.** Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on Natural
-//! Graphs", OSDI 2012, section 5.2.1.
+//! **Source.** Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on
+//! Natural Graphs", OSDI 2012, section 5.2.1.
 
 use super::loads::Balance;
 use super::partition::Rule;

@@ -1,19 +1,21 @@
 //! HDRF, "high degree replicated first": an edge partition from one look at each record.
 //!
-//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the stream).
+//! **Requirements.** Any graph. The records may come in any order. They are read twice (degrees, then the
+//! stream).
 //!
 //! **Memory.** k bits and 4 bytes per vertex, 40 bytes per part, and the result.
 //!
-//! **Algorithm.** A record (u, v) goes to the part of the largest `C_rep + lambda * C_bal`. C_rep is the sum of
-//! `1 + (1 - theta)` over the ends that are in the part already, with the end's share `theta = d(u) / (d(u) + d(v))` of
-//! both degrees, so that the end of lower degree is worth more and hubs are replicated first. C_bal is
-//! `(max - load) / (1 + max - min)` with the largest and the smallest load of all parts. Parts of
-//! `ceil(balance * m / k)` records take no more. Degrees are exact, where the paper counts those seen so far.
+//! **Algorithm.** A record (u, v) goes to the part of the largest `C_rep + lambda * C_bal`. C_rep is the sum
+//! of `1 + (1 - theta)` over the ends that are in the part already, with the end's share
+//! `theta = d(u) / (d(u) + d(v))` of both degrees, so that the end of lower degree is worth more and hubs are
+//! replicated first. C_bal is `(max - load) / (1 + max - min)` with the largest and the smallest load of all
+//! parts. Parts of `ceil(balance * m / k)` records take no more. Degrees are exact, where the paper counts
+//! those seen so far.
 //!
 //! **Complexity.** See [`crate::algorithms::edge_streams`].
 //!
-//! **Source.** Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs",
-//! CIKM 2015.
+//! **Source.** Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law
+//! Graphs", CIKM 2015.
 
 use super::loads::Balance;
 use super::partition::Rule;

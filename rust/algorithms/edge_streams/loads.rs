@@ -1,9 +1,9 @@
 //! Loads of the parts, and what they add to the score of each.
 //!
-//! The term of part p is `(max_e - e_p) * s_e + (max_r - r_p) * s_r`, evaluated in this order in f64: `e` counts
-//! records, `r` replicas. It is kept up to date per part, so that scoring only reads it. All terms change when a
-//! maximum rises, which happens at most `cap` times for records and twice that for replicas: O(m) steps in all. A part
-//! that may take no record has the term -infinity.
+//! The term of part p is `(max_e - e_p) * s_e + (max_r - r_p) * s_r`, evaluated in this order in f64: `e`
+//! counts records, `r` replicas. It is kept up to date per part, so that scoring only reads it. All terms
+//! change when a maximum rises, which happens at most `cap` times for records and twice that for replicas:
+//! O(m) steps in all. A part that may take no record has the term -infinity.
 
 use crate::base::error::Result;
 use crate::sets::tournament::Tree;
@@ -18,8 +18,8 @@ pub enum Balance {
     Records(f64),
     /// `(max_e - e_p) / max_e`, 0 while the max is: 2PS-HDRF.
     RecordsOfMost,
-    /// `lambda / 2 * ((max_e - e_p) / max_e + (max_r - r_p) / max_r)`, a quotient being 0 while its max is: SIGMA, whose
-    /// denominators are `epsilon + max - 1` with an epsilon of 1.
+    /// `lambda / 2 * ((max_e - e_p) / max_e + (max_r - r_p) / max_r)`, a quotient being 0 while its max is:
+    /// SIGMA, whose denominators are `epsilon + max - 1` with an epsilon of 1.
     RecordsAndReplicas(f64),
 }
 
@@ -114,7 +114,8 @@ impl Loads {
         }
     }
 
-    /// Counts a record and the replicas that are new with it, without looking at the terms. Then [`Self::settle`].
+    /// Counts a record and the replicas that are new with it, without looking at the terms. Then
+    /// [`Self::settle`].
     #[inline(always)]
     pub fn count(&mut self, part: u32, replicas: u32) {
         self.records[part as usize] += 1.0;
@@ -177,8 +178,8 @@ impl Loads {
         }
     }
 
-    /// Takes a record out of its part, whose replicas stay. The largest loads stay those that any part has had. Not for
-    /// [`Balance::Records`], which needs the least ones, too.
+    /// Takes a record out of its part, whose replicas stay. The largest loads stay those that any part has
+    /// had. Not for [`Balance::Records`], which needs the least ones, too.
     #[inline(always)]
     pub fn remove(&mut self, part: u32) {
         let part = part as usize;

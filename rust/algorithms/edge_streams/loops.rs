@@ -1,14 +1,14 @@
 //! Parts of the loops of an edge partition.
 //!
-//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among those
-//! below the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So it makes a
-//! replica only if all parts of its vertex are full, and no part exceeds the cap because of loops.
+//! **Rule.** After all other records, in stream order: a loop goes to the part with the fewest records among
+//! those below the cap that hold its vertex, else to the part with the fewest records (ties: the lowest). So
+//! it makes a replica only if all parts of its vertex are full, and no part exceeds the cap because of loops.
 //!
-//! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits for each
-//! vertex that has a loop.
+//! **Memory.** With the parts of all vertices at hand, nothing. Else 1.5 bits per vertex, and a row of bits
+//! for each vertex that has a loop.
 //!
-//! **Complexity.** One pass over the records without the parts of the vertices, and one to place. No work at all if
-//! there are no loops.
+//! **Complexity.** One pass over the records without the parts of the vertices, and one to place. No work at
+//! all if there are no loops.
 
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::LeastLoaded;
@@ -17,8 +17,8 @@ use crate::exec::{in_order, pass};
 use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::{Bits, Incidence, ones};
 
-/// Gives every loop a part, and counts it. The parts of the other records are known. `holds` is where the vertices are
-/// present, if the caller knows.
+/// Gives every loop a part, and counts it. The parts of the other records are known. `holds` is where the
+/// vertices are present, if the caller knows.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
     partition: &mut EdgePartition,

@@ -2,21 +2,23 @@
 //!
 //! **Requirements.** The degrees of all vertices, and, for caps that hold, `k * cap >= m`.
 //!
-//! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of buffers.
+//! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of
+//! buffers.
 //!
 //! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
-//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all are, the
-//! part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by scoring all, of
-//! more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule and SIGMA of edges differ
-//! only in affinity and balance.
+//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all
+//! are, the part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by
+//! scoring all, of more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule
+//! and SIGMA of edges differ only in affinity and balance.
 //!
-//! **Parallelism.** One thread places the records: each sees the state that the one before left, so the result is that
-//! of the sequential rule for any number of threads. The others read the next records, choose those that are open and
-//! look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched some records ahead. What the placing
-//! thread waits for is not memory: every record needs the term of the part that the record before took.
+//! **Parallelism.** One thread places the records: each sees the state that the one before left, so the
+//! result is that of the sequential rule for any number of threads. The others read the next records, choose
+//! those that are open and look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched
+//! some records ahead. What the placing thread waits for is not memory: every record needs the term of the
+//! part that the record before took.
 //!
-//! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128. Beyond,
-//! O(k/64 + replicas of u and v + log k).
+//! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128.
+//! Beyond, O(k/64 + replicas of u and v + log k).
 
 pub(crate) mod greedy;
 pub(crate) mod hdrf;
@@ -86,7 +88,8 @@ impl Limit {
         Self { cap, start: 1.0 }
     }
 
-    /// `ceil(cap * (s + (1 - s) * sqrt(t)))` for the share `s` in the beginning and the fraction `t` streamed.
+    /// `ceil(cap * (s + (1 - s) * sqrt(t)))` for the share `s` in the beginning and the fraction `t`
+    /// streamed.
     #[inline(always)]
     fn at(&self, t: f64) -> f64 {
         let cap = self.cap as f64;
@@ -315,7 +318,8 @@ pub(crate) fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u3
     choose(records.len(), chosen, |index| parts[index] == NONE && records[index][0] != records[index][1]);
 }
 
-/// The gains of `records` under [`Affinity::Remaining`]. Each takes one from the records that its ends have to come.
+/// The gains of `records` under [`Affinity::Remaining`]. Each takes one from the records that its ends have
+/// to come.
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {

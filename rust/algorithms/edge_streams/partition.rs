@@ -1,4 +1,5 @@
-//! Records of a graph streamed into parts: all of them, which is what HDRF and the greedy rule are, or those without one.
+//! Records of a graph streamed into parts: all of them, which is what HDRF and the greedy rule are, or those
+//! without one.
 
 use super::loads::Balance;
 use super::{Affinity, EdgeStreamer, Limit, by_degree, choose_open, loops};

@@ -2,30 +2,35 @@
 //!
 //! **Requirements.** A part for each record, loops included, and no part above the cap.
 //!
-//! **Memory.** 2 k bits per vertex ([`Incidence`]), 48 bytes per part, and up to 6 MB of buffers. The records are
-//! streamed, and so are their parts.
+//! **Memory.** 2 k bits per vertex ([`Incidence`]), 48 bytes per part, and up to 6 MB of buffers. The records
+//! are streamed, and so are their parts.
 //!
-//! **Algorithm.** Passes. Each begins with the parts that every vertex is present in, and finds new ones within these: a
-//! record may only go to parts that hold both of its ends already. So no vertex ever becomes present in a further part,
-//! and a pass cannot make a replica, whatever it does.
-//! 1. A record whose ends have just one part in common must stay. Its ends are *pinned* in that part.
-//! 2. The others are streamed. Each goes to the part of the largest score among those that both ends have in common:
-//!    1 for every end that is pinned there already, plus the term of records and replicas
-//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are out, but for its own. Then both ends are pinned there.
+//! **Algorithm.** Passes. Each begins with the parts that every vertex is present in, and finds new ones
+//! within these: a record may only go to parts that hold both of its ends already. So no vertex ever becomes
+//! present in a further part, and a pass cannot make a replica, whatever it does.
+//! 1. A record whose ends have just one part in common must stay. Its ends are *pinned* to that part.
+//! 2. The others are streamed. Each goes to the part of the largest score among those that both ends have in
+//!    common: 1 for every end that is pinned to it already, plus the term of records and replicas
+//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are out, but for its own. Then both ends are pinned
+//!    to it.
 //!
-//! A vertex stays in the parts that hold it in the end, and leaves the others. So whole groups of records move in one
-//! pass, of which no single move gains anything. Every other pass goes backwards, so that a vertex is not pinned in a part
-//! by the same first record again. The last pass is one that removes less than 0.1 % of the replicas.
+//! A vertex stays in the parts that hold it in the end, and leaves the others. So whole groups of records
+//! move in one pass, of which no single move gains anything. Every other pass goes backwards, so that a
+//! vertex is not pinned to a part by the same first record again. The last pass is one that removes less than
+//! 0.1 % of the replicas.
 //!
-//! **Parallelism.** All threads mark what must stay, and choose the records that have a choice. One thread places these,
-//! each in the state that the one before left. So the result is the same for any number of threads.
+//! **Parallelism.** All threads mark what must stay, and choose the records that have a choice. One thread
+//! places these, each in the state that the one before left. So the result is the same for any number of
+//! threads.
 //!
-//! **Figures.** Of edge partitions made of multilevel partitions of 17 real graphs, into 4, 8 and 32 parts, it removes 1.1 %,
-//! 1.8 % and 1.8 % of the replicas in the geometric mean; of SIGMA's 1.2 %, 1.5 % and 2.2 %; of HEP's 0.1 %, 0.2 % and 0.9 %.
-//! Five passes of single moves that gain at once, with a counter for each vertex and part, find less: on amazon-computers
-//! 0.3 %, 0.6 % and 0.8 %, where these find 1.6 %, 0.9 % and 2.3 %.
+//! **Figures.** Of edge partitions made of multilevel partitions of 17 real graphs, into 4, 8 and 32 parts,
+//! it removes 1.1 %, 1.8 % and 1.8 % of the replicas in the geometric mean; of SIGMA's 1.2 %, 1.5 % and 2.2
+//! %; of HEP's 0.1 %, 0.2 % and 0.9 %. Five passes of single moves that gain at once, with a counter for each
+//! vertex and part, find less: on amazon-computers 0.3 %, 0.6 % and 0.8 %, where these find 1.6 %, 0.9 % and
+//! 2.3 %.
 //!
-//! **Complexity.** Each pass reads the records twice. O(k / 64) per record, and O(common parts) for one that has a choice.
+//! **Complexity.** Each pass reads the records twice. O(k / 64) per record, and O(common parts) for one that
+//! has a choice.
 
 use super::loads::{Balance, Loads};
 use super::search::best_common;
@@ -99,8 +104,8 @@ fn has_choice(present: &Incidence, [u, v]: Record) -> bool {
     rows.map(|(u, v)| (u & v).count_ones()).sum::<u32>() > 1
 }
 
-/// Holds the ends of each record in its part, or only of those without a choice among the parts that their ends are
-/// `present` in.
+/// Pins the ends of each record to its part, or only the ends of those without a choice among the parts that
+/// their ends are `present` in.
 fn pin(
     edges: &dyn EdgeStream,
     parts: &EdgeParts,
@@ -138,7 +143,8 @@ fn count(pinned: &Incidence, n: u64, k: u32, run: &Run) -> Result<Vec<u64>> {
     Ok(counts)
 }
 
-/// One pass over the records with a choice, maybe backwards, from the parts that vertices are `present` in to those that hold them.
+/// One pass over the records with a choice, maybe backwards, from the parts that vertices are `present` in to
+/// those that hold them.
 fn stream(
     edges: &dyn EdgeStream,
     parts: &mut EdgeParts,

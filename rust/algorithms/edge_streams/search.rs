@@ -1,7 +1,7 @@
 //! The part of the largest score, exactly.
 //!
-//! The score of part p is `(g_u if u is in p) + (g_v if v is in p) + term of p`, added in this order in f64. Ties go to
-//! the lowest part.
+//! The score of part p is `(g_u if u is in p) + (g_v if v is in p) + term of p`, added in this order in f64.
+//! Ties go to the lowest part.
 
 use std::marker::PhantomData;
 
@@ -10,7 +10,8 @@ use crate::sets::bits::ones;
 
 /// A way to find that part: [`Dense`] for few parts, another for many.
 pub(crate) trait Search {
-    /// The part, from the rows of both ends and what being there is worth. `None` if no part may take a record.
+    /// The part, from the rows of both ends and what being there is worth. `None` if no part may take a
+    /// record.
     fn best(loads: &Loads, rows: [&[u64]; 2], gains: [f64; 2]) -> Option<u32>;
 }
 
@@ -107,8 +108,8 @@ impl<const QUADS: usize> Block for Wide<QUADS> {
         use std::arch::x86_64::*;
         let terms = &terms[..4 * QUADS];
         let (row_u, row_v) = (row_u as i64, row_v as i64);
-        // SAFETY: called where AVX2 was detected. Each load reads four of the `4 * QUADS` terms. Measured: twice as fast
-        // on 32 parts as what the compiler makes of `Dense`.
+        // SAFETY: called where AVX2 was detected. Each load reads four of the `4 * QUADS` terms. Measured:
+        // twice as fast on 32 parts as what the compiler makes of `Dense`.
         let (most, equal) = unsafe {
             let (row_u, row_v) = (_mm256_set1_epi64x(row_u), _mm256_set1_epi64x(row_v));
             let (gain_u, gain_v) = (_mm256_set1_pd(gain_u), _mm256_set1_pd(gain_v));
@@ -164,8 +165,8 @@ impl Search for Sparse {
     }
 }
 
-/// The part of the largest score among those that both rows of `within` have, where every end in a part is worth 1.
-/// `None` if none of them may take a record.
+/// The part of the largest score among those that both rows of `within` have, where every end in a part is
+/// worth 1. `None` if none of them may take a record.
 #[inline(always)]
 pub(crate) fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
     let (mut most, mut best) = (f64::NEG_INFINITY, None);

@@ -1,4 +1,5 @@
-//! One sub-problem: the seed from its first chunk, decisions about its other chunks, and the sub-problems of its sides.
+//! One sub-problem: the seed from its first chunk, decisions about its other chunks, and the sub-problems of
+//! its sides.
 
 use super::entries::Entries;
 use super::problem::Problem;
@@ -20,8 +21,8 @@ pub(crate) struct Level<'a> {
 }
 
 impl Grem {
-    /// Solves `problem`: `offset` becomes, for each vertex, its part or the first of its side's parts, counted from the
-    /// problem's first. Returns the sub-problems that are left.
+    /// Solves `problem`: `offset` becomes, for each vertex, its part or the first of its side's parts,
+    /// counted from the problem's first. Returns the sub-problems that are left.
     pub(super) fn solve(&self, level: &Level, problem: &Problem, offset: &mut [u32]) -> Result<Vec<Problem>> {
         let chunk = self.chunk_of(level, problem);
         let seed =

@@ -1,6 +1,7 @@
 //! Clusters of the vertices of a large chunk, so that the multilevel partitioner never holds its graph.
 //!
-//! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening`], on the entries as they lie.
+//! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening`], on the
+//! entries as they lie.
 
 use super::entries::Entries;
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
@@ -11,8 +12,8 @@ const ROUNDS: u64 = 3;
 /// Vertices between two looks at the cancel flag.
 const STEP: usize = 1024;
 
-/// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`, and returns
-/// their sizes. Takes 4 bytes per vertex of the sub-problem.
+/// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`,
+/// and returns their sizes. Takes 4 bytes per vertex of the sub-problem.
 pub(crate) fn cluster(
     entries: &Entries,
     cluster_of: &mut [u32],

@@ -53,7 +53,8 @@ impl Entries {
         })
     }
 
-    /// Brings every entry into the range of its vertex, and has each range, of `2^shift` values, put in order.
+    /// Brings every entry into the range of its vertex, and has each range, of `2^shift` values, put in
+    /// order.
     fn each_range(&mut self, run: &Run, order: impl Fn(u32, &mut [u64]) + Sync) -> Result<()> {
         let mut most = 0;
         for block in self.0.chunks(STEP) {

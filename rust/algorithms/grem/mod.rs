@@ -3,35 +3,38 @@
 //!
 //! **Requirements.** Any graph. Space on the disk, unless the graph fits one chunk.
 //!
-//! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`. The vertices of each side and the records
-//! inside it become a sub-problem, and so on. For a bisection the records pass in chunks, in random order. The
-//! first chunk is partitioned in memory ([`seed`]). In every later chunk each vertex, in ascending order, counts
-//! its neighbours on either side. It adds four fifths of what it counted before and goes to the side with more of
-//! them. So the noise of thin chunks averages out, and decisions made with little information are made again.
-//! During a chunk either side may hold any number of vertices. After it, what exceeds a cap goes to the other side,
-//! the vertices with the smallest lead first ([`sides`]). So a full side exchanges vertices with a small lead for
-//! vertices that belong there, and a dense core gathers where the cap allows it. Vertices without a record come
-//! last. A sub-problem that fits one chunk is partitioned whole. A sub-problem for s parts takes s times the cap of
-//! a part at every level, so that the imbalance does not compound.
+//! **Algorithm.** k parts are bisected into `ceil(k/2)` and `floor(k/2)`. The vertices of each side and the
+//! records inside it become a sub-problem, and so on. For a bisection the records pass in chunks, in random
+//! order. The first chunk is partitioned in memory ([`seed`]). In every later chunk each vertex, in ascending
+//! order, counts its neighbours on either side. It adds four fifths of what it counted before and goes to the
+//! side with more of them. So the noise of thin chunks averages out, and decisions made with little
+//! information are made again. During a chunk either side may hold any number of vertices. After it, what
+//! exceeds a cap goes to the other side, the vertices with the smallest lead first ([`sides`]). So a full
+//! side exchanges vertices with a small lead for vertices that belong there, and a dense core gathers where
+//! the cap allows it. Vertices without a record come last. A sub-problem that fits one chunk is partitioned
+//! whole. A sub-problem for s parts takes s times the cap of a part at every level, so that the imbalance
+//! does not compound.
 //!
 //! The paper halves the old counts and never exceeds a cap in between. `faithful` does that. Measured, k = 8,
-//! chunks of 10 %, median of 5 seeds (`benches/guides.py grem`): amazon-computers 0.228 (`faithful` 0.352), ego-facebook
-//! 0.042 (0.109), fb100-cornell5 0.430 (0.623). R-MAT of 2^18 vertices and 4 M records, k = 32, 0.545 (0.896). On R-MAT the parts
-//! with the core hold most of the edges, since only vertices are bounded.
+//! chunks of 10 %, median of 5 seeds (`benches/guides.py grem`): amazon-computers 0.228 (`faithful` 0.352),
+//! ego-facebook 0.042 (0.109), fb100-cornell5 0.430 (0.623). R-MAT of 2^18 vertices and 4 M records, k = 32,
+//! 0.545 (0.896). On R-MAT the parts with the core hold most of the edges, since only vertices are bounded.
 //!
-//! **Memory.** [`Grem::needed`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes per
-//! record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. Of a first chunk of half
-//! a million records or more it sees clusters, at most one for four vertices. A sub-problem that fits one chunk has
-//! at most two vertices per record, each with 4 bytes more for each part beyond two, up to 64.
+//! **Memory.** [`Grem::needed`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes
+//! per record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. Of a first
+//! chunk of half a million records or more it sees clusters, at most one for four vertices. A sub-problem
+//! that fits one chunk has at most two vertices per record, each with 4 bytes more for each part beyond two,
+//! up to 64.
 //!
-//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time. 24 bytes per
-//! record while the order is made. If the folder is in memory, this is memory. The files have no names, so that
-//! nothing is left of them, however the process ends.
+//! **Disk.** The shuffled records and those of the sub-problems, 8 bytes each, in two files at a time. 24
+//! bytes per record while the order is made. If the folder is in memory, this is memory. The files have no
+//! names, so that nothing is left of them, however the process ends.
 //!
 //! **Parallelism.** Sub-problems of a level run in parallel if the memory allows. All threads sort a chunk.
 //! Decisions are sequential, and the result is the same for any number of threads.
 //!
-//! **Complexity.** O(m) time per level beside that of the multilevel partitioner. O(m log m) for ranges with hubs.
+//! **Complexity.** O(m) time per level beside that of the multilevel partitioner. O(m log m) for ranges with
+//! hubs.
 //!
 //! **Source.** Waleffe et al., "Armada: Memory-Efficient Distributed Training of Large-Scale Graph Neural
 //! Networks", section 4.
@@ -59,7 +62,8 @@ use sides::Rule;
 
 /// Bytes per vertex, result included.
 pub(crate) const BYTES_PER_VERTEX: u64 = 16;
-/// Bytes per record of a chunk: twice two entries of 8 bytes, and an eighth for what the estimate cannot know.
+/// Bytes per record of a chunk: twice two entries of 8 bytes, and an eighth for what the estimate cannot
+/// know.
 pub(crate) const BYTES_PER_RECORD: u64 = 36;
 /// Bytes per vertex that the multilevel partitioner sees.
 const BYTES_PER_MEMBER: u64 = 112;
@@ -158,7 +162,8 @@ impl Grem {
         n * BYTES_PER_VERTEX + 16 * u64::from(self.k) + FIXED_BYTES
     }
 
-    /// Bytes of a worker that holds `chunk` records at once: they, and the graph that the multilevel partitioner gets.
+    /// Bytes of a worker that holds `chunk` records at once: they, and the graph that the multilevel
+    /// partitioner gets.
     fn of_worker(&self, n: u64, m: u64, chunk: u64) -> u64 {
         let chunk = chunk.min(m);
         // Most vertices of what is partitioned as a whole.
@@ -175,8 +180,8 @@ impl Grem {
 
     /// The largest chunk, in records, whose worker takes at most `available` bytes.
     fn largest_chunk(&self, n: u64, m: u64, available: u64) -> Option<u64> {
-        // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of all records
-        // is partitioned whole.
+        // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of
+        // all records is partitioned whole.
         let (all, clustered) = (m.max(1), (seed::LARGE as u64 / 2).clamp(1, m.max(1)));
         let fits = |chunk: u64| self.of_worker(n, m, chunk) <= available;
         [all..all + 1, clustered..all, 1..clustered].into_iter().find_map(|mut range| {
@@ -191,7 +196,8 @@ impl Grem {
         })
     }
 
-    /// The memory that one worker needs. If that exceeds the budget, the text names the largest chunk that fits.
+    /// The memory that one worker needs. If that exceeds the budget, the text names the largest chunk that
+    /// fits.
     fn need(&self, n: u64, m: u64, run: &Run) -> Need {
         let ((fixed, each), chunk) = (self.needed(n, m), self.chunk.records(m));
         let (files, what) = run.temporary(run.tmp_dir(), self.disk(m), format!("grem on {n} vertices"));
@@ -253,7 +259,8 @@ impl Grem {
         problems.retain(|problem| problem.parts > 1);
         let mut source = ordered;
         while !problems.is_empty() {
-            // Each sub-problem's records lie within the range that its parent's had: two files do for any number of parts.
+            // Each sub-problem's records lie within the range that its parent's had: two files do for any
+            // number of parts.
             let target = TempRecords::with_room(run.tmp_dir(), n, m)?;
             let level = Level {
                 edges: source.as_ref().map_or(edges, |source| source),

@@ -1,8 +1,8 @@
-//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are numbered
-//! densely.
+//! The seed partitioner: [`crate::algorithms::multilevel`] on the graph of one chunk, whose vertices are
+//! numbered densely.
 //!
-//! The graph of a large chunk is never held. Its vertices are clustered first, and the clusters are partitioned.
-//! The repeated decisions of GREM itself then refine the finest level.
+//! The graph of a large chunk is never held. Its vertices are clustered first, and the clusters are
+//! partitioned. The repeated decisions of GREM itself then refine the finest level.
 
 use super::clusters;
 use super::entries::Entries;
@@ -28,8 +28,8 @@ pub(crate) enum Use {
     Whole,
 }
 
-/// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each number, at most
-/// `caps` vertices of each. Other vertices are marked [`NONE`].
+/// Numbers in `place` the vertices that have `entries`, or their clusters, and returns the part of each
+/// number, at most `caps` vertices of each. Other vertices are marked [`NONE`].
 pub(crate) fn partition(
     mut entries: Entries,
     place: &mut [u32],

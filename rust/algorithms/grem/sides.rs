@@ -4,8 +4,8 @@ use super::entries::Entries;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::CHECK_EVERY;
 
-/// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved, enough to
-/// tell a lead from noise.
+/// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved,
+/// enough to tell a lead from noise.
 const KEPT: f32 = 0.8;
 
 /// How a vertex chooses.
@@ -23,8 +23,8 @@ pub(crate) enum Rule {
 pub(crate) struct Sides {
     /// 0: none yet, else 1 more than the side.
     side: Buffer<u8>,
-    /// Neighbours on side 0 less those on side 1, over the chunks. Only their difference decides, and it fades as they
-    /// would.
+    /// Neighbours on side 0 less those on side 1, over the chunks. Only their difference decides, and it
+    /// fades as they would.
     lead: Buffer<f32>,
     sizes: [u64; 2],
     caps: [u64; 2],
@@ -40,8 +40,8 @@ impl Sides {
         Ok(Self { side, lead, sizes: [0; 2], caps, rule })
     }
 
-    /// Takes the sides that the seed partitioner gave the vertices of the first chunk, and counts what they see in it.
-    /// Where caps are not kept later, what exceeds one goes to the other side.
+    /// Takes the sides that the seed partitioner gave the vertices of the first chunk, and counts what they
+    /// see in it. Where caps are not kept later, what exceeds one goes to the other side.
     pub(crate) fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32, run: &Run) -> Result<()> {
         for (index, (v, _)) in entries.vertices().enumerate() {
             let side = side_of(v) as usize;
@@ -112,7 +112,8 @@ impl Sides {
         self.sizes[side] += 1;
     }
 
-    /// The side with more of its capacity free (of equal ones, side 0), or the emptier one if both have the same.
+    /// The side with more of its capacity free (of equal ones, side 0), or the emptier one if both have the
+    /// same.
     fn freer(&self) -> usize {
         let free = |side: usize| {
             (i128::from(self.caps[side]) - i128::from(self.sizes[side])) * i128::from(self.caps[1 - side])
@@ -130,7 +131,8 @@ impl Sides {
         Ok(())
     }
 
-    /// Sends `count` vertices of `side` to the other one: those with the smallest lead here, of equal ones the lowest ids.
+    /// Sends `count` vertices of `side` to the other one: those with the smallest lead here, of equal ones
+    /// the lowest ids.
     fn evict(&mut self, side: usize, count: u64, run: &Run) -> Result<()> {
         // The key of the last to go is found one half after the other, so that no list of keys is needed.
         let (mut last, mut before) = (0, 0);

@@ -42,8 +42,8 @@ pub(crate) struct Parts {
     pub present: Incidence,
     /// Records of each part.
     pub loads: Vec<u64>,
-    /// The part that took all records left of a low vertex, those with high ends included. [`NONE`] without one.
-    /// [`HIGH`].
+    /// The part that took all records left of a low vertex, those with high ends included. [`NONE`] without
+    /// one. [`HIGH`].
     pub home: Buffer<u32>,
 }
 
@@ -144,7 +144,8 @@ impl<'a> Expansion<'a> {
         })
     }
 
-    /// Expands vertices until the part has `target` records, or the next vertex does not fit, or nothing is left.
+    /// Expands vertices until the part has `target` records, or the next vertex does not fit, or nothing is
+    /// left.
     fn grow(&mut self, target: u64) -> Result<()> {
         while self.load < target {
             let v = match self.queue.pop(&mut self.vertices) {
@@ -163,7 +164,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Lets all neighbours of `v` join, and places its records with high ends. False if the part is full before.
+    /// Lets all neighbours of `v` join, and places its records with high ends. False if the part is full
+    /// before.
     fn expand(&mut self, v: u32) -> Result<bool> {
         let list = self.list(v);
         prefetch(self.rule.degrees, v as usize);
@@ -221,7 +223,8 @@ impl<'a> Expansion<'a> {
         Ok(true)
     }
 
-    /// Places the records of `v`, all neighbours of which are inside, with its high ends. False if they do not fit.
+    /// Places the records of `v`, all neighbours of which are inside, with its high ends. False if they do
+    /// not fit.
     #[inline(always)]
     fn settle(&mut self, v: u32) -> bool {
         let high = self.with_high_ends(v);
@@ -294,7 +297,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// The vertex to begin with when the queue is empty, in random order. Lists up to the mean degree come first.
+    /// The vertex to begin with when the queue is empty, in random order. Lists up to the mean degree come
+    /// first.
     fn seed(&mut self) -> Result<Option<u32>> {
         let n = self.vertices.len() as u64;
         while self.next < 2 * n {

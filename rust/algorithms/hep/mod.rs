@@ -1,43 +1,45 @@
 //! HEP, the hybrid edge partitioner: neighbourhood expansion in memory, and a stream for the records of hubs.
 //!
-//! **Requirements.** Any graph. The records may come in any order. They are read five times. Memory for the records
-//! between vertices of low degree. `tau` says which degree is low.
+//! **Requirements.** Any graph. The records may come in any order. They are read five times. Memory for the
+//! records between vertices of low degree. `tau` says which degree is low.
 //!
-//! **Memory.** A record between low ends takes 8 bytes, 12 while the lists are built. A vertex takes 49 bytes and k
-//! bits, a part 48 bytes. The result is written after the lists are freed. The need is computed from the degrees
-//! before anything of that size is allocated. If it exceeds the budget, the error names the largest tau that does
-//! not. [`Tau::Fit`] takes that tau.
+//! **Memory.** A record between low ends takes 8 bytes, 12 while the lists are built. A vertex takes 49 bytes
+//! and k bits, a part 48 bytes. The result is written after the lists are freed. The need is computed from
+//! the degrees before anything of that size is allocated. If it exceeds the budget, the error names the
+//! largest tau that does not. [`Tau::Fit`] takes that tau.
 //!
-//! **Algorithm.** With `cap = ceil(balance * m / k)`, a vertex is *high* if `d(v) > min(tau * 2m' / n, cap)`, else
-//! *low*.
+//! **Algorithm.** With `cap = ceil(balance * m / k)`, a vertex is *high* if `d(v) > min(tau * 2m' / n, cap)`,
+//! else *low*.
 //! 1. *Lists.* Each low vertex has a list of its low neighbours. High vertices have no list and are in none.
-//! 2. *Expansion* of one part after the other, over the lists. The part is a growing set S of low vertices. In each
-//!    step the vertex of S with the fewest neighbours outside S is expanded, among those not expanded yet (ties:
-//!    the one for which that number has changed last). Its neighbours outside *join* S, in ascending order. If
-//!    there is no such vertex, the next vertex with a list begins, in random order, first those with at most
-//!    `2m' / n` neighbours left, then any. A record between low ends belongs to the first part that both ends have
-//!    joined, so its load is counted when the second one joins. A record between a low end and a high one belongs
-//!    to the part in which the low end has given up its last neighbour. A part is complete when it has its share
-//!    `ceil(left / parts left)` of what expansion can place, or when the next vertex would exceed the cap. Then the
-//!    entries inside S are removed from the lists of its vertices, which is all that later parts need to know of S.
-//!    The last part takes what is left, if that fits.
-//! 3. *Placing.* One pass finds the part of each record from the parts of its ends: the lowest that both have, or
-//!    the last of the low end. So no entry stores its record, and no record is placed twice.
-//! 4. *Streaming.* The other records, mostly those between two high ends, are streamed by HDRF ([`EdgeStreamer`])
-//!    from the current degrees, replicas and loads. Loops come last ([`loops`]).
+//! 2. *Expansion* of one part after the other, over the lists. The part is a growing set S of low vertices.
+//!    In each step the vertex of S with the fewest neighbours outside S is expanded, among those not expanded
+//!    yet (ties: the one for which that number has changed last). Its neighbours outside *join* S, in
+//!    ascending order. If there is no such vertex, the next vertex with a list begins, in random order, first
+//!    those with at most `2m' / n` neighbours left, then any. A record between low ends belongs to the first
+//!    part that both ends have joined, so its load is counted when the second one joins. A record between a
+//!    low end and a high one belongs to the part in which the low end has given up its last neighbour. A part
+//!    is complete when it has its share `ceil(left / parts left)` of what expansion can place, or when the
+//!    next vertex would exceed the cap. Then the entries inside S are removed from the lists of its vertices,
+//!    which is all that later parts need to know of S. The last part takes what is left, if that fits.
+//! 3. *Placing.* One pass finds the part of each record from the parts of its ends: the lowest that both
+//!    have, or the last of the low end. So no entry stores its record, and no record is placed twice.
+//! 4. *Streaming.* The other records, mostly those between two high ends, are streamed by HDRF
+//!    ([`EdgeStreamer`]) from the current degrees, replicas and loads. Loops come last ([`loops`]).
 //! 5. *Refinement*, where it is asked for ([`refining`]).
 //!
-//! It differs from the paper where that costs nothing and gains something. In the paper the lists of low vertices
-//! hold their high neighbours, and such a record is placed when its low end first joins. This spreads hubs over the
-//! parts that the boundary touches, and takes memory. Here the low end decides once, where it is inside. Vertices
-//! begin in random order as in NE, not by id. The parts share evenly what the expansion places, so that the last
-//! one is no smaller. A vertex with more records than a part holds is high, which bounds the work by O(k m).
+//! It differs from the paper where that costs nothing and gains something. In the paper the lists of low
+//! vertices hold their high neighbours, and such a record is placed when its low end first joins. This
+//! spreads hubs over the parts that the boundary touches, and takes memory. Here the low end decides once,
+//! where it is inside. Vertices begin in random order as in NE, not by id. The parts share evenly what the
+//! expansion places, so that the last one is no smaller. A vertex with more records than a part holds is
+//! high, which bounds the work by O(k m).
 //!
 //! **Parallelism.** Degrees, lists and placing run in parallel over the records. Expansion and streaming are
 //! sequential, so the result is that of the sequential rule for any number of threads.
 //!
-//! **Complexity.** O(n + m) for the passes. A list is scanned twice for every part that its vertex has joined: O(RF
-//! · m') in the expansion, where RF is the replication factor. Streaming is O(k) per record that is left.
+//! **Complexity.** O(n + m) for the passes. A list is scanned twice for every part that its vertex has
+//! joined: O(RF · m') in the expansion, where RF is the replication factor. Streaming is O(k) per record that
+//! is left.
 //!
 //! **Source.** Mayer, Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory
 //! Constraints", SIGMOD 2021. Expansion: Zhang, Wei, Liu, Tang, Li, "Graph Edge Partitioning via Neighborhood

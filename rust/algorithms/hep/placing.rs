@@ -9,8 +9,8 @@ use crate::sets::incidence::Shared;
 /// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// Gives each record that the expansion has placed its part, and the others the mark. High vertices become present
-/// where their records are.
+/// Gives each record that the expansion has placed its part, and the others the mark. High vertices become
+/// present where their records are.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
     grown: &mut Parts,

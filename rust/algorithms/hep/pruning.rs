@@ -76,8 +76,8 @@ pub(crate) fn memory_of_largest_tau(m: u64, threads: usize) -> u64 {
     BYTES_PER_DEGREE * 2 * (m.isqrt() + 1) * (threads as u64 + 1)
 }
 
-/// The largest tau of few digits at which the entries of the lists fit: `fits` is asked with the length of the
-/// longest list, at most, and their number.
+/// The largest tau of few digits at which the entries of the lists fit: `fits` is asked with the length of
+/// the longest list, at most, and their number.
 pub(crate) fn largest_tau(
     edges: &dyn EdgeStream,
     degrees: &[u32],
@@ -117,8 +117,8 @@ fn histogram(edges: &dyn EdgeStream, degrees: &[u32], run: &Run) -> Result<Vec<(
     Ok(sum)
 }
 
-/// The number with the fewest decimals, and of these the largest, whose product with `mean` is at least `low` and less
-/// than `next`.
+/// The number with the fewest decimals, and of these the largest, whose product with `mean` is at least `low`
+/// and less than `next`.
 fn between(low: u32, next: u32, mean: f64) -> f64 {
     let rounded = |digits| {
         let scale = 10_f64.powi(digits);

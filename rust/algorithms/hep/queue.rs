@@ -1,9 +1,10 @@
-//! The vertices that wait for expansion, by ascending external degree. Among equal degrees the last one to get its
-//! degree comes first.
+//! The vertices that wait for expansion, by ascending external degree. Among equal degrees the last one to
+//! get its degree comes first.
 //!
-//! Each degree has a stack. A vertex whose degree falls is pushed again. Its old entry, which [`Vertex::slot`] no
-//! longer names, is dropped when it is reached. All entries are in one arena in the order of their pushes, so that
-//! a push touches no vertex but its own. When the arena is full, it is compacted: dropped entries are removed.
+//! Each degree has a stack. A vertex whose degree falls is pushed again. Its old entry, which
+//! [`Vertex::slot`] no longer names, is dropped when it is reached. All entries are in one arena in the order
+//! of their pushes, so that a push touches no vertex but its own. When the arena is full, it is compacted:
+//! dropped entries are removed.
 
 use bytemuck::Zeroable;
 

@@ -1,17 +1,20 @@
 //! The bounds on the parts beside the bound on vertices, and what becomes of bounds that cannot be met.
 //!
-//! **Number of bounds.** The scheme is compiled for 1, 2, 4 and 8 bounds. If there are fewer, all vertices weigh 0 under
-//! the others, and the caps of these are 0: every load keeps such a cap, and no excess or share of it counts.
+//! **Number of bounds.** The scheme is compiled for 1, 2, 4 and 8 bounds. If there are fewer, all vertices
+//! weigh 0 under the others, and the caps of these are 0: every load keeps such a cap, and no excess or share
+//! of it counts.
 //!
-//! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is then
-//! enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one bound after the
-//! other is rebalanced, together with those before it. If that does not bring the loads within the cap, the cap is raised
-//! to the largest load. The cap of the first of these bounds is raised to `ceil(W / k) + w` at most, where W is the weight
-//! of all vertices and w the largest weight. Dealing the vertices by their weight keeps this cap ([`BalanceOn`]). If there
-//! is a single further bound, it is repaired as in SIGMA, or kept by dealing.
+//! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is
+//! then enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one
+//! bound after the other is rebalanced, together with those before it. If that does not bring the loads
+//! within the cap, the cap is raised to the largest load. The cap of the first of these bounds is raised to
+//! `ceil(W / k) + w` at most, where W is the weight of all vertices and w the largest weight. Dealing the
+//! vertices by their weight keeps this cap ([`BalanceOn`]). If there is a single further bound, it is
+//! repaired as in SIGMA, or kept by dealing.
 //!
-//! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare them
-//! ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the ratio is not.
+//! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare
+//! them ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the
+//! ratio is not.
 
 use std::sync::Arc;
 
@@ -140,7 +143,8 @@ pub(super) enum Start<'a> {
 }
 
 impl Start<'_> {
-    /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes for that to pay.
+    /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
+    /// for that to pay.
     fn available(self) -> u64 {
         match self {
             Start::Anew(_, placement) => placement.available,
@@ -250,7 +254,8 @@ impl<const D: usize> Limits<'_, D> {
         self.graph.total()[index].div_ceil(self.k.into()) + self.graph.heaviest()[index]
     }
 
-    /// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
+    /// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its
+    /// repair.
     fn attainable(&self, asked: Load<D>) -> Load<D> {
         std::array::from_fn(|index| {
             let too_heavy = D > 2 && self.graph.heaviest()[index] > asked[index];
@@ -258,8 +263,8 @@ impl<const D: usize> Limits<'_, D> {
         })
     }
 
-    /// Brings loads within their caps as far as possible. Returns the caps that they keep, and whether all vertices were
-    /// dealt.
+    /// Brings loads within their caps as far as possible. Returns the caps that they keep, and whether all
+    /// vertices were dealt.
     fn keep(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<(Load<D>, bool)> {
         if self.is_within(assignment, caps) {
             return Ok((caps, false));

@@ -1,19 +1,21 @@
 //! Clusters to contract, by label propagation under a size constraint.
 //!
-//! Every vertex starts alone. In rounds, each moves to the neighbouring cluster with the best [`Rating`] that has
-//! slack. Vertices without any neighbour are packed. Some others stay alone, since all clusters around them are full.
-//! They are paired if they prefer the same cluster (*two-hop*). Without that the many leaves of hubs would never
-//! become fewer.
+//! Every vertex starts alone. In rounds, each moves to the neighbouring cluster with the best [`Rating`] that
+//! has slack. Vertices without any neighbour are packed. Some others stay alone, since all clusters around
+//! them are full. They are paired if they prefer the same cluster (*two-hop*). Without that the many leaves
+//! of hubs would never become fewer.
 //!
-//! **Parallelism.** Blocks of vertices are dealt to groups by a seed. The vertices of a group *propose* where to go
-//! against the clusters that the group before left. Then the proposals are *approved* in order of the ids, as long as
-//! the clusters have slack. A vertex that wants to join one that has just left for another cluster follows it there.
+//! **Parallelism.** Blocks of vertices are dealt to groups by a seed. The vertices of a group *propose* where
+//! to go against the clusters that the group before left. Then the proposals are *approved* in order of the
+//! ids, as long as the clusters have slack. A vertex that wants to join one that has just left for another
+//! cluster follows it there.
 //!
 //! **Memory.** 8 bytes per vertex and 8 per vertex and bound.
 //!
-//! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA
-//! 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and Architectures", IA3 2015;
-//! groups: Gottesbüren and Hamann, "Deterministic Parallel Hypergraph Partitioning", Euro-Par 2022.
+//! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained
+//! Clustering", SEA 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and
+//! Architectures", IA3 2015; groups: Gottesbüren and Hamann, "Deterministic Parallel Hypergraph
+//! Partitioning", Euro-Par 2022.
 
 use std::ops::Range;
 
@@ -79,7 +81,8 @@ pub struct Clustering {
 }
 
 impl Clustering {
-    /// Labels of the clusters, given labels of the vertices. All vertices of a cluster must have the same label.
+    /// Labels of the clusters, given labels of the vertices. All vertices of a cluster must have the same
+    /// label.
     pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
         run.each(of_vertices.len(), |v| {
@@ -252,8 +255,8 @@ impl<const D: usize> State<'_, D> {
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
     fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
-        // By cluster, the vertex that waits for a partner, plus 1. By community, the open cluster of vertices without
-        // neighbours.
+        // By cluster, the vertex that waits for a partner, plus 1. By community, the open cluster of vertices
+        // without neighbours.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         let mut isolated: FxHashMap<u32, u32> = FxHashMap::default();
         run.each(n, |v| {

@@ -1,15 +1,16 @@
 //! The connectivity of every vertex, and how moves of vertices change it.
 //!
-//! The *row* of a vertex has a slot for each part in which it has neighbours, in ascending order, with their number. The
-//! *connectivity* of a vertex is the number of parts that hold a copy of it: its own part and those of its row. The sum
-//! of all connectivities is the halo.
+//! The *row* of a vertex has a slot for each part in which it has neighbours, in ascending order, with their
+//! number. The *connectivity* of a vertex is the number of parts that hold a copy of it: its own part and
+//! those of its row. The sum of all connectivities is the halo.
 //!
-//! **Requirements.** The lists of the graph ascend, so that parallel entries are next to each other. They count once.
+//! **Requirements.** The lists of the graph ascend, so that parallel entries are next to each other. They
+//! count once.
 //!
 //! **Parallelism.** Counting the rows.
 //!
-//! **Memory.** 12 bytes per vertex, and 8 per slot. A row has as many slots as the vertex has entries, or as there
-//! are parts, whichever is less.
+//! **Memory.** 12 bytes per vertex, and 8 per slot. A row has as many slots as the vertex has entries, or as
+//! there are parts, whichever is less.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -151,7 +152,8 @@ impl Connectivity {
         self.row(v).iter().any(|slot| slot.part != own)
     }
 
-    /// By how much the halo falls when `v` leaves its part: for each of the other parts in which it has neighbours.
+    /// By how much the halo falls when `v` leaves its part: for each of the other parts in which it has
+    /// neighbours.
     pub fn gains<'a, const D: usize>(
         &self,
         graph: &Graph<D>,

@@ -1,7 +1,7 @@
 //! The coarser graph, whose vertices are the clusters of a finer one.
 //!
-//! **Parallelism.** The clusters, in waves: threads sum the edges of some clusters each, and one thread appends what they
-//! got, in order. A wave is small, so that its lists hardly count beside the two graphs.
+//! **Parallelism.** The clusters, in waves: threads sum the edges of some clusters each, and one thread
+//! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs.
 
 use super::clustering::Clustering;
 use super::graph::{Builder, Graph, Lists};

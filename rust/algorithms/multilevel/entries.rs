@@ -1,15 +1,17 @@
 //! The entries of a graph, plain or packed, in memory or in files.
 //!
-//! Lists in files are read ahead of each pass, in the order in which the pass takes them. Otherwise the system would have to
-//! guess. Where a pass skips most vertices, as a group of clustering does, it would read many times as much as is needed.
+//! Lists in files are read ahead of each pass, in the order in which the pass takes them. Otherwise the
+//! system would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read
+//! many times as much as is needed.
 
 use std::ops::{Deref, Range};
 
 use crate::base::{Buffer, read_ahead};
 use crate::graph::csr::{List, Packed};
 
-/// Bytes of lists in files that are read ahead of a pass, and how many with one call. Linux reads no more than 128 KiB
-/// then, at the least. What follows the lists of a block is prefetched while its last vertices are at work.
+/// Bytes of lists in files that are read ahead of a pass, and how many with one call. Linux reads no more
+/// than 128 KiB then, at the least. What follows the lists of a block is prefetched while its last vertices
+/// are at work.
 const AHEAD: u64 = 1 << 22;
 const AHEAD_AT_A_TIME: u64 = 1 << 17;
 const AFTER_A_BLOCK: u64 = 1 << 12;

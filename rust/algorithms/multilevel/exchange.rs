@@ -1,7 +1,7 @@
 //! Exchanges of two vertices, where no move of one brings a load nearer to its cap.
 //!
-//! The vertex that leaves the part above its cap relieves it more than the one that comes burdens it. The heaviest
-//! vertices of that part are tried with the lightest of all others.
+//! The vertex that leaves the part above its cap relieves it more than the one that comes burdens it. The
+//! heaviest vertices of that part are tried with the lightest of all others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,8 +16,8 @@ use crate::capacity::{Load, excess, fits, minus, plus};
 /// Vertices on each side that are tried.
 const TRIED: usize = 64;
 
-/// Exchanges a vertex of the part that exceeds its caps most with a vertex of another part, so that the excess of the
-/// first falls and that of no other part rises. Returns whether it found such a pair.
+/// Exchanges a vertex of the part that exceeds its caps most with a vertex of another part, so that the
+/// excess of the first falls and that of no other part rises. Returns whether it found such a pair.
 pub(crate) fn exchange<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

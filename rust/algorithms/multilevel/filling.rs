@@ -1,15 +1,16 @@
 //! Filling: vertices leave parts with more than a given number of them for parts with fewer.
 //!
-//! With the cap on vertices as that number, parts above the cap come to keep it. With the least number of vertices of a
-//! part, parts below it get enough. In both cases it is done when one of the two kinds of parts is gone.
+//! With the cap on vertices as that number, parts above the cap come to keep it. With the least number of
+//! vertices of a part, parts below it get enough. In both cases it is done when one of the two kinds of parts
+//! is gone.
 //!
-//! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that comes first.
-//! Then the cut counts. The cost of a queue entry is computed again when it is popped. If it has grown, the vertex is
-//! queued again. The neighbours of a vertex that moved are queued again, since it costs less to follow it: so an empty
-//! part grows along the edges.
+//! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that
+//! comes first. Then the cut counts. The cost of a queue entry is computed again when it is popped. If it has
+//! grown, the vertex is queued again. The neighbours of a vertex that moved are queued again, since it costs
+//! less to follow it: so an empty part grows along the edges.
 //!
-//! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex. Of the entries of a vertex only
-//! the last one is valid. When the queue is full, the others are dropped.
+//! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex. Of the entries of a
+//! vertex only the last one is valid. When the queue is full, the others are dropped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +28,8 @@ const HUB: usize = 256;
 /// What a move costs: the rise above each cap, and the loss for the cut.
 type Cost<const D: usize> = (Load<D>, i64);
 
-/// Moves vertices from parts with more than `mark` of them to parts with fewer, until there are none of one kind.
+/// Moves vertices from parts with more than `mark` of them to parts with fewer, until there are none of one
+/// kind.
 pub(crate) fn fill<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

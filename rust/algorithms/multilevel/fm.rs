@@ -1,13 +1,13 @@
 //! Local search: moves of single vertices, some of which may be losses, and a return to the best state found.
 //!
-//! A round takes the vertices on the boundary by descending gain. It moves each at most once, to the part that is
-//! best for it among those with slack. It ends when `patience` moves in a row have improved nothing. Then all moves
-//! after the best state are undone. Rounds follow as long as they gain.
+//! A round takes the vertices on the boundary by descending gain. It moves each at most once, to the part
+//! that is best for it among those with slack. It ends when `patience` moves in a row have improved nothing.
+//! Then all moves after the best state are undone. Rounds follow as long as they gain.
 //!
-//! Gains are kept as the connection of every vertex to every part, so that a move costs its degree. The queue holds
-//! upper bounds of the gains, which a neighbour's move updates in constant time. The gain itself is computed when a
-//! vertex reaches the head of the queue. If the gain is lower than its bound, the vertex is queued again. A vertex
-//! that fits nowhere is dropped. Moves of its neighbours queue it again.
+//! Gains are kept as the connection of every vertex to every part, so that a move costs its degree. The queue
+//! holds upper bounds of the gains, which a neighbour's move updates in constant time. The gain itself is
+//! computed when a vertex reaches the head of the queue. If the gain is lower than its bound, the vertex is
+//! queued again. A vertex that fits nowhere is dropped. Moves of its neighbours queue it again.
 //!
 //! **Source.** Fiduccia and Mattheyses, DAC 1982; the k-way form as in Osipov and Sanders, "n-Level Graph
 //! Partitioning", ESA 2010.

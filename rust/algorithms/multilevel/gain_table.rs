@@ -86,8 +86,8 @@ impl<'a, const D: usize> GainTable<'a, D> {
         self.connections(v)[self.part(v)] != self.volumes[v as usize]
     }
 
-    /// The other part with slack for `v` to which it has the strongest connection (ties: the one with the smaller relative
-    /// load, then the lowest), and the gain of moving there.
+    /// The other part with slack for `v` to which it has the strongest connection (ties: the one with the
+    /// smaller relative load, then the lowest), and the gain of moving there.
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
         let (own, weight, row) = (self.part(v), self.graph.weight(v), self.connections(v));

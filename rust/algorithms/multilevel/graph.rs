@@ -1,12 +1,13 @@
 //! Graphs with weights: the one to be partitioned, which is the adjacency itself, and the coarser ones.
 //!
-//! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have any. Else all
-//! edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: a sum over the entries of a
-//! vertex is the same as over merged ones. A coarser graph owns its lists, with 4 bytes for a neighbour and 4 for
-//! the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32 at most, so that sums fit.
+//! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have
+//! any. Else all edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: a sum over
+//! the entries of a vertex is the same as over merged ones. A coarser graph owns its lists, with 4 bytes for
+//! a neighbour and 4 for the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32
+//! at most, so that sums fit.
 //!
-//! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are packed
-//! ([`Graph::packed`]), with all entries in the same order.
+//! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are
+//! packed ([`Graph::packed`]), with all entries in the same order.
 
 use std::ops::Range;
 
@@ -33,7 +34,8 @@ enum Weights<'a, const D: usize> {
     Stored(Buffer<Load<D>>),
 }
 
-/// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both ends.
+/// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both
+/// ends.
 pub struct Graph<'a, const D: usize> {
     offsets: Items<'a, u64>,
     entries: Entries<'a>,
@@ -91,8 +93,8 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// The graph of these lists in files. They are stored in the order of the vertices, each list beginning at its offset.
-    /// The weights of the entries come with their sum.
+    /// The graph of these lists in files. They are stored in the order of the vertices, each list beginning
+    /// at its offset. The weights of the entries come with their sum.
     pub fn of(
         offsets: Buffer<u64>,
         targets: Buffer<u32>,
@@ -126,7 +128,8 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// The graph with its lists packed, if they lie in files, take more than `available` bytes, and get smaller by packing.
+    /// The graph with its lists packed, if they lie in files, take more than `available` bytes, and get
+    /// smaller by packing.
     pub fn packed(self, available: u64, run: &Run) -> Result<Self> {
         let Entries::Plain { weights, .. } = &self.entries else { return Ok(self) };
         let (all, weighted) = (0..self.len() as u32, weights.is_some());
@@ -192,7 +195,8 @@ impl<'a, const D: usize> Graph<'a, D> {
         });
     }
 
-    /// Brings the items of the neighbours of `v`, at most about so many, into the cache. A vertex outside has none.
+    /// Brings the items of the neighbours of `v`, at most about so many, into the cache. A vertex outside has
+    /// none.
     #[inline(always)]
     pub fn prefetch_neighbours<T>(&self, v: u32, most: usize, items: &[T]) {
         let Some(&[start, end]) =

@@ -1,41 +1,42 @@
 //! Refinement for the halo, which is the communication volume of a partition.
 //!
-//! The *halo* of a partition is the sum over all vertices of their connectivity: the number of parts that hold a copy
-//! of the vertex, its own part and those of its neighbours. Divided by n it is the halo replication factor. A cut edge costs nothing more where its
-//! ends are copied already, so the partition with the fewest cut edges is not the one with the fewest copies. It is
-//! a good start, though.
+//! The *halo* of a partition is the sum over all vertices of their connectivity: the number of parts that
+//! hold a copy of the vertex, its own part and those of its neighbours. Divided by n it is the halo
+//! replication factor. A cut edge costs nothing more where its ends are copied already, so the partition with
+//! the fewest cut edges is not the one with the fewest copies. It is a good start, though.
 //!
-//! The *gain* of a move counts copies of the vertex and of its neighbours. A neighbour gives up its copy in the part
-//! that is left if the vertex was its only neighbour there and the neighbour belongs to another part. It gets a copy in
-//! the target part if it had no neighbour there and belongs to another part ([`Connectivity`]). Edges that are no longer cut
-//! count too, but much less: most moves change no copy at once, and those that join neighbours prepare the ones that do.
+//! The *gain* of a move counts copies of the vertex and of its neighbours. A neighbour gives up its copy in
+//! the part that is left if the vertex was its only neighbour there and the neighbour belongs to another
+//! part. It gets a copy in the target part if it had no neighbour there and belongs to another part
+//! ([`Connectivity`]). Edges that are no longer cut count too, but much less: most moves change no copy at
+//! once, and those that join neighbours prepare the ones that do.
 //!
 //! An iteration has three steps.
-//! 1. For every vertex that did not move in the iteration before: the part in which it has neighbours that gains
-//!    most, among those that stay below the cap plus some slack.
+//! 1. For every vertex that did not move in the iteration before: the part in which it has neighbours that
+//!    gains most, among those that stay below the cap plus some slack.
 //! 2. These moves are made by descending gain. Each is made only if it is no loss after those before it.
-//! 3. Vertices leave parts above their caps, by the least loss per overload relief ([`HaloRebalancing`]). If that does
-//!    not help, [`rebalance`] moves vertices by the cut.
+//! 3. Vertices leave parts above their caps, by the least loss per overload relief ([`HaloRebalancing`]). If
+//!    that does not help, [`rebalance`] moves vertices by the cut.
 //!
-//! The best state found is the result, so the halo never grows. As in [`jet`](super::jet), the slack is what helps: full
-//! parts can exchange vertices. The moves back under the caps must count the halo as well. If they are chosen by the cut,
-//! they undo most of what was gained.
+//! The best state found is the result, so the halo never grows. As in [`jet`](super::jet), the slack is what
+//! helps: full parts can exchange vertices. The moves back under the caps must count the halo as well. If
+//! they are chosen by the cut, they undo most of what was gained.
 //!
 //! **Requirements.** The lists of the graph ascend. Weights of edges do not count.
 //!
-//! **Parallelism.** The first step and the first look of the third. Moves are made one by one, in an order that does
-//! not depend on the threads.
+//! **Parallelism.** The first step and the first look of the third. Moves are made one by one, in an order
+//! that does not depend on the threads.
 //!
-//! **Figures.** On 17 real graphs and 4, 8 and 32 parts (balance 1.03, one seed), the halo is 0.969, 0.946 and 0.912 of
-//! that of the partition it starts with, in the geometric mean. The cut is 1.06 to 1.09 of it.
+//! **Figures.** On 17 real graphs and 4, 8 and 32 parts (balance 1.03, one seed), the halo is 0.969, 0.946
+//! and 0.912 of that of the partition it starts with, in the geometric mean. The cut is 1.06 to 1.09 of it.
 //!
 //! **Memory.** 44 bytes per vertex beside the [`Connectivity`], and 12 per part and thread.
 //!
-//! **Complexity.** An iteration takes O(s) per entry, where s is the number of parts around the neighbour, or around
-//! the vertex if that is less.
+//! **Complexity.** An iteration takes O(s) per entry, where s is the number of parts around the neighbour, or
+//! around the vertex if that is less.
 //!
-//! **Source.** The objective is the communication volume of Hendrickson and Kolda, "Graph Partitioning Models for
-//! Parallel Computing", Parallel Computing 2000, and of METIS (`objtype=vol`).
+//! **Source.** The objective is the communication volume of Hendrickson and Kolda, "Graph Partitioning Models
+//! for Parallel Computing", Parallel Computing 2000, and of METIS (`objtype=vol`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -278,8 +279,8 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         fits(plus(assignment.loads[part as usize], self.graph.weight(v)), self.caps[part as usize])
     }
 
-    /// The part with slack that takes `v` at the least loss per relief, and this loss. `None` if moving `v` relieves nothing.
-    /// The parts of its neighbours are tried, and the emptiest part.
+    /// The part with slack that takes `v` at the least loss per relief, and this loss. `None` if moving `v`
+    /// relieves nothing. The parts of its neighbours are tried, and the emptiest part.
     fn best(
         &self,
         assignment: &Assignment<D>,

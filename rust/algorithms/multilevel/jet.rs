@@ -1,22 +1,23 @@
 //! Bounded Jet: many vertices move at once, some of them at a loss, and come back if that was not good.
 //!
 //! An iteration has four steps.
-//! 1. For every vertex that did not move in the iteration before: the part to which it has the strongest connection,
-//!    among those that stay below the cap plus some *slack*. It is a candidate if it gains, or if it loses less than a
-//!    share of the connection to its own part.
-//! 2. The gain of each candidate is computed again. Candidates among its neighbours that come before it, by gain and then
-//!    id, are taken as moved. It stays a candidate unless that is a loss.
+//! 1. For every vertex that did not move in the iteration before: the part to which it has the strongest
+//!    connection, among those that stay below the cap plus some *slack*. It is a candidate if it gains, or if
+//!    it loses less than a share of the connection to its own part.
+//! 2. The gain of each candidate is computed again. Candidates among its neighbours that come before it, by
+//!    gain and then id, are taken as moved. It stays a candidate unless that is a loss.
 //! 3. Candidates move by descending gain, as long as parts stay below the cap plus the slack.
 //! 4. Loads are brought back within the caps ([`rebalance`]).
 //!
 //! The best state found is the result. The slack is what helps: full parts can exchange groups of vertices.
 //!
-//! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the fly.
+//! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the
+//! fly.
 //!
 //! **Memory.** 12 bytes per vertex, and 24 per vertex that moves.
 //!
-//! **Source.** Gilbert, Madduri, Boman and Rajamanickam, "Jet: Multilevel Graph Partitioning on Graphics Processing
-//! Units", SISC 2024; deterministic: Langerman et al. and Maas et al., arXiv 2504.12013.
+//! **Source.** Gilbert, Madduri, Boman and Rajamanickam, "Jet: Multilevel Graph Partitioning on Graphics
+//! Processing Units", SISC 2024; deterministic: Langerman et al. and Maas et al., arXiv 2504.12013.
 
 use std::cmp::Reverse;
 
@@ -42,7 +43,8 @@ pub struct Jet {
     pub iterations: u32,
     /// The share by which parts may exceed their caps during an iteration.
     pub slack: f64,
-    /// The share of its connection to its own part that a vertex may lose in the first iteration. It falls to 0 in the last.
+    /// The share of its connection to its own part that a vertex may lose in the first iteration. It falls to
+    /// 0 in the last.
     pub lenience: f64,
     /// How many iterations in a row may gain less than [`LEAST_GAIN`].
     pub patience: u32,

@@ -1,11 +1,11 @@
 //! The migration penalty: what it costs that a vertex leaves the part it had before.
 //!
-//! The connection of a vertex to its old part counts a *price* more. An algorithm that compares connections then moves
-//! the vertex only for a gain above the price, and moves it back where that loses less. The cut is then the weight of the
-//! cut edges, and the price of every vertex that has left its old part.
+//! The connection of a vertex to its old part counts a *price* more. An algorithm that compares connections
+//! then moves the vertex only for a gain above the price, and moves it back where that loses less. The cut is
+//! then the weight of the cut edges, and the price of every vertex that has left its old part.
 //!
-//! **Source.** Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific Simulations",
-//! SC 2000.
+//! **Source.** Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific
+//! Simulations", SC 2000.
 
 use std::sync::Arc;
 
@@ -51,7 +51,8 @@ impl Migration {
         if [NONE, part].contains(&self.old[v as usize]) { 0 } else { self.price }
     }
 
-    /// Adds the price to the connection of `v` to its old part. The first `count` of `parts` have a connection.
+    /// Adds the price to the connection of `v` to its old part. The first `count` of `parts` have a
+    /// connection.
     #[inline(always)]
     pub fn apply(&self, v: u32, sums: &mut [u32], parts: &mut [u32], count: &mut usize) {
         let old = self.old[v as usize];

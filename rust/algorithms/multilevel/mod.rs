@@ -1,38 +1,38 @@
 //! A multilevel partitioner under one bound on the parts or several.
 //!
-//! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both directions
-//! of every edge.
+//! **Requirements.** The neighbours of every vertex, in memory or mapped. A symmetric stream must list both
+//! directions of every edge.
 //!
-//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64 parts, and 80
-//! per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself. Coarser graphs take 8 bytes
-//! per entry, and a level that has nearly the entries of the one above it is not kept. Connections to parts are summed
-//! on the fly. Only small graphs have a table of them. Where that is too much, the largest graphs lie in files
-//! ([`semi_external`]).
+//! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64
+//! parts, and 80 per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself.
+//! Coarser graphs take 8 bytes per entry, and a level that has nearly the entries of the one above it is not
+//! kept. Connections to parts are summed on the fly. Only small graphs have a table of them. Where that is
+//! too much, the largest graphs lie in files ([`semi_external`]).
 //!
-//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and again,
-//! until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive bisection. During
-//! uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`] on small graphs).
-//! [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth more. The caps on
-//! vertices always hold. [`bounds`] says what becomes of other loads that are still above a cap in the end, and how every
-//! part gets its least number of vertices.
+//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and
+//! again, until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive
+//! bisection. During uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`]
+//! on small graphs). [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth
+//! more. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a
+//! cap in the end, and how every part gets its least number of vertices.
 //!
-//! If the objective is the communication volume, the partition is refined for it at the end ([`halo`]). If parts are on
-//! machines, an edge between machines costs more than others ([`topology`], [`prices`]).
+//! If the objective is the communication volume, the partition is refined for it at the end ([`halo`]). If
+//! parts are on machines, an edge between machines costs more than others ([`topology`], [`prices`]).
 //!
-//! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or the number of
-//! parts have changed.
+//! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or
+//! the number of parts have changed.
 //!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
-//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds ([`crate::exec::propose`]), the
-//! attempts on the small graphs each by itself, and the halves of a bisection. The result does not depend on the
-//! threads.
+//! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds
+//! ([`crate::exec::propose`]), the attempts on the small graphs each by itself, and the halves of a
+//! bisection. The result does not depend on the threads.
 //!
 //! **Complexity.** O((n + m) log n) if coarsening halves the graph, whatever k.
 //!
-//! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke,
-//! Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
-//! Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
+//! **Source.** Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998;
+//! Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014;
+//! Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
 pub(crate) mod assignment;
 pub(crate) mod bounds;
@@ -91,7 +91,8 @@ pub struct Multilevel {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is not.
+    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is
+    /// not.
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are enforced.
     pub bounds: Vec<Bound>,
@@ -182,7 +183,8 @@ impl Multilevel {
     }
 }
 
-/// Bytes that the partition of a graph of `n` vertices takes beside its lists of `entries` entries. `bounds` are padded.
+/// Bytes that the partition of a graph of `n` vertices takes beside its lists of `entries` entries. `bounds`
+/// are padded.
 fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
     let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
@@ -341,8 +343,8 @@ impl Partitioner for Multilevel {
         Need { beside: self.needed(n, entries), least, ..need }
     }
 
-    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If the adjacency is
-    /// there already, more memory is left, and perhaps another path is taken.
+    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If
+    /// the adjacency is there already, more memory is left, and perhaps another path is taken.
     fn announce(&self, input: &Input, run: &Run) {
         let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
         run.reserve(costs.beside);

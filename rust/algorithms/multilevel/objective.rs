@@ -27,8 +27,8 @@ impl Objective {
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, and the number of rounds. `cap` returns the cap of a part, given the number of
-    /// parts.
+    /// Parts of the vertices of `graph`, and the number of rounds. `cap` returns the cap of a part, given the
+    /// number of parts.
     pub(super) fn solution<const D: usize>(
         &self,
         scheme: &Scheme,

@@ -1,16 +1,16 @@
-//! An order of the vertices in which clusters stay together: the vertices of a cluster side by side, clusters of a
-//! cluster of clusters side by side, and so on.
+//! An order of the vertices in which clusters stay together: the vertices of a cluster side by side, clusters
+//! of a cluster of clusters side by side, and so on.
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped. Weights of the edges are not read.
 //!
 //! **Algorithm.** [`clustering`](super::clustering) clusters the vertices under a small cap, the clusters are
-//! contracted, and their graph is clustered under the next cap, until hardly any two clusters have an edge. Given
-//! parts come first: no cluster reaches over the end of a part. The largest clusters keep the order of their lowest
-//! vertices, or of their parts. Then every level sorts its vertices by the place of their cluster, and by id within
-//! it. So what is left of a good order of the ids stays as it is.
+//! contracted, and their graph is clustered under the next cap, until hardly any two clusters have an edge.
+//! Given parts come first: no cluster reaches over the end of a part. The largest clusters keep the order of
+//! their lowest vertices, or of their parts. Then every level sorts its vertices by the place of their
+//! cluster, and by id within it. So what is left of a good order of the ids stays as it is.
 //!
-//! **Memory.** Beside the adjacency 40 bytes per vertex, however many edges there are, and buffers. Contracted graphs
-//! lie in memory if they fit, and in temporary files otherwise. The order is the same.
+//! **Memory.** Beside the adjacency 40 bytes per vertex, however many edges there are, and buffers.
+//! Contracted graphs lie in memory if they fit, and in temporary files otherwise. The order is the same.
 //!
 //! **Disk.** In this case at most 20 bytes per entry of the adjacency.
 //!
@@ -18,8 +18,8 @@
 //!
 //! **Complexity.** O(n + m) per level. A level has about half the entries of the one before.
 //!
-//! **Source.** Boldi, Rosa, Santini and Vigna, "Layered Label Propagation", WWW 2011, which combines clusterings of
-//! several resolutions; here they are nested.
+//! **Source.** Boldi, Rosa, Santini and Vigna, "Layered Label Propagation", WWW 2011, which combines
+//! clusterings of several resolutions; here they are nested.
 
 use super::clustering::{Clusterer, Clustering, Rating};
 use super::contraction::contract as contract_in_memory;
@@ -31,7 +31,8 @@ use crate::graph::Csr;
 use crate::partition::validate_start;
 use crate::sets::Groups;
 
-/// Vertices of a cluster of the first level, at most, and by how much more a cluster of each further level may hold.
+/// Vertices of a cluster of the first level, at most, and by how much more a cluster of each further level
+/// may hold.
 const SMALLEST: u64 = 16;
 const GROWTH: u64 = 8;
 /// Rounds of label propagation.
@@ -39,7 +40,8 @@ const ROUNDS: u32 = 3;
 /// A level that keeps more of the vertices is the last.
 const STALLED: f64 = 0.95;
 
-/// Bytes per vertex, beside the adjacency and a contracted graph, and per entry of that in memory and in files.
+/// Bytes per vertex, beside the adjacency and a contracted graph, and per entry of that in memory and in
+/// files.
 const PER_VERTEX: u64 = 40;
 const PER_ENTRY: u64 = 8;
 const PER_ENTRY_IN_FILES: u64 = 20;

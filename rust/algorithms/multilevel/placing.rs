@@ -1,19 +1,21 @@
-//! Placement of groups of vertices: groups without a part, groups that full parts can spare for empty parts, and groups
-//! that gain by moving.
+//! Placement of groups of vertices: groups without a part, groups that full parts can spare for empty parts,
+//! and groups that gain by moving.
 //!
-//! **Groups without a part** go to the part to which they have the strongest connection, if it has slack. The group with
-//! the largest share of its edges at placed vertices comes first. So the order does not depend on ids, and a region
-//! without parts is filled from its border.
+//! **Groups without a part** go to the part to which they have the strongest connection, if it has slack. The
+//! group with the largest share of its edges at placed vertices comes first. So the order does not depend on
+//! ids, and a region without parts is filled from its border.
 //!
-//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before groups in which
-//! a vertex had a part. Among these the group that cuts the fewest further edges per vertex comes first: its connection
-//! to the part it leaves, less its connection to the part that grows. Growth begins everywhere at once, or at some random
-//! group and then only at its border. The cheapest of a few tries is taken.
+//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before
+//! groups in which a vertex had a part. Among these the group that cuts the fewest further edges per vertex
+//! comes first: its connection to the part it leaves, less its connection to the part that grows. Growth
+//! begins everywhere at once, or at some random group and then only at its border. The cheapest of a few
+//! tries is taken.
 //!
-//! **Groups that gain** move to a part with slack, the largest gain first. The gain is computed again before the move.
+//! **Groups that gain** move to a part with slack, the largest gain first. The gain is computed again before
+//! the move.
 //!
-//! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and 16 bytes for each entry of the
-//! queue.
+//! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and 16 bytes for each entry
+//! of the queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,7 +32,8 @@ use crate::sets::Bits;
 const TRIES: u64 = 6;
 /// Passes over all groups that may gain.
 const PASSES: usize = 4;
-/// How often a group can be queued again with a larger share. Without a limit the queue would grow with the edges.
+/// How often a group can be queued again with a larger share. Without a limit the queue would grow with the
+/// edges.
 const STEPS: u32 = 16;
 /// Steps between two looks at whether the run is cancelled.
 const STRIDE: usize = 1 << 14;
@@ -259,8 +262,8 @@ impl<'a, const D: usize> Groups<'a, D> {
         Ok(all)
     }
 
-    /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices. `old` holds the part that
-    /// each vertex had.
+    /// Grows the part `to`, which is empty, by groups of the parts with a surplus of vertices. `old` holds
+    /// the part that each vertex had.
     pub(crate) fn grow(
         &self,
         parts: &mut Parts<D>,

@@ -1,9 +1,10 @@
 //! What a cut edge costs: 1 between parts of the same machine, and more between machines.
 //!
-//! The gain of a move is the *connection* of the vertex to the part it enters, less its connection to the part it
-//! leaves. Without prices, the connection to a part is the weight of the edges to it. With prices, the weight of the
-//! edges to all parts of the same machine is added once for each unit that an edge between machines costs more. So
-//! algorithms that take differences of connections work under prices, too. The cut is then the cost of all cut edges.
+//! The gain of a move is the *connection* of the vertex to the part it enters, less its connection to the
+//! part it leaves. Without prices, the connection to a part is the weight of the edges to it. With prices,
+//! the weight of the edges to all parts of the same machine is added once for each unit that an edge between
+//! machines costs more. So algorithms that take differences of connections work under prices, too. The cut is
+//! then the cost of all cut edges.
 
 use std::ops::Range;
 
@@ -19,8 +20,8 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The prices for machines with these numbers of parts. An edge between machines costs `price`. The first parts are on
-    /// the first machine.
+    /// The prices for machines with these numbers of parts. An edge between machines costs `price`. The first
+    /// parts are on the first machine.
     pub fn new(machines: &[u32], price: u32) -> Self {
         let (mut machine_of, mut parts) = (Vec::new(), Vec::new());
         for (machine, &count) in (0..).zip(machines) {
@@ -75,8 +76,8 @@ impl Prices {
         row[from as usize] -= weight;
     }
 
-    /// Turns the weights of edges to the first `count` of `parts` into connections, and lists all other parts of their
-    /// machines behind them.
+    /// Turns the weights of edges to the first `count` of `parts` into connections, and lists all other parts
+    /// of their machines behind them.
     pub fn apply(&self, sums: &mut [u32], parts: &mut [u32], count: &mut usize, seen: &mut Vec<u32>) {
         seen.resize(self.parts.len(), 0);
         let mut machines: Vec<u32> = Vec::new();

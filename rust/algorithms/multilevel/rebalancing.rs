@@ -1,18 +1,19 @@
 //! Rebalancing: loads are brought back within their caps, at the least cost for the cut.
 //!
-//! In a round, each vertex of a part above a cap names the part that takes it at the least loss per *relief*. These
-//! moves are sorted and made in order, until no part is above its caps. Before a move is made its key is computed again.
-//! If that has become worse, the move is queued again.
+//! In a round, each vertex of a part above a cap names the part that takes it at the least loss per *relief*.
+//! These moves are sorted and made in order, until no part is above its caps. Before a move is made its key
+//! is computed again. If that has become worse, the move is queued again.
 //!
-//! **Overload relief**, or relief for short, is how much a move lowers the excess of both parts together. It is measured
-//! against *tight* caps, which lie a fifth of the way from the cap to the mean. Only parts above the real caps lose vertices, though. Measured against the
-//! real caps, a part slightly over in volume would be stuck beside parts that are full in vertices. Then a hub would
-//! relieve only the small remainder, and cost a whole vertex.
+//! **Overload relief**, or relief for short, is how much a move lowers the excess of both parts together. It
+//! is measured against *tight* caps, which lie a fifth of the way from the cap to the mean. Only parts above
+//! the real caps lose vertices, though. Measured against the real caps, a part slightly over in volume would
+//! be stuck beside parts that are full in vertices. Then a hub would relieve only the small remainder, and
+//! cost a whole vertex.
 //!
 //! If no move helps, two vertices are exchanged ([`exchange`](super::exchange)).
 //!
-//! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the keys of
-//! many others. [`deal_surplus`] divides them first.
+//! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the
+//! keys of many others. [`deal_surplus`] divides them first.
 //!
 //! **Parallelism.** Naming the moves.
 
@@ -36,10 +37,11 @@ const EXCHANGES: usize = 16;
 const TIGHTNESS: f64 = 0.2;
 /// The weight of a rise of the target's excess over its tight cap, if the target keeps its real cap.
 const WITHIN: f64 = 0.25;
-/// The least relief of a move, as a share of the relief of leaving alone: into parts above their caps, and others.
+/// The least relief of a move, as a share of the relief of leaving alone: into parts above their caps, and
+/// others.
 const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
-/// By which share of its key a move may have become worse since it was sorted. Every move changes the loads, and so the
-/// keys of all others, by a little.
+/// By which share of its key a move may have become worse since it was sorted. Every move changes the loads,
+/// and so the keys of all others, by a little.
 const STALE: f64 = 0.05;
 /// Parts with the most slack that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
@@ -99,8 +101,8 @@ pub fn rebalance<const D: usize>(
     Ok(())
 }
 
-/// Deals the vertices above the cap on vertices to parts with slack, if they are a large share of all. Vertices with
-/// neighbouring ids stay together, since they often belong together.
+/// Deals the vertices above the cap on vertices to parts with slack, if they are a large share of all.
+/// Vertices with neighbouring ids stay together, since they often belong together.
 pub(crate) fn deal_surplus<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

@@ -2,33 +2,36 @@
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex.
 //!
-//! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however many edges
-//! there are. This holds the parts, the best parts so far, and the memory of [`jet`] and [`rebalance`]. With the
-//! communication volume as objective, the memory of [`halo`] is needed instead.
+//! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however
+//! many edges there are. This holds the parts, the best parts so far, and the memory of [`jet`] and
+//! [`rebalance`]. With the communication volume as objective, the memory of [`halo`] is needed instead.
 //!
-//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is dealt out
-//! before. Then come rounds. Each begins with the best partition so far and has two steps.
-//! 1. Bounded Jet. Slack and lenience alternate between a small and a large one. Where a small slack finds nothing more,
-//!    a large one often does: whole groups of vertices change places.
-//! 2. *Greedy passes*: vertices that gain move, the largest gain first, if the target part keeps its caps. Each gain is
-//!    computed again before the move. So a start always changes if a single move within the caps improves it, whatever
-//!    the bounds are.
+//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is
+//! dealt out before. Then come rounds. Each begins with the best partition so far and has two steps.
+//! 1. Bounded Jet. Slack and lenience alternate between a small and a large one. Where a small slack finds
+//!    nothing more, a large one often does: whole groups of vertices change places.
+//! 2. *Greedy passes*: vertices that gain move, the largest gain first, if the target part keeps its caps.
+//!    Each gain is computed again before the move. So a start always changes if a single move within the caps
+//!    improves it, whatever the bounds are.
 //!
-//! If the objective is the communication volume, the halo is refined ([`halo`]): in even rounds directly, in odd rounds
-//! after Jet. If parts are on machines, an edge between machines costs more than others ([`Prices`]).
+//! If the objective is the communication volume, the halo is refined ([`halo`]): in even rounds directly, in
+//! odd rounds after Jet. If parts are on machines, an edge between machines costs more than others
+//! ([`Prices`]).
 //!
-//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the objective. So a
-//! start within its bounds never gets worse. Rounds end by the same rules as in [`effort`](super::scheme::effort).
+//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the
+//! objective. So a start within its bounds never gets worse. Rounds end by the same rules as in
+//! [`effort`](super::scheme::effort).
 //!
-//! **Parallelism.** Jet and rebalancing run in parallel, and so does the search for vertices that gain. Moves are made one
-//! by one, in an order that does not depend on the threads.
+//! **Parallelism.** Jet and rebalancing run in parallel, and so does the search for vertices that gain. Moves
+//! are made one by one, in an order that does not depend on the threads.
 //!
 //! **Complexity.** O(n + m) per iteration of Jet, at most eight of them in a round.
 //!
-//! **Figures.** On 17 real graphs and 4, 8 and 32 parts, the cut is 0.33, 0.41 and 0.60 of SPRING's in the geometric mean,
-//! 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and 0.93, 0.93 and 0.96 of METIS's
-//! (16 graphs). Where all rounds have the same slack and lenience, the cut is 2 to 6 % larger. It took at most 47
-//! bytes per vertex beside the parts to start with (n = 2^21, 8 parts, all vertices in one of them at first).
+//! **Figures.** On 17 real graphs and 4, 8 and 32 parts, the cut is 0.33, 0.41 and 0.60 of SPRING's in the
+//! geometric mean, 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and
+//! 0.93, 0.93 and 0.96 of METIS's (16 graphs). Where all rounds have the same slack and lenience, the cut is
+//! 2 to 6 % larger. It took at most 47 bytes per vertex beside the parts to start with (n = 2^21, 8 parts,
+//! all vertices in one of them at first).
 //!
 //! **Source.** The source of [`jet`].
 
@@ -135,8 +138,8 @@ impl Refinement {
 }
 
 impl Multilevel {
-    /// Parts of the vertices of `graph`, refined from `start`, and the number of rounds. Every part gets at least `least`
-    /// vertices.
+    /// Parts of the vertices of `graph`, refined from `start`, and the number of rounds. Every part gets at
+    /// least `least` vertices.
     pub(super) fn refinement<const D: usize>(
         &self,
         graph: &Graph<D>,

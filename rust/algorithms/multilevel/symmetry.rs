@@ -1,9 +1,10 @@
 //! Whether a stream that was opened as symmetric is. Gains would go wrong if it is not.
 //!
-//! **Algorithm.** Every entry `v -> u` adds the hash of the edge and its weight to a sum if `v < u`, and takes it off else.
-//! The sum is 0 if both directions are there equally often and with the same weights. If they are not, it is 0 with a
-//! probability of 2^-64. The lists are read once, from the first to the last, since they may lie in a file that is larger
-//! than the memory. Only if the sum is not 0, two more passes look for an edge to name.
+//! **Algorithm.** Every entry `v -> u` adds the hash of the edge and its weight to a sum if `v < u`, and
+//! takes it off else. The sum is 0 if both directions are there equally often and with the same weights. If
+//! they are not, it is 0 with a probability of 2^-64. The lists are read once, from the first to the last,
+//! since they may lie in a file that is larger than the memory. Only if the sum is not 0, two more passes
+//! look for an edge to name.
 //!
 //! **Parallelism.** By ranges of vertices. The order of a sum does not matter.
 

@@ -1,30 +1,32 @@
 //! Parts on machines: few cut edges between machines first, and then few between the parts of each.
 //!
-//! The result lies between two partitions. The *plain* partition has as many parts as there are machines, and cuts least
-//! between machines. The *flat* partition has k parts, and cuts least in all. Each gives a partition into k parts on
-//! machines.
-//! 1. Each part of the plain partition is partitioned into the parts of its machine. The cut between machines stays.
+//! The result lies between two partitions. The *plain* partition has as many parts as there are machines, and
+//! cuts least between machines. The *flat* partition has k parts, and cuts least in all. Each gives a
+//! partition into k parts on machines.
+//! 1. Each part of the plain partition is partitioned into the parts of its machine. The cut between machines
+//!    stays.
 //! 2. The parts of the flat partition are put on machines, so that few of the cut edges lie between machines.
 //!
-//! Each is then combined with the other ([`Scheme::combine`]), under prices: an edge between machines costs more than
-//! one within ([`Prices`]). So vertices move between machines where that lowers the cost of all edges
-//! together. When the first is improved, an edge between machines costs twice as much. When the second is improved, it
-//! costs eight times as much, because there the cut between machines has to fall.
+//! Each is then combined with the other ([`Scheme::combine`]), under prices: an edge between machines costs
+//! more than one within ([`Prices`]). So vertices move between machines where that lowers the cost of all
+//! edges together. When the first is improved, an edge between machines costs twice as much. When the second
+//! is improved, it costs eight times as much, because there the cut between machines has to fall.
 //!
-//! The best of the four is the result. It has the least total cost, where an edge between machines costs two. Edges
-//! above a *tolerance* cost many times as much. The tolerances are 1.01 of the cut of the plain partition between
-//! machines, and 1.04 of the cut of the flat one in all. The first is always kept where the caps are: the first of
-//! the four keeps it.
+//! The best of the four is the result. It has the least total cost, where an edge between machines costs two.
+//! Edges above a *tolerance* cost many times as much. The tolerances are 1.01 of the cut of the plain
+//! partition between machines, and 1.04 of the cut of the flat one in all. The first is always kept where the
+//! caps are: the first of the four keeps it.
 //!
-//! The rounds of improvement that more effort means improve the plain and the flat partition. With little effort
-//! there is only the first of the four.
+//! The rounds of improvement that more effort means improve the plain and the flat partition. With little
+//! effort there is only the first of the four.
 //!
-//! **Figures.** On 17 real graphs (balance 1.03, medians of 3 seeds), with two machines of 4 parts, the cut between
-//! machines is 0.96 of that of the plain partition in the geometric mean, and 1.005 at worst. The whole cut is 1.00 of
-//! that of the flat partition, and 1.05 at worst. With four machines of 8 parts it is 0.99 and 1.00, at worst 1.01 and
-//! 1.02. It takes four to five times as long as the flat partition.
+//! **Figures.** On 17 real graphs (balance 1.03, medians of 3 seeds), with two machines of 4 parts, the cut
+//! between machines is 0.96 of that of the plain partition in the geometric mean, and 1.005 at worst. The
+//! whole cut is 1.00 of that of the flat partition, and 1.05 at worst. With four machines of 8 parts it is
+//! 0.99 and 1.00, at worst 1.01 and 1.02. It takes four to five times as long as the flat partition.
 //!
-//! **Memory.** [`memory`]: the graph of a machine, which may have nearly all entries, and the parts of the four.
+//! **Memory.** [`memory`]: the graph of a machine, which may have nearly all entries, and the parts of the
+//! four.
 //!
 //! **Parallelism.** The four partitions are made one after the other, each in parallel.
 
@@ -42,8 +44,8 @@ use crate::capacity::Load;
 
 /// What an edge between machines costs where the plain partition is improved, and where the flat one is.
 const PRICES: [u32; 2] = [2, 8];
-/// The largest cut between machines, relative to that of the plain partition, and the largest whole cut, relative to that
-/// of the flat one. Above these, edges cost more.
+/// The largest cut between machines, relative to that of the plain partition, and the largest whole cut,
+/// relative to that of the flat one. Above these, edges cost more.
 const TOLERANCES: [f64; 2] = [1.01, 1.04];
 /// What an edge above a tolerance costs.
 const FINES: [u64; 2] = [64, 8];
@@ -115,8 +117,8 @@ impl<const D: usize> Topology<'_, D> {
         best.map(|(part_of, _)| (part_of, rounds)).ok_or_else(missing)
     }
 
-    /// Parts of the vertices, made for each machine by itself. `parts` makes the parts of a machine from its first part, its
-    /// graph, the ids of its vertices, and its caps.
+    /// Parts of the vertices, made for each machine by itself. `parts` makes the parts of a machine from its
+    /// first part, its graph, the ids of its vertices, and its caps.
     pub(crate) fn each_machine(
         &self,
         machine_of: &[u32],
@@ -148,7 +150,8 @@ impl<const D: usize> Topology<'_, D> {
         })
     }
 
-    /// The caps of the plain partition. Where machines have different numbers of parts, it has none to compare with.
+    /// The caps of the plain partition. Where machines have different numbers of parts, it has none to
+    /// compare with.
     fn plain_caps(&self) -> Vec<Load<D>> {
         let alike = self.machines.iter().all(|&parts| parts == self.machines[0]);
         let least = |cap: Load<D>| std::array::from_fn(|bound| cap[bound].min(self.plain[bound]));

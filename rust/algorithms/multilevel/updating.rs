@@ -1,27 +1,30 @@
-//! A partition for a graph that has changed, or for another number of parts, in which most vertices keep their parts.
+//! Updates of a partition to a changed graph or another number of parts. Most vertices keep their parts.
 //!
-//! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex that had one.
+//! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex that had
+//! one.
 //!
-//! **Memory.** The memory of [`refining`], and 16 bytes per vertex.
+//! **Memory.** Beside that of [`refining`], 16 bytes per vertex.
 //!
 //! **Algorithm.** The *budget* says how many of the vertices that had a part may get another.
-//! 1. With fewer parts than before, some are dissolved: small ones with few edges inside. The last parts take their
-//!    numbers.
+//! 1. With fewer parts than before, some are dissolved: small ones with few edges inside. The last parts take
+//!    their numbers.
 //! 2. Vertices without a part go where their neighbours are, in groups if there are many ([`placing`]).
-//! 3. Empty parts grow. They take the vertices that the caps need, and more as far as half the budget permits.
-//! 4. In each step, groups move that gain, and then single vertices ([`refining`]). A vertex that leaves its old part pays a
-//!    migration penalty ([`Migration`]) beside the edges it cuts. The penalty falls from step to step. The best cut within
-//!    the budget is taken. If too many vertices leave, those that gain least return, and no further step follows.
+//! 3. Empty parts grow by the vertices that the caps need, and further as far as half the budget permits.
+//! 4. In each step, groups move that gain, and then single vertices ([`refining`]). A vertex that leaves its
+//!    old part pays a migration penalty ([`Migration`]) beside the edges it cuts. The penalty falls from step
+//!    to step. The best cut within the budget is taken. If too many vertices leave, those that gain least
+//!    return, and no further step follows.
 //!
-//! Caps come first: vertices move as far as the caps need it, even if that exceeds the budget. The budget is then raised to
-//! that number, and by up to an eighth of it more.
+//! Caps come first: vertices move as far as the caps need it, even if that exceeds the budget. The budget is
+//! then raised to that number, and by up to an eighth of it more.
 //!
 //! **Parallelism.** Refinement and clustering run in parallel. Groups are placed one by one.
 //!
 //! **Complexity.** O(n + m) for each iteration of Jet.
 //!
-//! **Figures.** The last 5 % of the edges of a random order arrive (com-dblp, cit-hep-ph, a planted graph of 2^18
-//! vertices; 4, 8 and 32 parts): the cut is 0.975 to 1.032 of one from scratch, and 0.7 to 5 % of the vertices move.
+//! **Figures.** The last 5 % of the edges of a random order arrive (com-dblp, cit-hep-ph, a planted graph of
+//! 2^18 vertices; 4, 8 and 32 parts): the cut is 0.975 to 1.032 of one from scratch, and 0.7 to 5 % of the
+//! vertices move.
 
 use std::sync::Arc;
 
@@ -66,7 +69,7 @@ pub struct Update {
     pub goal: Multilevel,
 }
 
-/// What became of the parts of an updated partition.
+/// What became of the parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     /// Vertices that had a part and got another.
@@ -330,8 +333,8 @@ impl<const D: usize> Updating<'_, D> {
         above(high).map(|surplus| surplus.div_ceil(empty)).collect()
     }
 
-    /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that gain least
-    /// return first.
+    /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that
+    /// gain least return first.
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
         let Search { graph, caps, run, .. } = self.search;
         let mut assignment = self.search.assignment(parts)?;

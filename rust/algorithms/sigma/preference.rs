@@ -1,10 +1,10 @@
 //! The preferred part of each vertex: that of its cluster.
 //!
-//! **Memory.** 20 bytes per vertex at the peak, adjacency and the clustering's scratch space not counted. The result
-//! takes 4.
+//! **Memory.** 20 bytes per vertex at the peak, adjacency and the clustering's scratch space not counted. The
+//! result takes 4.
 //!
-//! **Algorithm.** Modularity clusters, none too large for a part, are mapped to parts by sorted-list scheduling: the
-//! heaviest first, each to the least loaded part.
+//! **Algorithm.** Modularity clusters, none too large for a part, are mapped to parts by sorted-list
+//! scheduling: the heaviest first, each to the least loaded part.
 //!
 //! **Source.** SIGMA, section 3.3.
 
@@ -26,8 +26,8 @@ pub enum Weight {
     Degrees,
 }
 
-/// Clusters the graph and maps the clusters to `k` parts: the part of each vertex's cluster. `caps` bound the vertices of
-/// a cluster, and its sum of `d(v) + 1`.
+/// Clusters the graph and maps the clusters to `k` parts: the part of each vertex's cluster. `caps` bound the
+/// vertices of a cluster, and its sum of `d(v) + 1`.
 pub fn preferred_parts(csr: &Csr, k: u32, caps: [u64; 2], weight: Weight, run: &Run) -> Result<Buffer<u32>> {
     let needed = csr.num_vertices() as u64 * BYTES_PER_VERTEX;
     run.require(needed, format!("clusters of {} vertices", csr.num_vertices()))?;

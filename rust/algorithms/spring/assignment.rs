@@ -79,7 +79,8 @@ pub(super) fn assign(
     Ok((assignment.reinterpret(), parts.into_loads()))
 }
 
-/// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the next.
+/// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the
+/// next.
 fn cut(mut size: u64, cap: u64, parts: &mut LeastLoaded) -> Pieces {
     let mut pieces = Pieces::default();
     while size > 0 {

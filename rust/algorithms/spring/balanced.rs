@@ -1,7 +1,7 @@
 //! The assignment step under two caps, on the vertices of a part and on their weight.
 //!
-//! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order. But to the
-//! part, and with the repairs, of [`Placing`].
+//! As without weights, clusters go to the parts in descending size, and isolated vertices last, in id order.
+//! But to the part, and with the repairs, of [`Placing`].
 
 use super::merging::{BySize, Clusters};
 use crate::base::buffer::Buffer;

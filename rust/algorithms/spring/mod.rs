@@ -2,25 +2,27 @@
 //!
 //! **Requirements.** Any graph. The records may come in any order. They are read twice (`passes + 1` times).
 //!
-//! **Memory.** At most 32 bytes per vertex (36 with a second cap, weights included), result included, plus buffers of a
-//! few MB: a 16-byte record per vertex (degree, cluster, richest neighbour and its degree, so that one record of the
-//! stream touches one cache line per endpoint) and 8 bytes of volume per cluster while clustering, then sizes, targets
-//! and a queue.
+//! **Memory.** At most 32 bytes per vertex (36 with a second cap, weights included), result included, plus
+//! buffers of a few MB: a 16-byte record per vertex (degree, cluster, richest neighbour and its degree, so
+//! that one record of the stream touches one cache line per endpoint) and 8 bytes of volume per cluster while
+//! clustering, then sizes, targets and a queue.
 //!
-//! **Algorithm.** [`Hollocou`] follows the stream once and moves, for each record, the endpoint in the cluster of
-//! smaller volume to the other's cluster. [`merging`] merges small clusters, smallest first, into the cluster that the
-//! richest neighbour of their representative lies in. [`assignment`] deals the clusters, largest first, to the part
-//! with the fewest vertices, and splits what would break the cap. With weights to balance on ([`crate::capacity`]), a
-//! merged cluster keeps its share of the weight, too, and [`balanced`] takes the place of the last step.
+//! **Algorithm.** [`Hollocou`] follows the stream once and moves, for each record, the endpoint in the
+//! cluster of smaller volume to the other's cluster. [`merging`] merges small clusters, smallest first, into
+//! the cluster that the richest neighbour of their representative lies in. [`assignment`] deals the clusters,
+//! largest first, to the part with the fewest vertices, and splits what would break the cap. With weights to
+//! balance on ([`crate::capacity`]), a merged cluster keeps its share of the weight, too, and [`balanced`]
+//! takes the place of the last step.
 //!
-//! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on the
-//! number of records only: threads drop, against the frozen state of the batch, the records that change nothing. The
-//! few that are left are committed in stream order. So the result is the same for any number of threads.
+//! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on
+//! the number of records only: threads drop, against the frozen state of the batch, the records that change
+//! nothing. The few that are left are committed in stream order. So the result is the same for any number of
+//! threads.
 //!
 //! **Complexity.** O(m + n log n) time.
 //!
-//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm 1.
-//! The clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
+//! **Source.** "SDT-GNN: Streaming-based Distributed Training Framework for Graph Neural Networks", Algorithm
+//! 1. The clustering is that of Hollocou et al., "A Streaming Algorithm for Graph Clustering", 2017.
 
 mod assignment;
 mod balanced;
@@ -40,8 +42,8 @@ use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, VertexPartit
 /// Bytes per vertex at the peak, result included.
 pub(crate) const BYTES_PER_VERTEX: u64 = 32;
 
-/// What weights to balance on add to it: what the weights of clusters and the members of clusters take later is less
-/// than what is freed before.
+/// What weights to balance on add to it: what the weights of clusters and the members of clusters take later
+/// is less than what is freed before.
 pub(crate) const BYTES_PER_WEIGHT: u64 = 4;
 
 /// Buffers that do not depend on the graph.

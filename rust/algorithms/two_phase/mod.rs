@@ -2,35 +2,36 @@
 //!
 //! **Requirements.** Any graph. The order of the stream matters. A sorted file is fine.
 //!
-//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as bits
-//! (`8 * ceil(k / 64)` bytes) if that is more, up to 9 MB of buffers, and the result.
+//! **Memory.** 40 bytes per vertex while the clusters get their parts, or 16 and the parts of each vertex as
+//! bits (`8 * ceil(k / 64)` bytes) if that is more, up to 9 MB of buffers, and the result.
 //!
 //! **Algorithm.**
 //! 1. *Degrees*: one pass.
-//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume (ties: the
-//!    lower id) each goes to the part with the least volume (ties: the lowest).
-//! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes the
-//!    first `cap = ceil(balance * m / k)` of these records.
+//! 2. *Clusters* ([`BoundedClustering`]) of volume at most `vol(V) / k`: one pass. In descending volume
+//!    (ties: the lower id) each goes to the part with the least volume (ties: the lowest).
+//! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes
+//!    the first `cap = ceil(balance * m / k)` of these records.
 //! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers two parts only, those of the
-//!    clusters of the ends. The larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if `u` is
-//!    in the part, and `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each else 0. Full
-//!    parts do not count. If both are full, the hash of the end of higher degree chooses the part (ties: the lower
-//!    id). If that is full, too, the part with the fewest records is taken. `Hdrf` (2PS-HDRF) takes the largest
-//!    `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the cap. Ties: the lowest part.
+//!    clusters of the ends. The larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if
+//!    `u` is in the part, and `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each
+//!    else 0. Full parts do not count. If both are full, the hash of the end of higher degree chooses the
+//!    part (ties: the lower id). If that is full, too, the part with the fewest records is taken. `Hdrf`
+//!    (2PS-HDRF) takes the largest `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the cap. Ties: the
+//!    lowest part.
 //! 5. *Loops* last ([`loops`]).
 //!
-//! The published program differs in two details. It hashes as soon as one of the two parts is full, which costs up
-//! to a tenth of the replication factor. It places the records that exceed a cap in step 3 at once.
+//! The published program differs in two details. It hashes as soon as one of the two parts is full, which
+//! costs up to a tenth of the replication factor. It places the records that exceed a cap in step 3 at once.
 //!
-//! **Parallelism.** Step 2 in batches. Step 3 record by record. In step 4 the threads gather what records need from
-//! their vertices, while one thread places the records gathered before. This is exact: the result depends on no
-//! batch.
+//! **Parallelism.** Step 2 in batches. Step 3 record by record. In step 4 the threads gather what records
+//! need from their vertices, while one thread places the records gathered before. This is exact: the result
+//! depends on no batch.
 //!
-//! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part which
-//! holds an end, or of the least-loaded part.
+//! **Complexity.** O(n log n + m), with `Hdrf` O(m · parts of a vertex): its largest score is that of a part
+//! which holds an end, or of the least-loaded part.
 //!
-//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. 2PS-HDRF:
-//! section V of the same.
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022.
+//! 2PS-HDRF: section V of the same.
 
 mod prepartition;
 mod scoring;

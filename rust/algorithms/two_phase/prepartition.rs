@@ -13,9 +13,9 @@ use crate::sets::incidence::{Incidence, Shared};
 /// How many records ahead data is prefetched.
 const AHEAD: usize = 24;
 
-/// Gives them that part, and all others the mark. No part takes more than its first `cap`. Returns the loads, and where
-/// the vertices are present. (A vertex whose records in a full part all got the mark counts as present there, which
-/// nothing will ask again.)
+/// Gives them that part, and all others the mark. No part takes more than its first `cap`. Returns the loads,
+/// and where the vertices are present. (A vertex whose records in a full part all got the mark counts as
+/// present there, which nothing will ask again.)
 pub(super) fn agreeing(
     edges: &dyn EdgeStream,
     vertices: &[Vertex],

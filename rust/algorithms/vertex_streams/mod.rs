@@ -1,8 +1,9 @@
-//! Linear deterministic greedy and Fennel. Vertices are streamed, each with all its neighbours, and go to the part
-//! with the best score.
+//! Linear deterministic greedy and Fennel. Vertices are streamed, each with all its neighbours, and go to the
+//! part with the best score.
 //!
-//! **Requirements.** The adjacency ([`Csr`]). Vertices come in the order of their ids, including those without
-//! neighbours. Other algorithms place these last, which costs Fennel up to a tenth of its cut on Amazon Computers.
+//! **Requirements.** The adjacency ([`Csr`]). Vertices come in the order of their ids, including those
+//! without neighbours. Other algorithms place these last, which costs Fennel up to a tenth of its cut on
+//! Amazon Computers.
 //!
 //! **Memory.** Beside the adjacency 4 bytes per vertex: the result. With weights to balance on
 //! ([`crate::capacity`]) 16, weights included.
@@ -10,26 +11,26 @@
 //! **Algorithm.** Let e(v, p) be the number of neighbours of v in part p. No part exceeds the cap
 //! `C = ceil(balance * n / k)`. v goes to the part with the largest
 //! - `e(v, p) * (1 - |p| / C)` ([`Rule::Ldg`]), or
-//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5` ([`Rule::Fennel`], n
-//!   vertices, m edges without loops).
+//! - `e(v, p) - alpha * gamma * |p|^(gamma - 1)`, `gamma = 1.5`, `alpha = sqrt(k) * m / n^1.5`
+//!   ([`Rule::Fennel`], n vertices, m edges without loops).
 //!
-//! Among equal scores the least loaded part is taken, then the lowest. Scores fall with the load. So of the parts
-//! without neighbours of v only the least loaded one can win. With `passes` the vertices are streamed again, into
-//! parts that are empty again. A neighbour not yet placed in this pass counts for the part of the pass before. (The
-//! published programs differ: some let v leave its part and keep the other loads, some let alpha grow from pass to
-//! pass. Emptied parts and a constant alpha were the best, or close to it, on most of the graphs tried. No other
-//! variant was the best on all.)
+//! Among equal scores the least loaded part is taken, then the lowest. Scores fall with the load. So of the
+//! parts without neighbours of v only the least loaded one can win. With `passes` the vertices are streamed
+//! again, into parts that are empty again. A neighbour not yet placed in this pass counts for the part of the
+//! pass before. (The published programs differ: some let v leave its part and keep the other loads, some let
+//! alpha grow from pass to pass. Emptied parts and a constant alpha were the best, or close to it, on most of
+//! the graphs tried. No other variant was the best on all.)
 //!
-//! **Parallelism.** Vertices are decided in batches. All threads find the best parts in the state before the batch.
-//! Then the vertices take them in order. A vertex decides again if its part has no slack any more, or if, in the
-//! first pass, one of its neighbours came earlier in the same batch. A vertex that found no part with neighbours
-//! takes the part that is the least loaded by then. `batch = 1` is the sequential rule.
+//! **Parallelism.** Vertices are decided in batches. All threads find the best parts in the state before the
+//! batch. Then the vertices take them in order. A vertex decides again if its part has no slack any more, or
+//! if, in the first pass, one of its neighbours came earlier in the same batch. A vertex that found no part
+//! with neighbours takes the part that is the least loaded by then. `batch = 1` is the sequential rule.
 //!
 //! **Complexity.** O(passes * (n + m)) time, O(log k) more per vertex with weights to balance on.
 //!
 //! **Sources.** Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012.
-//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Nishimura and
-//! Ugander, "Restreaming Graph Partitioning", KDD 2013.
+//! Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Nishimura
+//! and Ugander, "Restreaming Graph Partitioning", KDD 2013.
 
 mod named;
 mod pass;
@@ -50,8 +51,8 @@ use slack::{OneCap, Slack, TwoCaps};
 /// Bytes per vertex at the peak, result included, adjacency not.
 pub(crate) const BYTES_PER_VERTEX: u64 = 4;
 
-/// What weights to balance on add to it: the weights, and in the last resort an order of the vertices and a second
-/// result.
+/// What weights to balance on add to it: the weights, and in the last resort an order of the vertices and a
+/// second result.
 pub(crate) const BYTES_PER_WEIGHT: u64 = 12;
 
 /// How a part is scored.
@@ -74,7 +75,8 @@ pub struct VertexStream {
     pub balance: f64,
     /// Number of passes over the vertices.
     pub passes: u32,
-    /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the
+    /// sequential rule.
     pub batch: Option<NonZeroU64>,
     /// Weights that the parts share evenly, too.
     pub balance_on: Option<BalanceOn>,
@@ -117,7 +119,8 @@ impl VertexStream {
         Ok(VertexPartition::balanced(placing.finish()?, k, cap, on, graph))
     }
 
-    /// All passes, each into empty parts. Returns the loads of the parts, and the number of vertices that fitted nowhere.
+    /// All passes, each into empty parts. Returns the loads of the parts, and the number of vertices that
+    /// fitted nowhere.
     fn passes<S: Score, R: Slack>(
         &self,
         score: &S,
@@ -152,8 +155,8 @@ impl VertexStream {
     }
 }
 
-/// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and slack for all of them under
-/// `cap`. Returns the loads of the parts. Takes 4 bytes for each of these vertices.
+/// Streams the vertices that have no part yet by LDG, into parts that have these `loads` and slack for all of
+/// them under `cap`. Returns the loads of the parts. Takes 4 bytes for each of these vertices.
 pub(crate) fn place_rest(
     csr: &Csr,
     part_of: &mut Buffer<u32>,

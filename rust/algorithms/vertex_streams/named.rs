@@ -9,7 +9,8 @@ use crate::graph::Csr;
 use crate::partition::parameters::{Batch, Passes, Ratio, Seed, Weighing, parameters};
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape};
 
-/// A partitioner that is a [`VertexStream`] of this rule and balance, in one pass unless it has a parameter for that.
+/// A partitioner that is a [`VertexStream`] of this rule and balance, in one pass unless it has a parameter
+/// for that.
 macro_rules! named {
     (
         $(#[doc = $doc:literal])* $name:ident => $named:literal, $rule:expr, $balance:literal;

@@ -42,7 +42,8 @@ pub(crate) struct Fennel {
 }
 
 impl Fennel {
-    /// `gamma = 1.5` and `alpha = sqrt(k) * m / n^1.5`, the paper's, for a graph of `n` vertices and `edges` edges.
+    /// `gamma = 1.5` and `alpha = sqrt(k) * m / n^1.5`, the paper's, for a graph of `n` vertices and `edges`
+    /// edges.
     pub(crate) fn new(k: u32, n: u64, edges: f64) -> Self {
         let n = n as f64;
         Self { factor: 1.5 * libm::sqrt(f64::from(k)) * edges / (n * libm::sqrt(n)) }

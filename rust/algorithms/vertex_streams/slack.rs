@@ -17,9 +17,10 @@ pub(crate) trait Slack: Send + Sync {
 
 /// Slack under one cap, on the vertices.
 ///
-/// The lowest of the least loaded parts is found by a search that goes through the parts again and again: what it has
-/// passed is above the level of this round. The level never exceeds `n / k`, so all rounds take O(n) steps. (Measured:
-/// streams are 1.1 times as fast as with [`LeastLoaded`](crate::capacity::LeastLoaded), which takes steps of any size.)
+/// The lowest of the least loaded parts is found by a search that goes through the parts again and again:
+/// what it has passed is above the level of this round. The level never exceeds `n / k`, so all rounds take
+/// O(n) steps. (Measured: streams are 1.1 times as fast as with
+/// [`LeastLoaded`](crate::capacity::LeastLoaded), which takes steps of any size.)
 pub(crate) struct OneCap {
     loads: Vec<u64>,
     cap: u64,

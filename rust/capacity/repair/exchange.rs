@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use super::{Repair, Work};
 use crate::base::{Result, reserved};
 
-/// Exchanges vertices of parts above the cap on volume for others of lower degree, until the cap holds or no pair can.
+/// Exchanges vertices of parts above the cap on volume for others of lower degree, until the cap holds or no
+/// pair can.
 ///
-/// The other part is the one with the most slack that has such a pair. The pair is the one that carries the least volume
-/// among those that bring the part under its cap; without any, the one that carries most.
+/// The other part is the one with the most slack that has such a pair. The pair is the one that carries the
+/// least volume among those that bring the part under its cap; without any, the one that carries most.
 pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
     let k = repair.loads.k();
     let cap = repair.loads.caps()[1];
@@ -60,8 +61,8 @@ fn by_degree(repair: &Repair) -> Result<Vec<Vec<u32>>> {
     Ok(members)
 }
 
-/// The pair of one of `mine` and one of `theirs`, both by ascending degree, that carries at least `excess` and at most
-/// `slack`, as little as can be; without any, the one that carries most, but less than `excess`.
+/// The pair of one of `mine` and one of `theirs`, both by ascending degree, that carries at least `excess`
+/// and at most `slack`, as little as can be; without any, the one that carries most, but less than `excess`.
 fn pair(
     mine: &[u32],
     theirs: &[u32],

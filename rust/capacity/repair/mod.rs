@@ -1,18 +1,19 @@
-//! Repair: vertices leave over-full parts until the caps on vertices and on volume hold, or the cap on volume is
-//! raised.
+//! Repair: vertices leave over-full parts until the caps on vertices and on volume hold, or the cap on volume
+//! is raised.
 //!
 //! SIGMA and the multilevel partitioner use it for what their own rules leave above a cap.
 //!
 //! 1. *Moves* take vertices out of any over-full part, into parts with slack for them, lowest cut loss first.
-//! 2. If a part still has too many vertices, those of lowest degree go to parts with too few, whatever the volume.
-//!    Now the cap on vertices holds.
-//! 3. *Exchanges* ([`exchange`](mod@exchange)) move volume out of over-full parts and keep the numbers of vertices.
-//! 4. If a volume is still above its cap, it becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)` with m'
-//!    edges without loops. Beyond that all vertices are dealt by descending degree, which keeps this bound
+//! 2. If a part still has too many vertices, those of lowest degree go to parts with too few, whatever the
+//!    volume. Now the cap on vertices holds.
+//! 3. *Exchanges* ([`exchange`](mod@exchange)) move volume out of over-full parts and keep the numbers of
+//!    vertices.
+//! 4. If a volume is still above its cap, it becomes the cap, up to `ceil((2m' + n) / k) + max(d + 1)` with
+//!    m' edges without loops. Beyond that all vertices are dealt by descending degree, which keeps this bound
 //!    ([`BalanceOn`]).
 //!
-//! A vertex whose own volume is above the cap makes the cap impossible from the beginning. Then the bound takes its
-//! place. Every move and every exchange lowers the total excess over the caps, so each step ends.
+//! A vertex whose own volume is above the cap makes the cap impossible from the beginning. Then the bound
+//! takes its place. Every move and every exchange lowers the total excess over the caps, so each step ends.
 
 mod exchange;
 
@@ -109,7 +110,8 @@ impl Repair<'_> {
         Ok(members)
     }
 
-    /// Moves out of over-full parts, in rounds, since a part that is no longer over-full may have slack for others.
+    /// Moves out of over-full parts, in rounds, since a part that is no longer over-full may have slack for
+    /// others.
     fn moves(&mut self) -> Result<()> {
         let mut tally = PartCounts::new(self.loads.k())?;
         while (0..self.loads.k()).any(|part| self.loads.is_over(part)) {
@@ -120,8 +122,9 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A loss is
-    /// computed again when its entry is popped. If it has grown, the vertex is queued again. Returns whether any moved.
+    /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A
+    /// loss is computed again when its entry is popped. If it has grown, the vertex is queued again. Returns
+    /// whether any moved.
     fn round_of_moves(&mut self, tally: &mut PartCounts) -> Result<bool> {
         let members = self.members(|part| self.loads.is_over(part))?;
         let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
@@ -148,8 +151,8 @@ impl Repair<'_> {
         Ok(moved)
     }
 
-    /// The part with slack for `v` that has most of its neighbours (ties: the least loaded, then the lowest), and how
-    /// many more edges are cut if `v` goes there.
+    /// The part with slack for `v` that has most of its neighbours (ties: the least loaded, then the lowest),
+    /// and how many more edges are cut if `v` goes there.
     fn best_move(&self, v: u32, tally: &mut PartCounts) -> Option<(i64, u32)> {
         let limit = self.loads.limit(1.0, self.item(v))?;
         let mut best = self.loads.least(limit)?;
@@ -164,8 +167,9 @@ impl Repair<'_> {
         Some((i64::from(own) - i64::from(tally.of(best)), best))
     }
 
-    /// Vertices of lowest degree (ties: the lowest id) out of parts with too many, each into the part of least volume
-    /// (ties: the lowest) that has slack for a vertex. There is one, since the caps hold all vertices.
+    /// Vertices of lowest degree (ties: the lowest id) out of parts with too many, each into the part of
+    /// least volume (ties: the lowest) that has slack for a vertex. There is one, since the caps hold all
+    /// vertices.
     fn push_vertices(&mut self) -> Result<()> {
         let cap = self.loads.caps()[0];
         let too_many = |loads: &Loads, part: u32| loads.load(part)[0] > cap;

@@ -1,13 +1,13 @@
 //! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
 //!
-//! Two kinds of rounds alternate. One is a *V-cycle*: the best partition is coarsened and uncoarsened again. The other
-//! makes a further partition with another seed and combines it with the best. Rounds end when one round has gained too
-//! little, or two in a row if the caller gives a number of rounds or a time limit ([`Patience`]). A time limit only ends
-//! them earlier, between two rounds. So a run with the same number of rounds gives the same result: its patience is at
-//! least as long.
+//! Two kinds of rounds alternate. One is a *V-cycle*: the best partition is coarsened and uncoarsened again.
+//! The other makes a further partition with another seed and combines it with the best. Rounds end when one
+//! round has gained too little, or two in a row if the caller gives a number of rounds or a time limit
+//! ([`Patience`]). A time limit only ends them earlier, between two rounds. So a run with the same number of
+//! rounds gives the same result: its patience is at least as long.
 //!
-//! **Source.** Walshaw, "Multilevel Refinement for Combinatorial Optimisation Problems", 2004 (V-cycles); Sanders and
-//! Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (combination).
+//! **Source.** Walshaw, "Multilevel Refinement for Combinatorial Optimisation Problems", 2004 (V-cycles);
+//! Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012 (combination).
 
 use std::time::{Duration, Instant};
 
@@ -117,8 +117,8 @@ impl<'a, const D: usize> Progress<'a, D> {
 }
 
 impl Scheme {
-    /// A partition for each of these caps, improved in rounds, and the number of rounds. A round improves all partitions
-    /// that still gain.
+    /// A partition for each of these caps, improved in rounds, and the number of rounds. A round improves all
+    /// partitions that still gain.
     pub fn in_rounds<const D: usize>(
         &self,
         graph: &Graph<D>,

@@ -1,10 +1,10 @@
 //! The partition of the coarsest graph, by recursive bisection.
 //!
-//! A bisection *grows* one side from a random vertex, always by the vertex that cuts least, until it has its share.
-//! It does so from several seeds and refines each result. It takes the best by excess and then by cut.
+//! A bisection *grows* one side from a random vertex, always by the vertex that cuts least, until it has its
+//! share. It does so from several seeds and refines each result. It takes the best by excess and then by cut.
 //!
-//! **Source.** Greedy graph growing: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for Partitioning
-//! Irregular Graphs", 1998.
+//! **Source.** Greedy graph growing: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for
+//! Partitioning Irregular Graphs", 1998.
 
 use std::collections::BinaryHeap;
 
@@ -42,9 +42,9 @@ pub(crate) fn partition<const D: usize>(
     split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
 }
 
-/// Partitions the graph into groups of parts, and each group by itself. There are two groups. With many parts there are
-/// about as many groups as parts in each group. Then all edges are partitioned twice, instead of once for each doubling of
-/// the parts.
+/// Partitions the graph into groups of parts, and each group by itself. There are two groups. With many parts
+/// there are about as many groups as parts in each group. Then all edges are partitioned twice, instead of
+/// once for each doubling of the parts.
 fn split<const D: usize>(
     scheme: &Scheme,
     graph: &Graph<D>,
@@ -74,8 +74,8 @@ fn split<const D: usize>(
     Ok(part_of)
 }
 
-/// The caps of groups of parts. All bisections to come together may use up the slack of the caps above the mean. This one
-/// takes its root of the ratio.
+/// The caps of groups of parts. All bisections to come together may use up the slack of the caps above the
+/// mean. This one takes its root of the ratio.
 pub(crate) fn shares<const D: usize>(total: Load<D>, groups: &[&[Load<D>]]) -> Vec<Load<D>> {
     let most = groups.iter().map(|group| group.len()).max().unwrap_or(1);
     let depth = usize::BITS - (most - 1).leading_zeros() + 1;

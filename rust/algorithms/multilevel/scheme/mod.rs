@@ -1,19 +1,20 @@
 //! The multilevel scheme: how levels and attempts make up a partition.
 //!
-//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with different
-//! ratings coarsen it further, partition the coarsest graph and uncoarsen it. The best attempt is then *combined* with
-//! each of the others: the graph is coarsened again by clusters that lie within one part of the best and within one part
-//! of the other, so both are partitions of every level. Uncoarsening begins with the best, and can use the borders of the
-//! other. The result is projected to the given graph. So the finest levels, which take most of the time, are clustered and refined
-//! once.
+//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with
+//! different ratings coarsen it further, partition the coarsest graph and uncoarsen it. The best attempt is
+//! then *combined* with each of the others: the graph is coarsened again by clusters that lie within one part
+//! of the best and within one part of the other, so both are partitions of every level. Uncoarsening begins
+//! with the best, and can use the borders of the other. The result is projected to the given graph. So the
+//! finest levels, which take most of the time, are clustered and refined once.
 //!
 //! Every level is refined by bounded Jet ([`jet`]). Where the table of gains is small, FM follows ([`fm`]).
 //!
-//! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the slack of
-//! the caps. Caps that leave no choice cost more than bringing the loads back among smaller vertices.
+//! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the
+//! slack of the caps. Caps that leave no choice cost more than bringing the loads back among smaller
+//! vertices.
 //!
-//! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012, section
-//! 4.1.
+//! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
+//! section 4.1.
 
 pub(crate) mod effort;
 pub(crate) mod initial;
@@ -42,17 +43,21 @@ const LEAST_ATTEMPTS: u64 = 2;
 const LARGE: u64 = 1 << 22;
 /// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
 const ROUNDS: [u32; 2] = [2, 1];
-/// Clusters per part, at least: in a bisection, when rated by weight, and otherwise. This caps the weight of a cluster.
+/// Clusters per part, at least: in a bisection, when rated by weight, and otherwise. This caps the weight of
+/// a cluster.
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
 /// Clusters per part under several bounds, at least. Large clusters could not be moved until all bounds hold.
 const CLUSTERS_OF_MANY: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
-/// A level that keeps more of the vertices than this is the coarsest: before the attempts, and within an attempt.
+/// A level that keeps more of the vertices than this is the coarsest: before the attempts, and within an
+/// attempt.
 const STALLED: [f64; 2] = [0.8, 0.95];
-/// If a level keeps more of the entries than this, small clusters do not pay. They are rated by weight from then on.
+/// If a level keeps more of the entries than this, small clusters do not pay. They are rated by weight from
+/// then on.
 const DENSE: f64 = 0.7;
-/// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the table.
+/// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the
+/// table.
 const TABLE: [u64; 2] = [1 << 20, 8];
 /// Iterations of Jet on a level, by default and with little effort.
 const ITERATIONS: [u32; 2] = [12, 1];
@@ -72,7 +77,8 @@ pub struct Scheme {
     pub coarsest: usize,
     /// Seed of everything random.
     pub seed: u64,
-    /// Units of progress that a partition is worth: a third each for coarsening, the attempts and uncoarsening.
+    /// Units of progress that a partition is worth: a third each for coarsening, the attempts and
+    /// uncoarsening.
     pub units: u64,
     /// How much work to do.
     pub effort: Effort,
@@ -80,7 +86,8 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
-    /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the other.
+    /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the
+    /// other.
     pub entries: u64,
     /// What cut edges cost where parts are improved. They cost 1 if it is `None`.
     pub prices: Option<Arc<Prices>>,
@@ -106,8 +113,8 @@ struct Coarsening {
 
 /// Stores the refined parts of levels, so that a run that goes on need not make them again.
 pub(crate) trait CheckpointStore {
-    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: the stored parts, or else those that `make`
-    /// returns.
+    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: the stored parts, or else those
+    /// that `make` returns.
     fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
 }
 
@@ -153,8 +160,8 @@ impl Scheme {
         }
     }
 
-    /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement. Caps are exceeded
-    /// only where no better partition was found.
+    /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
+    /// Caps are exceeded only where no better partition was found.
     pub fn partition<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -247,8 +254,8 @@ impl Scheme {
         Ok(best)
     }
 
-    /// Combines two partitions: improves the first one by a multilevel scheme in which each cluster lies within one part of
-    /// both.
+    /// Combines two partitions: improves the first one by a multilevel scheme in which each cluster lies
+    /// within one part of both.
     pub fn combine<const D: usize>(
         &self,
         graph: &Graph<D>,
@@ -447,8 +454,8 @@ fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 
     }
 }
 
-/// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around hubs, and
-/// the more members one has the better it is.
+/// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
+/// hubs, and the more members one has the better it is.
 pub(super) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     run.each(graph.len(), |v| {

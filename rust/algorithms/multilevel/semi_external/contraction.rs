@@ -1,17 +1,19 @@
 //! Contraction of a graph whose lists are read once, in order, into a graph whose lists lie in files.
 //!
-//! [`contract`](super::super::contraction::contract) gathers the members of a cluster from anywhere in the graph. Here
-//! the vertices come in the order of their ids, and so do their lists. The edges of each vertex are summed by cluster.
-//! The sums go to *buckets*, which are ranges of clusters, in a temporary file. Then the buckets are summed one
-//! by one, and what they give is appended to two files, one of targets and one of weights. In the end these are mapped.
-//! The system writes them out when memory is short, and they do not count as memory of the process.
+//! [`contract`](super::super::contraction::contract) gathers the members of a cluster from anywhere in the
+//! graph. Here the vertices come in the order of their ids, and so do their lists. The edges of each vertex
+//! are summed by cluster. The sums go to *buckets*, which are ranges of clusters, in a temporary file. Then
+//! the buckets are summed one by one, and what they give is appended to two files, one of targets and one of
+//! weights. In the end these are mapped. The system writes them out when memory is short, and they do not
+//! count as memory of the process.
 //!
 //! The lists are the same as those of the contraction in memory, in the same order.
 //!
-//! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the buffers of
-//! all buckets, and one bucket.
+//! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
+//! buffers of all buckets, and one bucket.
 //!
-//! **Disk.** 12 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry afterwards.
+//! **Disk.** 12 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry
+//! afterwards.
 //!
 //! **Parallelism.** The pass by ranges of vertices, the sums by buckets.
 
@@ -78,8 +80,8 @@ fn memory_of(entries: u64) -> (u64, u64) {
     (directory, buffers.max(per_entry as u64 * bucket(entries).min(entries)))
 }
 
-/// The graph whose vertices are the clusters of `graph`, or a `sample` of its edges. Its lists lie in files in the
-/// directory `into`. The caller uses `used` bytes meanwhile.
+/// The graph whose vertices are the clusters of `graph`, or a `sample` of its edges. Its lists lie in files
+/// in the directory `into`. The caller uses `used` bytes meanwhile.
 pub fn contract<const D: usize>(
     graph: &Graph<D>,
     clustering: &Clustering,
@@ -147,7 +149,8 @@ impl Buckets {
         Ok(Buckets { starts, bucket_of })
     }
 
-    /// Sends the edges between clusters, summed for each vertex, to the buckets of the clusters of their sources.
+    /// Sends the edges between clusters, summed for each vertex, to the buckets of the clusters of their
+    /// sources.
     fn spill<const D: usize>(
         &self,
         graph: &Graph<D>,

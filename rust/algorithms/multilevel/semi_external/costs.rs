@@ -1,20 +1,22 @@
-//! What each plan costs, said before it is carried out: memory, temporary files, bytes read and written, seconds.
+//! What each plan costs, said before it is carried out: memory, temporary files, bytes read and written,
+//! seconds.
 //!
-//! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes each, at
-//! most one per entry), the lists of the levels (8 per entry, and no level has more entries than the graph), and the
-//! adjacency, if it lies in files, perhaps with its packed lists, which take no more than the plain ones.
+//! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes
+//! each, at most one per entry), the lists of the levels (8 per entry, and no level has more entries than the
+//! graph), and the adjacency, if it lies in files, perhaps with its packed lists, which take no more than the
+//! plain ones.
 //!
-//! **Bytes read and written** are expectations: all that passes over lists in files touch. A page cache that holds the
-//! files saves all of the reads. One that holds half of them saves little, since passes read from front to back. Lists
-//! that do not fit into the memory left over are packed
-//! ([`packed`](crate::algorithms::multilevel::graph::Graph::packed)), which takes two passes over the plain lists. The
-//! size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
+//! **Bytes read and written** are expectations: all that passes over lists in files touch. A page cache that
+//! holds the files saves all of the reads. One that holds half of them saves little, since passes read from
+//! front to back. Lists that do not fit into the memory left over are packed
+//! ([`packed`](crate::algorithms::multilevel::graph::Graph::packed)), which takes two passes over the plain
+//! lists. The size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
 //!
-//! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A disk adds the
-//! bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The constants are those below.
-//! Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB), for R-MAT and planted graphs
-//! (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache. Caches of the processor hold less of the
-//! vertices of a larger graph. There it takes longer.
+//! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A
+//! disk adds the bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The
+//! constants are those below. Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB),
+//! for R-MAT and planted graphs (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache.
+//! Caches of the processor hold less of the vertices of a larger graph. There it takes longer.
 
 use super::path::{self, Path, Plan};
 use super::sampling::LEAST_DEGREE;
@@ -27,13 +29,14 @@ use crate::partition::Input;
 /// Bytes per second of the disk that notes suppose.
 pub(crate) const DISK: f64 = 0.5e9;
 
-/// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in all
-/// iterations.
+/// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in
+/// all iterations.
 const BUILD: f64 = 30.0;
 const CLUSTER: f64 = 60.0;
 const CONTRACT: f64 = 70.0;
 const REFINE: f64 = 125.0;
-/// Nanoseconds per entry of a graph whose levels lie in memory, for all levels. Nanoseconds per vertex of the top.
+/// Nanoseconds per entry of a graph whose levels lie in memory, for all levels. Nanoseconds per vertex of the
+/// top.
 const MEMORY: f64 = 220.0;
 const VERTEX: f64 = 20_000.0;
 /// How much longer refinement and the partition of the top take under several bounds.
@@ -157,8 +160,8 @@ impl Choice<'_> {
         [beside, beside.saturating_add(lists).saturating_add(8 * n + 8)]
     }
 
-    /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files. It does if a
-    /// better plan fits then. So a larger limit never leads to a worse plan.
+    /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files.
+    /// It does if a better plan fits then. So a larger limit never leads to a worse plan.
     fn within(&self, limit: u64) -> Option<(Plan, u64, bool)> {
         let [in_files, in_memory] = self.least;
         let best = self.plans.iter().find(|&&plan| self.needs(plan, true)[1] <= limit);
@@ -217,8 +220,8 @@ impl Sum {
 }
 
 impl Multilevel {
-    /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of these plans whose
-    /// `memory` is not above it.
+    /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of
+    /// these plans whose `memory` is not above it.
     pub fn costs(&self, input: &Input, run: &Run) -> Vec<Costs> {
         let choice = self.choice(input, run);
         let mut steps: Vec<Costs> = Vec::new();

@@ -1,22 +1,24 @@
 //! The multilevel partitioner for graphs whose lists do not fit into memory.
 //!
-//! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives a level
-//! whose lists lie in files, too ([`mod@contraction`]). Of the edges of the last one, the *top*, a sample is enough
-//! ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). During uncoarsening every level is refined by
-//! bounded Jet, the given graph included. The memory grows with the vertices, and with the top.
+//! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives
+//! a level whose lists lie in files, too ([`mod@contraction`]). Of the edges of the last one, the *top*, a
+//! sample is enough ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). During uncoarsening
+//! every level is refined by bounded Jet, the given graph included. The memory grows with the vertices, and
+//! with the top.
 //!
-//! **Clusters** of the given graph are small and dense. They make up for the loss of choice in the clusters of the next
-//! level, which are larger and rated by weight. The caps of clusters are a share of a part.
+//! **Clusters** of the given graph are small and dense. They make up for the loss of choice in the clusters
+//! of the next level, which are larger and rated by weight. The caps of clusters are a share of a part.
 //!
-//! **Lists in files are packed** ([`Graph::packed`]) where they do not fit into the memory that is left. With weights and
-//! without, all entries stay in their order, so the result is the same. With k = 8, 2 threads, n = 2^20 and m = 16
-//! M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5 instead of 5.1 of planted
-//! communities. It took 18 and 20 s of the processors instead of 16 and 14, and in the system 2.4 and 4.9 s instead of 9.6
-//! and 6.2. Where a page cache holds all files anyway, packed lists take 15 to 50 % more time of the processors.
+//! **Lists in files are packed** ([`Graph::packed`]) where they do not fit into the memory that is left. With
+//! weights and without, all entries stay in their order, so the result is the same. With k = 8, 2 threads, n
+//! = 2^20 and m = 16 M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5
+//! instead of 5.1 of planted communities. It took 18 and 20 s of the processors instead of 16 and 14, and in
+//! the system 2.4 and 4.9 s instead of 9.6 and 6.2. Where a page cache holds all files anyway, packed lists
+//! take 15 to 50 % more time of the processors.
 //!
-//! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and Clustering",
-//! ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient Multilevel Graph
-//! Partitioning", 2025.
+//! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and
+//! Clustering", ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient
+//! Multilevel Graph Partitioning", 2025.
 
 pub(crate) mod checkpoints;
 pub(crate) mod contraction;

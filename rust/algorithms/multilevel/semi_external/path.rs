@@ -1,7 +1,7 @@
 //! The plans for a partition, the memory that each needs, and the choice of one.
 //!
-//! The list of plans depends only on the size of the graph, the parts and the bounds. The first plan that fits the memory
-//! budget is taken. A plan gives the same result on every machine.
+//! The list of plans depends only on the size of the graph, the parts and the bounds. The first plan that
+//! fits the memory budget is taken. A plan gives the same result on every machine.
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
@@ -62,8 +62,9 @@ impl Default for Plan {
     }
 }
 
-/// Bytes that are available for lists in files if `left` bytes of memory are left. Longer lists are packed, since every
-/// pass reads them from the disk. Temporary files in memory are counted elsewhere, so they have no limit here.
+/// Bytes that are available for lists in files if `left` bytes of memory are left. Longer lists are packed,
+/// since every pass reads them from the disk. Temporary files in memory are counted elsewhere, so they have
+/// no limit here.
 pub(crate) fn available(left: u64, run: &Run) -> u64 {
     if run.temporary(run.tmp_dir(), 1, "").0 == 0 { left } else { u64::MAX }
 }
@@ -92,20 +93,21 @@ impl Plan {
     }
 }
 
-/// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters of the
-/// graph, and of a level of half as many vertices.
+/// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters
+/// of the graph, and of a level of half as many vertices.
 pub(crate) fn levels(n: u64, bounds: u64) -> u64 {
     n * (10 + 4 * bounds)
 }
 
-/// Bytes that are in use while a graph of `n` vertices is contracted, beside those of [`contraction::memory`].
+/// Bytes that are in use while a graph of `n` vertices is contracted, beside those of
+/// [`contraction::memory`].
 pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
     n * (20 + 8 * bounds)
 }
 
 impl Multilevel {
-    /// The plans to choose from and the bytes of memory that each needs, in order of preference. Each needs less than the
-    /// one before.
+    /// The plans to choose from and the bytes of memory that each needs, in order of preference. Each needs
+    /// less than the one before.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();

@@ -1,8 +1,9 @@
 //! A sample of the edges of a coarse graph that is too large.
 //!
-//! An edge of weight w is kept with probability `min(1, w / t)`, and then weighs `max(w, t)`: so every cut keeps its
-//! weight in expectation. Whether an edge is kept depends only on its ends and a seed. So both ends agree, and threads do
-//! not matter. The threshold t is the least that leaves no more entries than are wanted, in expectation.
+//! An edge of weight w is kept with probability `min(1, w / t)`, and then weighs `max(w, t)`: so every cut
+//! keeps its weight in expectation. Whether an edge is kept depends only on its ends and a seed. So both ends
+//! agree, and threads do not matter. The threshold t is the least that leaves no more entries than are
+//! wanted, in expectation.
 
 use crate::base::splitmix64;
 

@@ -1,12 +1,14 @@
 //! The order in which SIGMA of edges streams: bands of records, by the lower degree of their ends.
 //!
-//! A record of two hubs makes new replicas wherever it goes until the hubs are everywhere they are wanted. A record of
-//! an end of low degree says where that is. So the latter come first. On the graphs of the tests eight bands give 2 to
-//! 20 % fewer replicas than the order of the file, and all but 1 or 2 % of what a complete sort gives.
+//! A record of two hubs makes new replicas wherever it goes until the hubs are everywhere they are wanted. A
+//! record of an end of low degree says where that is. So the latter come first. On the graphs of the tests
+//! eight bands give 2 to 20 % fewer replicas than the order of the file, and all but 1 or 2 % of what a
+//! complete sort gives.
 //!
-//! **Bounds.** Were the ends of records independent, a share of `1 - (1 - f)^2` of them would have an end among the
-//! vertices of the lowest degrees that hold the share f of the sum of all degrees. So bound i of B is the least degree
-//! where `f >= 1 - sqrt(1 - i / B)`. Nothing but the degrees is needed, and equal sizes are not.
+//! **Bounds.** Were the ends of records independent, a share of `1 - (1 - f)^2` of them would have an end
+//! among the vertices of the lowest degrees that hold the share f of the sum of all degrees. So bound i of B
+//! is the least degree where `f >= 1 - sqrt(1 - i / B)`. Nothing but the degrees is needed, and equal sizes
+//! are not.
 
 use crate::base::error::Result;
 use crate::base::run::Run;

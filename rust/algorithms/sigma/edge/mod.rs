@@ -2,31 +2,35 @@
 //!
 //! **Requirements.** Any graph, as a stream and as adjacency ([`Csr`], for the clusters).
 //!
-//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted. Then 8 bytes (preferred part, degree) and k
-//! bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers, and the result.
+//! **Memory.** 20 bytes per vertex for the clusters, adjacency not counted. Then 8 bytes (preferred part,
+//! degree) and k bits per vertex, 40 bytes per part, 64 KiB per band, up to 9 MB of other buffers, and the
+//! result.
 //!
-//! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file ([`crate::sets::spill`]).
+//! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file
+//! ([`crate::sets::spill`]).
 //!
-//! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a record whose
-//! ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records. *Streaming*: the others
-//! follow, each to the part of the largest score `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the
-//! limit. `g_u = 2 - d(u) / (d(u) + d(v))` if u is in the part already, else 0. `b = (max - load) / max` for records
-//! and for replicas, 0 while max is 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
-//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that are
-//! placed. Where no part is below it, the one with the fewest records is taken. (Rounded down, it would leave no part
-//! open where `m / k` is small.)
+//! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a
+//! record whose ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records.
+//! *Streaming*: the others follow, each to the part of the largest score
+//! `g_u + g_v + lambda * (b_e / 2 + b_r / 2)` among those below the limit. `g_u = 2 - d(u) / (d(u) + d(v))`
+//! if u is in the part already, else 0. `b = (max - load) / max` for records and for replicas, 0 while max is
+//! 0. The limit is `ceil(cap * (s + (1 - s) * sqrt(t)))` with
+//! `s = max(0.9, largest load after the preassignment / cap)` and the fraction t of the streamed records that
+//! are placed. Where no part is below it, the one with the fewest records is taken. (Rounded down, it would
+//! leave no part open where `m / k` is small.)
 //!
-//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`], make 2 to 20
-//! % fewer replicas on every graph tried. One band is the paper's order. The preassignment sends what it leaves open to
-//! its band in a temporary file, from which the bands are read one after the other. One band is a second pass instead.
+//! **Order.** The paper streams in the order of the file. Records of low degree first, in a few [`bands`],
+//! make 2 to 20 % fewer replicas on every graph tried. One band is the paper's order. The preassignment sends
+//! what it leaves open to its band in a temporary file, from which the bands are read one after the other.
+//! One band is a second pass instead.
 //!
 //! **Refinement**, where it is asked for: [`refining`].
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those left open,
-//! for any number of bands.
+//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those
+//! left open, for any number of bands.
 //!
-//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors' program and
-//! this one preassign those within a part.
+//! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors'
+//! program and this one preassign those within a part.
 
 mod bands;
 
@@ -73,7 +77,8 @@ pub struct SigmaEdge {
     pub balance: f64,
     /// Weight of the balance of loads in the score.
     pub lambda: f64,
-    /// Bands of ascending lower degree that records are streamed in. 1 is the order of the stream, the paper's.
+    /// Bands of ascending lower degree that records are streamed in. 1 is the order of the stream, the
+    /// paper's.
     pub bands: u32,
     /// Most passes of the refinement in the end, 0 for none.
     pub passes: u32,
@@ -85,8 +90,8 @@ impl SigmaEdge {
         Sigma::new(k).edges()
     }
 
-    /// What a graph takes, adjacency and the clustering's scratch space not counted. `least` is what comes before or after
-    /// the stream, and `name` who asks.
+    /// What a graph takes, adjacency and the clustering's scratch space not counted. `least` is what comes
+    /// before or after the stream, and `name` who asks.
     pub fn memory(&self, name: &str, shape: &Shape, least: u64, run: &Run) -> Need {
         let &Shape { n, m, in_file, .. } = shape;
         let (directory, buffers) =
@@ -179,8 +184,8 @@ struct BandSlice {
     bands: Vec<u8>,
 }
 
-/// Places the records whose ends prefer the same part, sends all others but loops to the `open` ones of their band, if
-/// these are kept, and returns how many are placed.
+/// Places the records whose ends prefer the same part, sends all others but loops to the `open` ones of their
+/// band, if these are kept, and returns how many are placed.
 fn preassign(
     edges: &dyn EdgeStream,
     preferred: &[u32],

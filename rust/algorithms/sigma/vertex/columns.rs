@@ -1,8 +1,8 @@
 //! How many rows of bits have each bit set.
 //!
-//! Counters that stand upright: bit i of all counts of 64 columns is one word, so that a row is added to 64 counts with
-//! a few operations on words, fewest if eight rows come together. Before the eight words of the counters run over, their
-//! counts are added to the sums, eight columns at a time.
+//! Counters that stand upright: bit i of all counts of 64 columns is one word, so that a row is added to 64
+//! counts with a few operations on words, fewest if eight rows come together. Before the eight words of the
+//! counters run over, their counts are added to the sums, eight columns at a time.
 
 /// Rows that the upright counters hold at most: a multiple of 8 below 2^8.
 const ROWS: usize = 248;

@@ -1,36 +1,38 @@
 //! SIGMA of vertices: a partition that keeps clusters whole and bounds vertices and volume of every part.
 //!
-//! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of `d(v) + 1` over its
-//! vertices.
+//! **Requirements.** The neighbours of every vertex ([`Csr`]). The *volume* of a part is the sum of
+//! `d(v) + 1` over its vertices.
 //!
-//! **Memory.** 24 bytes per vertex, with the result, without the adjacency and the clustering's scratch space. Clusters
-//! take that before the stream, and repair takes at most that after it. The stream itself takes 8, and k bits for
-//! [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
+//! **Memory.** 24 bytes per vertex, with the result, without the adjacency and the clustering's scratch
+//! space. Clusters take that before the stream, and repair takes at most that after it. The stream itself
+//! takes 8, and k bits for [`Objective::Multi`]. 96 bytes per part, and 8 per part and thread.
 //!
-//! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]). *Preassignment*, in id
-//! order: a vertex goes there if all neighbours that were preassigned before are there, and both caps hold. *Streaming*
-//! of the others, in id order: each goes to the part with the highest score `e(v,p) / d(v) - rho^(gamma - 1.1)` among
-//! those with slack under both caps times `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s`
-//! the largest one after the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If no part
-//! has slack, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
-//! `tau R / (d(v) + k)`. Isolated vertices come last, to the parts with the fewest vertices. [Repair](mod@crate::capacity::repair)
-//! brings the parts under their caps, or raises the cap on volume.
+//! **Algorithm.** Every vertex prefers the part that its cluster is mapped to ([`preference`]).
+//! *Preassignment*, in id order: a vertex goes there if all neighbours that were preassigned before are
+//! there, and both caps hold. *Streaming* of the others, in id order: each goes to the part with the highest
+//! score `e(v,p) / d(v) - rho^(gamma - 1.1)` among those with slack under both caps times
+//! `s + (1 - s) sqrt(t)`. Here `rho` is the larger of the part's relative loads, `s` the largest one after
+//! the preassignment, at least 0.9, and `t` the fraction of the stream that went before. If no part has
+//! slack, it goes to the part whose larger relative load will be smallest. [`Objective::Multi`] subtracts
+//! `tau R / (d(v) + k)`. Isolated vertices come last, to the parts with the fewest vertices.
+//! [Repair](mod@crate::capacity::repair) brings the parts under their caps, or raises the cap on volume.
 //!
-//! `R` counts the replicas that come with a choice. A vertex is *present* in a part if it or one of its neighbours is a
-//! member. So `v` is present wherever it has a neighbour, the paper's `R2` (parts of its neighbours where it is not) is
-//! always 0, and `R` is the number of its neighbours that are not present in `p`.
+//! `R` counts the replicas that come with a choice. A vertex is *present* in a part if it or one of its
+//! neighbours is a member. So `v` is present wherever it has a neighbour, the paper's `R2` (parts of its
+//! neighbours where it is not) is always 0, and `R` is the number of its neighbours that are not present in
+//! `p`.
 //!
-//! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the parts of its
-//! neighbours and the one that [`Loads`] finds are all that need a score. With replicas all parts are scored. The
-//! neighbours present in each are counted by adding up rows of bits ([`columns`]).
+//! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the
+//! parts of its neighbours and the one that [`Loads`] finds are all that need a score. With replicas all
+//! parts are scored. The neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
 //! ([`crate::exec::batches`]): a vertex whose part has no slack any more is decided again. Presence stays
-//! that of the frozen state, so that all threads can bring it up to date between the batches. The size of the batches depends on n and
-//! m only. Small graphs have batches of 1, the sequential rule.
+//! that of the frozen state, so that all threads can bring it up to date between the batches. The size of the
+//! batches depends on n and m only. Small graphs have batches of 1, the sequential rule.
 //!
-//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that fits
-//! nowhere costs O(k).
+//! **Complexity.** Beside the clustering O(m + n log k), with replicas O((n + m) k / 64 + nk). A vertex that
+//! fits nowhere costs O(k).
 //!
 //! **Source.** SIGMA, sections 3.1 and 3.3.
 
@@ -58,8 +60,8 @@ use streaming::{Replicas, stream};
 /// Graphs with fewer vertices follow the sequential rule.
 const SEQUENTIAL_BELOW: usize = 1 << 16;
 
-/// Vertices decided against one frozen state, on large graphs. On smaller ones, 1 of 1,024, since what a batch does not
-/// see of itself costs quality.
+/// Vertices decided against one frozen state, on large graphs. On smaller ones, 1 of 1,024, since what a
+/// batch does not see of itself costs quality.
 const LARGEST_BATCH: usize = 1024;
 
 /// Bytes per vertex while caps are repaired, at most.
@@ -90,7 +92,8 @@ pub struct SigmaVertex {
     pub tau: f64,
     /// A part's penalty is its relative load to the power of `gamma - 1.1`.
     pub gamma: f64,
-    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the
+    /// sequential rule.
     pub batch: Option<NonZeroU64>,
     /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
     pub strict: bool,
@@ -171,8 +174,8 @@ impl SigmaVertex {
     }
 }
 
-/// Gives each isolated vertex the part with the fewest vertices among those with slack under the `caps`, or among all if
-/// none has slack.
+/// Gives each isolated vertex the part with the fewest vertices among those with slack under the `caps`, or
+/// among all if none has slack.
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
     place_last(parts, run, || {

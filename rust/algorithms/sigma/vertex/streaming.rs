@@ -15,8 +15,9 @@ const LEAST_SCALE: f64 = 0.9;
 /// Vertices that a thread makes present at a time.
 const SLICE: usize = 16;
 
-/// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the fraction
-/// that has been streamed. Parts that filled up early in one dimension would leave too little choice in the end.
+/// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the
+/// fraction that has been streamed. Parts that filled up early in one dimension would leave too little choice
+/// in the end.
 struct Scale {
     least: f64,
     total: u64,
@@ -85,7 +86,8 @@ struct Streaming<'a> {
     replicas: Option<Replicas>,
     scale: Scale,
     streamed: u64,
-    /// Members of the batch before, which the penalties and the presence do not know yet. None with batches of 1.
+    /// Members of the batch before, which the penalties and the presence do not know yet. None with batches
+    /// of 1.
     batch: Option<Vec<u32>>,
 }
 

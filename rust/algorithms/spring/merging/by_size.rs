@@ -1,4 +1,5 @@
-//! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is not.
+//! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is
+//! not.
 
 use super::{CHECK_EVERY, Clusters};
 use crate::base::buffer::Buffer;
@@ -47,7 +48,8 @@ impl BySize {
             prefetch(&clusters.of, vertex_of(clusters.link[id as usize]) as usize);
         }
         if let Some(&id) = self.0.items().get(position + AHEAD) {
-            // A cluster that merged meanwhile links to another cluster, whose number is a vertex just as well.
+            // A cluster that merged meanwhile links to another cluster, whose number is a vertex just as
+            // well.
             let richest = vertex_of(clusters.link[id as usize]) as usize;
             if let Some(&target) = clusters.of.get(richest) {
                 prefetch(&clusters.link, target as usize);

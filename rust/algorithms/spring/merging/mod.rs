@@ -17,7 +17,8 @@ pub(super) const CHECK_EVERY: usize = 1 << 16;
 /// The link of a cluster without vertices.
 const VOID: u64 = u64::MAX;
 
-/// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it joined.
+/// Clusters as sets that can be united. A cluster of size 0 was merged, and `link` then names the one it
+/// joined.
 pub(super) struct Clusters {
     /// Cluster of each vertex before merging, or the number of vertices if it is isolated.
     pub(super) of: Buffer<u32>,
@@ -109,9 +110,9 @@ impl Clusters {
     }
 }
 
-/// Merges clusters in ascending size (then id) while the result has at most its share of vertices, and of the weight.
-/// A merged cluster is queued again under its new size, even if it had failed before. One that failed and did not grow
-/// is not.
+/// Merges clusters in ascending size (then id) while the result has at most its share of vertices, and of the
+/// weight. A merged cluster is queued again under its new size, even if it had failed before. One that failed
+/// and did not grow is not.
 pub(super) fn merge(
     clustering: Clustering,
     spring: &Spring,
@@ -127,7 +128,8 @@ pub(super) fn merge(
     }
     let in_order = BySize::of(&clusters.size, run)?;
     let mut first = in_order.ascending().peekable();
-    // Merged clusters alone. A cluster that grew is larger than the one just taken, so that both queues stay in order.
+    // Merged clusters alone. A cluster that grew is larger than the one just taken, so that both queues stay
+    // in order.
     let mut grown = MonotoneQueue::default();
     let mut taken = 0_usize;
     loop {

@@ -1,26 +1,29 @@
-//! Checkpoints: what a partition with levels in files has found so far, in a directory, so that a killed run goes on.
+//! Checkpoints: what a partition with levels in files has found so far, in a directory, so that a killed run
+//! goes on.
 //!
-//! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`AtomicFile`]): `clusters-0` the
-//! clusters of the graph, `lists-0` the graph that they make, `clusters-1`, and so on. `parts-2` are the parts of the
-//! top if there are two levels, `parts-1` those of the level above it once they are refined, and `parts-0` those of the
-//! graph. A step that is there is read instead of made. Every step depends on the graph, the parameters and the steps
-//! before it only. So the result is the same as without an interruption, wherever that was.
+//! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`AtomicFile`]):
+//! `clusters-0` the clusters of the graph, `lists-0` the graph that they make, `clusters-1`, and so on.
+//! `parts-2` are the parts of the top if there are two levels, `parts-1` those of the level above it once
+//! they are refined, and `parts-0` those of the graph. A step that is there is read instead of made. Every
+//! step depends on the graph, the parameters and the steps before it only. So the result is the same as
+//! without an interruption, wherever that was.
 //!
-//! **Identity.** `checkpoint.txt` lists the graph and the parameters, one in a line. A run with others refuses the
-//! directory and names the first that differs. The plan is listed, too. A run that leaves the plan open takes the one
-//! that is there, even if another memory limit would choose another one.
+//! **Identity.** `checkpoint.txt` lists the graph and the parameters, one in a line. A run with others
+//! refuses the directory and names the first that differs. The plan is listed, too. A run that leaves the
+//! plan open takes the one that is there, even if another memory limit would choose another one.
 //!
-//! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their bounds. What
-//! does not agree is made again, and the run says so. A lock keeps a second run out. The system frees it when a process
-//! dies.
+//! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their
+//! bounds. What does not agree is made again, and the run says so. A lock keeps a second run out. The system
+//! frees it when a process dies.
 //!
-//! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is there. Without
-//! it, a file with the name of a step is refused. When the partition is done, the steps that it read or wrote are removed,
-//! then `checkpoint.txt`, and nothing else. `checkpoint.lock`, which is empty, stays: if the name of a held lock went
-//! away, another run could make and hold a second one. What cannot be removed is named in a note.
+//! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is
+//! there. Without it, a file with the name of a step is refused. When the partition is done, the steps that
+//! it read or wrote are removed, then `checkpoint.txt`, and nothing else. `checkpoint.lock`, which is empty,
+//! stays: if the name of a held lock went away, another run could make and hold a second one. What cannot be
+//! removed is named in a note.
 //!
-//! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once more what the
-//! levels take, until the partition is done.
+//! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once
+//! more what the levels take, until the partition is done.
 
 mod steps;
 
@@ -241,8 +244,8 @@ fn locked(dir: &Path) -> Result<File> {
 }
 
 impl Checkpoints {
-    /// Removes the steps of the finished run, then the list: without that, what is left would be somebody else's.
-    /// The partition is there already, so what cannot be removed is only told.
+    /// Removes the steps of the finished run, then the list: without that, what is left would be somebody
+    /// else's. The partition is there already, so what cannot be removed is only told.
     pub(crate) fn remove(&self, run: &Run) {
         let steps = std::mem::take(&mut *self.steps());
         let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir)]);

@@ -1,7 +1,7 @@
 //! The steps in a directory of checkpoints: each is read if it is there and whole, else made and written.
 //!
-//! **Format.** [`MAGIC`], the hash of the list of graph and parameters, numbers and arrays as they lie in memory, and the
-//! XXH3-128 of all before it.
+//! **Format.** [`MAGIC`], the hash of the list of graph and parameters, numbers and arrays as they lie in
+//! memory, and the XXH3-128 of all before it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
