@@ -69,7 +69,7 @@ pub struct BalanceOn {
 }
 
 /// Parts of all vertices under both caps.
-pub struct Balanced {
+pub struct BalancedAssignment {
     /// Part of each vertex.
     pub assignment: Buffer<i32>,
     /// Loads of each part.
@@ -149,7 +149,7 @@ impl BalanceOn {
 
     /// The last resort, which keeps every cap: vertices by descending weight (then id) to the parts,
     /// round-robin.
-    pub fn deal(&self, k: u32, run: &Run) -> Result<Balanced> {
+    pub fn deal(&self, k: u32, run: &Run) -> Result<BalancedAssignment> {
         let n = self.weights.each.len();
         run.begin("dealing", n as u64);
         let mut order = self.vertices()?;
@@ -164,7 +164,7 @@ impl BalanceOn {
             }
             run.advance(vertices.len() as u64)?;
         }
-        Ok(Balanced { assignment, loads, dealt: true })
+        Ok(BalancedAssignment { assignment, loads, dealt: true })
     }
 }
 

@@ -21,13 +21,13 @@ pub(crate) mod schedule;
 
 use crate::base::{Error, Result};
 pub use balance_on::BalanceOn;
-pub(crate) use balance_on::{Balanced, Weights};
+pub(crate) use balance_on::{BalancedAssignment, Weights};
 pub(crate) use bounds::{Load, excess, fits, minus, plus, relative};
 pub(crate) use least_loaded::{LeastLoaded, place_last};
 pub(crate) use loads::Loads;
 pub(crate) use parts::Parts;
 pub use placing::Placing;
-pub(crate) use repair::{Repaired, repair};
+pub(crate) use repair::{RepairOutcome, repair};
 pub(crate) use schedule::schedule;
 
 /// How many vertices are placed between two looks at whether the run is cancelled.

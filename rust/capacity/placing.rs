@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::{BalanceOn, Balanced, CHECK_EVERY, LeastLoaded, Load, Parts};
+use super::{BalanceOn, BalancedAssignment, CHECK_EVERY, LeastLoaded, Load, Parts};
 use crate::base::{Buffer, NONE, Result, Run, reserved};
 
 /// An assignment while vertices are placed.
@@ -87,12 +87,12 @@ impl<'a> Placing<'a> {
     }
 
     /// The assignment, once all vertices were placed or left.
-    pub fn finish(mut self) -> Result<Balanced> {
+    pub fn finish(mut self) -> Result<BalancedAssignment> {
         let mut loads: Vec<Load> = self.parts.loads().collect();
         if self.left > 0 && !self.exchange(&mut loads)? {
             return self.balance_on.deal(loads.len() as u32, self.run);
         }
-        Ok(Balanced { assignment: self.part_of.reinterpret(), loads, dealt: false })
+        Ok(BalancedAssignment { assignment: self.part_of.reinterpret(), loads, dealt: false })
     }
 
     /// Finds places for the vertices left; false if there is none for one of them.

@@ -7,7 +7,7 @@ pub(crate) mod input;
 pub(crate) mod parameters;
 
 use crate::base::{Buffer, Error, Result};
-use crate::capacity::{BalanceOn, Balanced, Load, Repaired};
+use crate::capacity::{BalanceOn, BalancedAssignment, Load, RepairOutcome};
 use crate::graph::Identity;
 pub(crate) use contract::Need;
 pub use contract::{Entry, Outcome, Partition, Partitioner, partition};
@@ -47,7 +47,7 @@ impl VertexPartition {
     }
 
     /// A partition under a `cap` on vertices and that of `on`.
-    pub fn balanced(balanced: Balanced, k: u32, cap: u64, on: &BalanceOn, graph: Identity) -> Self {
+    pub fn balanced(balanced: BalancedAssignment, k: u32, cap: u64, on: &BalanceOn, graph: Identity) -> Self {
         let (loads, weights) =
             balanced.loads.into_iter().map(|[vertices, weight]| (vertices, weight)).unzip();
         Self {
@@ -58,8 +58,8 @@ impl VertexPartition {
     }
 
     /// A partition under `caps` on vertices and on volume, which was repaired to keep them.
-    pub(crate) fn repaired(parts: Buffer<u32>, repaired: Repaired, caps: Load, graph: Identity) -> Self {
-        let Repaired { loads, cap, dealt } = repaired;
+    pub(crate) fn repaired(parts: Buffer<u32>, repaired: RepairOutcome, caps: Load, graph: Identity) -> Self {
+        let RepairOutcome { loads, cap, dealt } = repaired;
         let k = loads.len() as u32;
         let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
         Self {

@@ -17,7 +17,7 @@ use crate::capacity::CHECK_EVERY;
 use crate::graph::Csr;
 
 /// The assignment of blocks to parts.
-pub(crate) struct Assignment<'a> {
+pub(crate) struct BlockAssignment<'a> {
     csr: &'a Csr,
     blocks: &'a Blocks,
     slack: Slack,
@@ -34,7 +34,7 @@ pub(crate) struct Assignment<'a> {
 /// A part with its score, its BS and its vertices: what it is chosen by.
 type Rating = (f64, f64, u64, u32);
 
-impl<'a> Assignment<'a> {
+impl<'a> BlockAssignment<'a> {
     /// Nothing is assigned yet.
     pub(crate) fn new(
         parameters: &ByteGnn,

@@ -42,7 +42,7 @@ use crate::capacity::cap;
 use crate::graph::Csr;
 use crate::partition::parameters::{Domain, Number, Ratio, Seed, Splits, Whole, parameters, words};
 use crate::partition::{Capacity, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
-use assignment::Assignment;
+use assignment::BlockAssignment;
 use blocks::Blocks;
 use slack::Slack;
 
@@ -166,7 +166,7 @@ impl ByteGnn {
             cap(if bound == 0 { self.balance } else { self.split_balance }, total.load[bound], self.k)
         });
         let slack = Slack::new(self.k, nominal, &total)?;
-        let mut assignment = Assignment::new(self, csr, blocks, slack, &total, run)?;
+        let mut assignment = BlockAssignment::new(self, csr, blocks, slack, &total, run)?;
         assignment.place_all(splits)?;
         let (mut part_of, slack) = assignment.finish();
         let loads = slack.loads().iter().map(|load| load[0]).collect();

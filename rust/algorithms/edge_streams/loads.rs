@@ -25,7 +25,7 @@ pub enum Balance {
 
 /// Loads and terms of `k` parts.
 #[derive(Debug)]
-pub struct Loads {
+pub struct EdgeLoads {
     balance: Balance,
     k: usize,
     /// Whole numbers below 2^53, in f64 so that all terms are computed without conversions.
@@ -43,7 +43,7 @@ pub struct Loads {
     tree: Option<Tree>,
 }
 
-impl Loads {
+impl EdgeLoads {
     /// Bytes of `k` parts.
     pub fn memory(k: u32) -> u64 {
         40 * u64::from(k)

@@ -37,7 +37,7 @@ use crate::exec::pipeline;
 use crate::partition::EdgeParts;
 use crate::sets::Incidence;
 use crate::sets::spill::{Entry, PIECE, SpillReader};
-use loads::{Balance, Loads, SCANNED};
+use loads::{Balance, EdgeLoads, SCANNED};
 #[cfg(target_arch = "x86_64")]
 use search::Wide;
 use search::{All, Dense, Search, Sparse};
@@ -103,7 +103,7 @@ pub struct EdgeStreamer {
     /// Which parts each vertex is in.
     pub present: Incidence,
     /// Loads of the parts.
-    pub loads: Loads,
+    pub loads: EdgeLoads,
     /// Under [`Affinity::Remaining`]: records still to come of each vertex.
     remaining: Option<Buffer<u32>>,
     k: u32,
@@ -116,13 +116,13 @@ pub struct EdgeStreamer {
 impl EdgeStreamer {
     /// Bytes for `n` vertices, `m` records and `k` parts, degrees and buffers included.
     pub fn memory(n: u64, m: u64, k: u32) -> u64 {
-        Incidence::memory(n, k) + 4 * n + Loads::memory(k) + pipeline::memory(m, BYTES_PER_RECORD)
+        Incidence::memory(n, k) + 4 * n + EdgeLoads::memory(k) + pipeline::memory(m, BYTES_PER_RECORD)
     }
 
     /// Continues a stream: vertices are present in parts, and parts have records.
     pub fn resume((present, records): (Incidence, &[u64]), cap: u64, balance: Balance) -> Result<Self> {
         let k = records.len() as u32;
-        let mut loads = Loads::new(k, balance, cap)?;
+        let mut loads = EdgeLoads::new(k, balance, cap)?;
         loads.resume(records, &[]);
         let limit = Limit::constant(cap);
         Ok(Self { present, loads, remaining: None, k, limit, streamed: 0, expected: 0 })

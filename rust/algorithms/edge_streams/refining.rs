@@ -32,7 +32,7 @@
 //! **Complexity.** Each pass reads the records twice. O(k / 64) per record, and O(common parts) for one that
 //! has a choice.
 
-use super::loads::{Balance, Loads};
+use super::loads::{Balance, EdgeLoads};
 use super::search::best_common;
 use super::{AHEAD, BYTES_PER_RECORD, Slice, choose};
 use crate::base::{Result, Run};
@@ -51,7 +51,7 @@ const STRIDE: usize = 1024;
 
 /// Bytes that it takes for `n` vertices and `m` records, result included.
 pub(crate) fn memory(n: u64, m: u64, k: u32, in_file: bool) -> u64 {
-    let sets = 2 * Incidence::memory(n, k) + Loads::memory(k);
+    let sets = 2 * Incidence::memory(n, k) + EdgeLoads::memory(k);
     sets + pipeline::memory(m, BYTES_PER_RECORD) + EdgeParts::memory(m, k, in_file)
 }
 
@@ -82,7 +82,7 @@ impl Refining {
             pinned.clear();
             pin(edges, parts, Some(&present), &mut pinned, run)?;
             let balance = Balance::RecordsAndReplicas(self.lambda);
-            let mut state = Loads::new(k, balance, 0)?;
+            let mut state = EdgeLoads::new(k, balance, 0)?;
             state.resume(loads, &count(&pinned, n, k, run)?);
             state.settle(cap.unwrap_or(u64::MAX));
             stream(edges, parts, (&present, &mut pinned), (&mut state, pass % 2 == 1), run)?;
@@ -149,7 +149,7 @@ fn stream(
     edges: &dyn EdgeStream,
     parts: &mut EdgeParts,
     (present, pinned): (&Incidence, &mut Incidence),
-    (loads, backwards): (&mut Loads, bool),
+    (loads, backwards): (&mut EdgeLoads, bool),
     run: &Run,
 ) -> Result<()> {
     let m = edges.num_edges();

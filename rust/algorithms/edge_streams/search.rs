@@ -5,14 +5,14 @@
 
 use std::marker::PhantomData;
 
-use super::loads::Loads;
+use super::loads::EdgeLoads;
 use crate::sets::bits::ones;
 
 /// A way to find that part: [`Dense`] for few parts, another for many.
 pub(crate) trait Search {
     /// The part, from the rows of both ends and what being there is worth. `None` if no part may take a
     /// record.
-    fn best(loads: &Loads, rows: [&[u64]; 2], gains: [f64; 2]) -> Option<u32>;
+    fn best(loads: &EdgeLoads, rows: [&[u64]; 2], gains: [f64; 2]) -> Option<u32>;
 }
 
 /// A way to score all parts of a word of the rows.
@@ -23,7 +23,7 @@ pub(crate) trait Block {
 
 impl<B: Block> Search for B {
     #[inline(always)]
-    fn best(loads: &Loads, [row_u, row_v]: [&[u64]; 2], gains: [f64; 2]) -> Option<u32> {
+    fn best(loads: &EdgeLoads, [row_u, row_v]: [&[u64]; 2], gains: [f64; 2]) -> Option<u32> {
         let (most, part) = B::best_of_word(loads.terms(), [row_u[0], row_v[0]], gains);
         (most > f64::NEG_INFINITY).then_some(part)
     }
@@ -35,7 +35,7 @@ pub(crate) struct All<B>(PhantomData<B>);
 
 impl<B: Block> Search for All<B> {
     #[inline(always)]
-    fn best(loads: &Loads, [row_u, row_v]: [&[u64]; 2], gains: [f64; 2]) -> Option<u32> {
+    fn best(loads: &EdgeLoads, [row_u, row_v]: [&[u64]; 2], gains: [f64; 2]) -> Option<u32> {
         let (mut most, mut best) = (f64::NEG_INFINITY, 0);
         let words = row_u.iter().zip(row_v).zip(loads.terms().chunks_exact(64));
         for (((&u, &v), terms), first) in words.zip((0..).step_by(64)) {
@@ -146,7 +146,7 @@ pub(crate) struct Sparse;
 
 impl Search for Sparse {
     #[inline(always)]
-    fn best(loads: &Loads, [row_u, row_v]: [&[u64]; 2], [gain_u, gain_v]: [f64; 2]) -> Option<u32> {
+    fn best(loads: &EdgeLoads, [row_u, row_v]: [&[u64]; 2], [gain_u, gain_v]: [f64; 2]) -> Option<u32> {
         let terms = loads.terms();
         let mut part = loads.best_balanced();
         let mut most = terms[part as usize];
@@ -168,7 +168,7 @@ impl Search for Sparse {
 /// The part of the largest score among those that both rows of `within` have, where every end in a part is
 /// worth 1. `None` if none of them may take a record.
 #[inline(always)]
-pub(crate) fn best_common(loads: &Loads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
+pub(crate) fn best_common(loads: &EdgeLoads, within: [&[u64]; 2], rows: [&[u64]; 2]) -> Option<u32> {
     let (mut most, mut best) = (f64::NEG_INFINITY, None);
     for (word, (u, v)) in within[0].iter().zip(within[1]).enumerate() {
         for bit in ones(&[u & v]) {

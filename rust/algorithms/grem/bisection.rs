@@ -3,7 +3,7 @@
 
 use super::entries::Entries;
 use super::problem::Problem;
-use super::seed::Use;
+use super::seed::Stage;
 use super::sides::Sides;
 use super::{Grem, seed};
 use crate::base::{NONE, Result, Run, splitmix64};
@@ -73,7 +73,7 @@ impl Grem {
         };
         // The entries are made twice, so that they need not be held while the seed partitioner works.
         let entries = problem.entries(edges, first.clone(), run)?;
-        let seeded = seed::partition(entries, place, &caps, Use::First, seed, run)?;
+        let seeded = seed::partition(entries, place, &caps, Stage::First, seed, run)?;
         let mut sides = Sides::new(problem.n, caps, self.rule())?;
         let entries = problem.entries(edges, first, run)?;
         sides.seed(&entries, |v| seeded[place[v as usize] as usize], run)?;
@@ -91,7 +91,7 @@ impl Grem {
 /// Gives the vertices of a problem that fits one chunk all their parts. Those without a record come last.
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
     let caps = vec![level.cap; problem.parts as usize];
-    let part_of = seed::partition(entries, offset, &caps, Use::Whole, seed, level.run)?;
+    let part_of = seed::partition(entries, offset, &caps, Stage::Whole, seed, level.run)?;
     let mut parts = LeastLoaded::new(caps.iter().map(|_| 0));
     level.run.each(offset.len(), |v| {
         let offset = &mut offset[v as usize];

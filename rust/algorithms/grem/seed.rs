@@ -21,7 +21,7 @@ const CLUSTER: u32 = 64;
 
 /// Whether more chunks follow, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum Stage {
     /// Later chunks refine the result. Large chunks may exceed a cap by what is in one cluster.
     First,
     /// The result is final, and keeps the caps.
@@ -34,12 +34,12 @@ pub(crate) fn partition(
     mut entries: Entries,
     place: &mut [u32],
     caps: &[u64],
-    of: Use,
+    of: Stage,
     seed: u64,
     run: &Run,
 ) -> Result<Buffer<u32>> {
     let small = entries.len() <= SMALL;
-    let graph = if of == Use::First && entries.len() >= LARGE {
+    let graph = if of == Stage::First && entries.len() >= LARGE {
         clustered(entries, place, seed, run)?
     } else {
         entries.sort(run)?;
@@ -52,7 +52,7 @@ pub(crate) fn partition(
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
     let loose: Vec<_> = caps.iter().map(|cap| [share(cap)]).collect();
     let mut scheme = Scheme::new(1, Effort::Default, seed);
-    if of == Use::First && !small {
+    if of == Stage::First && !small {
         // A seed is refined by all later chunks.
         scheme.ratings = vec![Rating::Density];
     }
@@ -62,7 +62,7 @@ pub(crate) fn partition(
     }
     let caps: Vec<_> = caps.iter().map(|&cap| [cap]).collect();
     let (part_of, quality) = scheme.refine_finest(&graph, part_of, &caps, run)?;
-    if quality.excess > 0.0 && of == Use::Whole {
+    if quality.excess > 0.0 && of == Stage::Whole {
         return Err(Error::Internal("grem: the seed partitioner found no part for some vertex".into()));
     }
     Ok(part_of)

@@ -6,7 +6,7 @@ use super::queue::{Queue, Vertex};
 use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
-/// [`Parts::home`] of a high vertex.
+/// [`LowParts::home`] of a high vertex.
 pub(crate) const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
@@ -37,7 +37,7 @@ pub(crate) struct Rule<'a> {
 
 /// The parts after the expansion.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct LowParts {
     /// The parts that each low vertex has joined.
     pub present: Incidence,
     /// Records of each part.
@@ -81,7 +81,7 @@ pub(crate) fn expand(
     (offsets, mut entries): (Buffer<u64>, Buffer<u32>),
     rule: Rule,
     run: &Run,
-) -> Result<Parts> {
+) -> Result<LowParts> {
     let mut expansion = Expansion::new(&offsets, &mut entries, rule, run)?;
     let mut loads = vec![0; rule.k as usize];
     run.begin("expansion", expansion.left.max(1));
@@ -106,7 +106,7 @@ pub(crate) fn expand(
         home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
         run.check()?;
     }
-    Ok(Parts { present, loads, home })
+    Ok(LowParts { present, loads, home })
 }
 
 impl<'a> Expansion<'a> {

@@ -1,6 +1,6 @@
 //! The records of the parts that vertices have joined.
 
-use super::expansion::{HIGH, Parts};
+use super::expansion::{HIGH, LowParts};
 use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
@@ -13,11 +13,11 @@ const AHEAD: usize = 24;
 /// present where their records are.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
-    grown: &mut Parts,
+    grown: &mut LowParts,
     parts: &mut EdgeParts,
     run: &Run,
 ) -> Result<()> {
-    let Parts { present, home, .. } = grown;
+    let LowParts { present, home, .. } = grown;
     let present = present.shared();
     run.begin("placing", edges.num_edges());
     let step = |(): &mut (), _, records: &[Record], parts: &mut [u32]| {

@@ -25,7 +25,7 @@ pub(crate) struct Vertex {
     pub external: u32,
     /// Its entry in the queue, or [`NONE`].
     pub slot: u32,
-    /// See [`super::expansion::Parts::home`].
+    /// See [`super::expansion::LowParts::home`].
     pub home: u32,
 }
 

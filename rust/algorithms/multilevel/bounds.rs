@@ -27,7 +27,7 @@ use super::rebalancing::rebalance;
 use super::semi_external::Placement;
 use super::{Multilevel, Scheme};
 use crate::base::{Buffer, Error, Result, Run, reserved};
-use crate::capacity::{BalanceOn, Load, Repaired, Weights, cap, plus, repair, share, validate_balance};
+use crate::capacity::{BalanceOn, Load, RepairOutcome, Weights, cap, plus, repair, share, validate_balance};
 use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
 
@@ -284,7 +284,7 @@ impl<const D: usize> Limits<'_, D> {
     /// Repairs the only bound, which is on volume. Returns whether all vertices were dealt.
     fn repair(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
         let loads: Vec<Load> = assignment.loads.iter().map(|load| [load[0], load[1]]).collect();
-        let Repaired { dealt, .. } =
+        let RepairOutcome { dealt, .. } =
             repair(self.csr, &mut assignment.part_of, &loads, [caps[0], caps[1]], self.run)?;
         self.recount(assignment)?;
         Ok(dealt)

@@ -88,7 +88,7 @@ impl Entries<'_> {
 }
 
 /// Reads the lists of blocks of vertices ahead of a pass.
-pub(super) struct Ahead<'a, B> {
+pub(super) struct ReadAhead<'a, B> {
     entries: &'a Entries<'a>,
     /// Where the entries of each vertex begin.
     offsets: &'a [u64],
@@ -99,7 +99,7 @@ pub(super) struct Ahead<'a, B> {
     given: u64,
 }
 
-impl<'a, B: Iterator<Item = Range<u32>>> Ahead<'a, B> {
+impl<'a, B: Iterator<Item = Range<u32>>> ReadAhead<'a, B> {
     pub(crate) fn new(entries: &'a Entries<'a>, offsets: &'a [u64], blocks: B) -> Self {
         Self { entries, offsets, blocks, left: 0..0, given: 0 }
     }

@@ -29,15 +29,15 @@ const SHIFT: i64 = 1 << 33;
 
 /// When the local search gives up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct Limits {
     /// Moves without an improvement that end a round.
     pub moves: usize,
     /// Rounds at most.
     pub rounds: u64,
 }
 
-impl Patience {
-    /// The patience for a level of the uncoarsening.
+impl Limits {
+    /// The limits for a level of the uncoarsening.
     pub(crate) fn of<const D: usize>(graph: &Graph<D>) -> Self {
         Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
     }
@@ -46,18 +46,18 @@ impl Patience {
 /// Improves the table until it does not pay any more.
 pub(crate) fn refine<const D: usize>(
     table: &mut GainTable<D>,
-    patience: Patience,
+    limits: Limits,
     seed: u64,
     run: &Run,
 ) -> Result<()> {
     let n = table.graph.len();
     let keys = Buffer::zeroed(n, "queue of moves")?;
     let moved = vec![false; n];
-    let mut search = Search { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
-    for round in 0..patience.rounds {
+    let mut search = LocalSearch { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
+    for round in 0..limits.rounds {
         let before = table.quality();
         search.seed = splitmix64(seed ^ round);
-        search.round(table, patience.moves, run)?;
+        search.round(table, limits.moves, run)?;
         let after = table.quality();
         if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
             break;
@@ -66,7 +66,7 @@ pub(crate) fn refine<const D: usize>(
     Ok(())
 }
 
-struct Search {
+struct LocalSearch {
     /// Whether a vertex had its move in this round.
     moved: Vec<bool>,
     /// The valid key of each vertex in the queue.
@@ -78,7 +78,7 @@ struct Search {
     seed: u64,
 }
 
-impl Search {
+impl LocalSearch {
     fn round<const D: usize>(&mut self, table: &mut GainTable<D>, patience: usize, run: &Run) -> Result<()> {
         self.fill(table, run)?;
         let mut best = (table.quality(), 0);

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::entries::{Ahead, Entries, Items};
+use super::entries::{Entries, Items, ReadAhead};
 use crate::base::{Buffer, NONE, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
@@ -26,11 +26,11 @@ const VERTICES_AT_A_TIME: u32 = 1 << 13;
 const PREFETCHED: usize = 3;
 
 /// What the vertices of the given graph weigh under each bound.
-pub(crate) type Weigh<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
+pub(crate) type WeightOf<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
 /// What vertices weigh.
-enum Weights<'a, const D: usize> {
-    Given(&'a Weigh<'a, D>),
+enum VertexWeights<'a, const D: usize> {
+    Given(&'a WeightOf<'a, D>),
     Stored(Buffer<Load<D>>),
 }
 
@@ -39,7 +39,7 @@ enum Weights<'a, const D: usize> {
 pub struct Graph<'a, const D: usize> {
     offsets: Items<'a, u64>,
     entries: Entries<'a>,
-    weights: Weights<'a, D>,
+    weights: VertexWeights<'a, D>,
     total: Load<D>,
     heaviest: Load<D>,
     /// The weight of all entries.
@@ -62,7 +62,7 @@ pub struct Arrays<'a, const D: usize> {
 
 impl<'a, const D: usize> Graph<'a, D> {
     /// The graph of `csr`.
-    pub fn finest(csr: &'a Csr, weight: &'a Weigh<'a, D>, run: &Run) -> Result<Self> {
+    pub fn finest(csr: &'a Csr, weight: &'a WeightOf<'a, D>, run: &Run) -> Result<Self> {
         let (mut total, mut heaviest) = ([0; D], [0; D]);
         run.each(csr.num_vertices(), |v| {
             total = plus(total, weight(v));
@@ -74,7 +74,7 @@ impl<'a, const D: usize> Graph<'a, D> {
                 targets: Items::Borrowed(csr.entries()),
                 weights: csr.weights().map(Items::Borrowed),
             },
-            weights: Weights::Given(weight),
+            weights: VertexWeights::Given(weight),
             total,
             heaviest,
             edge_weight: csr.weight(),
@@ -110,7 +110,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Self {
             offsets: Items::Owned(offsets),
             entries: Entries::owned(targets, edge_weights),
-            weights: Weights::Stored(weights),
+            weights: VertexWeights::Stored(weights),
             total,
             heaviest,
             edge_weight,
@@ -121,7 +121,7 @@ impl<'a, const D: usize> Graph<'a, D> {
     /// The arrays that [`Graph::of`] takes, if the graph is neither borrowed nor packed.
     pub fn arrays(&self) -> Option<Arrays<'_, D>> {
         match (&self.entries, &self.weights) {
-            (Entries::Plain { targets, weights: Some(edge_weights) }, Weights::Stored(weights)) => {
+            (Entries::Plain { targets, weights: Some(edge_weights) }, VertexWeights::Stored(weights)) => {
                 Some(Arrays { offsets: &self.offsets, targets, edge_weights, weights })
             }
             _ => None,
@@ -226,8 +226,8 @@ impl<'a, const D: usize> Graph<'a, D> {
     #[inline(always)]
     pub fn weight(&self, v: u32) -> Load<D> {
         match &self.weights {
-            Weights::Given(weight) => weight(v),
-            Weights::Stored(weights) => weights[v as usize],
+            VertexWeights::Given(weight) => weight(v),
+            VertexWeights::Stored(weights) => weights[v as usize],
         }
     }
 
@@ -261,7 +261,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         &self,
         blocks: impl Iterator<Item = Range<u32>> + Clone,
     ) -> impl Iterator<Item = Range<u32>> {
-        let mut ahead = self.outside.then(|| Ahead::new(&self.entries, &self.offsets, blocks.clone()));
+        let mut ahead = self.outside.then(|| ReadAhead::new(&self.entries, &self.offsets, blocks.clone()));
         blocks.flat_map(|block| self.split(block)).inspect(move |range| {
             if let Some(ahead) = &mut ahead {
                 ahead.take(range.clone());
@@ -418,7 +418,7 @@ impl<const D: usize> Builder<D> {
         Graph {
             offsets: Items::Owned(self.offsets),
             entries: Entries::owned(self.targets, self.edge_weights),
-            weights: Weights::Stored(self.weights),
+            weights: VertexWeights::Stored(self.weights),
             total: self.total,
             heaviest: self.heaviest,
             edge_weight: self.edge_weight,

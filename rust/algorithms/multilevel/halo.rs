@@ -46,7 +46,7 @@ use rayon::prelude::*;
 use super::assignment::{Assignment, with_slack};
 use super::connectivity::{Connectivity, Gains};
 use super::graph::Graph;
-use super::rebalancing::{Price, rebalance};
+use super::rebalancing::{OrderedF64, rebalance};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::exec::{propose, scratches};
@@ -82,7 +82,7 @@ pub(crate) fn refine<const D: usize>(
     let n = graph.len();
     let each = graph.num_entries() + n as u64;
     run.begin("halo", u64::from(ITERATIONS) * each);
-    let mut search = Search {
+    let mut search = HaloSearch {
         graph,
         caps,
         slack: with_slack(caps, SLACK),
@@ -120,7 +120,7 @@ pub(crate) fn refine<const D: usize>(
     Ok(())
 }
 
-struct Search<'a, const D: usize> {
+struct HaloSearch<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
     /// Caps and slack.
@@ -132,10 +132,10 @@ struct Search<'a, const D: usize> {
     locked: Bits,
 }
 
-impl<const D: usize> Search<'_, D> {
+impl<const D: usize> HaloSearch<'_, D> {
     /// Finds the target part of every vertex. Returns the moves, the best first.
     fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<QueueEntry<i64>>> {
-        let Search { graph, slack, connectivity, locked, targets, .. } = self;
+        let HaloSearch { graph, slack, connectivity, locked, targets, .. } = self;
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok((Gains::new(self.caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
@@ -262,7 +262,7 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         by_slack: &[u32],
         seed: u64,
         run: &Run,
-    ) -> Result<BinaryHeap<Reverse<QueueEntry<Price>>>> {
+    ) -> Result<BinaryHeap<Reverse<QueueEntry<OrderedF64>>>> {
         let scratch = || Ok((Gains::new(by_slack.len()), Vec::new()));
         let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
         let mut nothing: Vec<()> = vec![(); self.graph.len()];
@@ -287,7 +287,7 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         gains: &mut Gains,
         v: u32,
         emptiest: u32,
-    ) -> Option<(Price, u32)> {
+    ) -> Option<(OrderedF64, u32)> {
         let (own, weight) = (assignment.part(v), self.graph.weight(v));
         let (load, cap) = (assignment.loads[own as usize], self.caps[own as usize]);
         if fits(load, cap) {
@@ -297,10 +297,10 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         if relief <= 1e-12 {
             return None;
         }
-        let mut best: Option<(Price, u32)> = None;
+        let mut best: Option<(OrderedF64, u32)> = None;
         let mut offer = |part: u32, gain: i64| {
             let loss = -worth(self.connectivity, v, [own, part], gain) as f64;
-            let key = Price(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
+            let key = OrderedF64(if loss >= 0.0 { (loss + 1e-3) / relief } else { loss * relief });
             if best.is_none_or(|(least, _)| key < least) && self.has_slack(assignment, v, part) {
                 best = Some((key, part));
             }

@@ -91,7 +91,7 @@ pub fn refine<const D: usize>(
     run: &Run,
 ) -> Result<Quality> {
     let n = graph.len();
-    let mut search = Search {
+    let mut search = JetSearch {
         graph,
         caps,
         slack: with_slack(caps, how.slack),
@@ -132,7 +132,7 @@ pub fn refine<const D: usize>(
     Ok(quality)
 }
 
-struct Search<'a, const D: usize> {
+struct JetSearch<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     caps: &'a [Load<D>],
     /// Caps and slack.
@@ -146,10 +146,10 @@ struct Search<'a, const D: usize> {
     volume: u64,
 }
 
-impl<const D: usize> Search<'_, D> {
+impl<const D: usize> JetSearch<'_, D> {
     /// Finds the target part of every vertex. Returns the cut.
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
-        let Search { graph, slack, locked, proposals, .. } = self;
+        let JetSearch { graph, slack, locked, proposals, .. } = self;
         let k = self.caps.len();
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok(Scratch { connections: Connections::new(k), homes: 0 });
@@ -187,7 +187,7 @@ impl<const D: usize> Search<'_, D> {
 
     /// Moves the vertices that still gain once the moves before them are made.
     fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
-        let Search { graph, proposals, .. } = self;
+        let JetSearch { graph, proposals, .. } = self;
         let mut movers = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
         let ranges = graph.ranges(0..graph.len() as u32);

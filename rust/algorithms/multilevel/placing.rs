@@ -1,17 +1,17 @@
 //! Placement of groups of vertices: groups without a part, groups that full parts can spare for empty parts,
 //! and groups that gain by moving.
 //!
-//! **Groups without a part** go to the part to which they have the strongest connection, if it has slack. The
+//! **VertexGroups without a part** go to the part to which they have the strongest connection, if it has slack. The
 //! group with the largest share of its edges at placed vertices comes first. So the order does not depend on
 //! ids, and a region without parts is filled from its border.
 //!
-//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before
+//! **An empty part grows** by groups of the parts that have a surplus. VertexGroups of new vertices come before
 //! groups in which a vertex had a part. Among these the group that cuts the fewest further edges per vertex
 //! comes first: its connection to the part it leaves, less its connection to the part that grows. Growth
 //! begins everywhere at once, or at some random group and then only at its border. The cheapest of a few
 //! tries is taken.
 //!
-//! **Groups that gain** move to a part with slack, the largest gain first. The gain is computed again before
+//! **VertexGroups that gain** move to a part with slack, the largest gain first. The gain is computed again before
 //! the move.
 //!
 //! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and 16 bytes for each entry
@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 use super::clustering::Clustering;
 use super::graph::Graph;
 use super::migration::Migration;
-use super::rebalancing::Price;
+use super::rebalancing::OrderedF64;
 use crate::base::{Buffer, NONE, Random, Result, Run};
 use crate::capacity::{Load, fits, minus, plus, relative};
 use crate::sets::Bits;
@@ -39,7 +39,7 @@ const STEPS: u32 = 16;
 const STRIDE: usize = 1 << 14;
 
 /// Vertices in groups, which get parts as a whole.
-pub(crate) struct Groups<'a, const D: usize> {
+pub(crate) struct VertexGroups<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     group_of: Buffer<u32>,
     /// The vertices, sorted by group.
@@ -51,7 +51,7 @@ pub(crate) struct Groups<'a, const D: usize> {
 }
 
 /// The part of each vertex, or [`NONE`], and the loads of the parts.
-pub(crate) struct Parts<const D: usize> {
+pub(crate) struct PartialAssignment<const D: usize> {
     /// Part of each vertex.
     pub part_of: Buffer<u32>,
     /// Load of each part.
@@ -62,7 +62,7 @@ pub(crate) struct Parts<const D: usize> {
 type Growth = (i64, Vec<u32>);
 
 /// What is known about the groups that a part may grow by.
-struct Sparing {
+struct SpareGroups {
     groups: Vec<u32>,
     /// Edges of each group to its own part.
     homes: Buffer<u32>,
@@ -70,7 +70,7 @@ struct Sparing {
     old: Bits,
 }
 
-impl Sparing {
+impl SpareGroups {
     /// The group with which a try begins: a random one, of new vertices if there are such.
     fn first(&self, random: &mut Random) -> u32 {
         let new: Vec<u32> = self.groups.iter().copied().filter(|&group| !self.old.contains(group)).collect();
@@ -79,7 +79,7 @@ impl Sparing {
     }
 }
 
-impl<'a, const D: usize> Groups<'a, D> {
+impl<'a, const D: usize> VertexGroups<'a, D> {
     /// The clusters of `graph` as groups.
     pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
@@ -110,7 +110,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// The part of a group, all of whose members have the same.
-    fn part(&self, parts: &Parts<D>, group: u32) -> u32 {
+    fn part(&self, parts: &PartialAssignment<D>, group: u32) -> u32 {
         parts.part_of[self.members(group)[0] as usize]
     }
 
@@ -126,7 +126,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// Gives the group a part.
-    fn assign(&self, parts: &mut Parts<D>, group: u32, to: u32) {
+    fn assign(&self, parts: &mut PartialAssignment<D>, group: u32, to: u32) {
         let (from, weight) = (self.part(parts, group), self.weights[group as usize]);
         if from != NONE {
             parts.loads[from as usize] = minus(parts.loads[from as usize], weight);
@@ -136,11 +136,11 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// Gives each group without a part one of the first parts, as many as there are caps.
-    pub(crate) fn place(&self, parts: &mut Parts<D>, caps: &[Load<D>]) -> Result<()> {
+    pub(crate) fn place(&self, parts: &mut PartialAssignment<D>, caps: &[Load<D>]) -> Result<()> {
         let mut known: Buffer<u32> = Buffer::zeroed(self.len(), "edges to placed vertices")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(self.len(), "edges of groups")?;
         let mut queue = BinaryHeap::new();
-        let share = |known: u32, volume: u32| Price(f64::from(known) / f64::from(volume.max(1)));
+        let share = |known: u32, volume: u32| OrderedF64(f64::from(known) / f64::from(volume.max(1)));
         self.run.each(self.len(), |group| {
             if self.part(parts, group) == NONE {
                 let (known, volume) = (&mut known[group as usize], &mut volumes[group as usize]);
@@ -186,7 +186,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     /// The weight of the edges of a group to each part, and the migration penalties of leaving the old parts.
     fn count(
         &self,
-        parts: &Parts<D>,
+        parts: &PartialAssignment<D>,
         group: u32,
         migration: Option<&Migration>,
         connections: &mut GroupConnections,
@@ -209,7 +209,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     /// The part with slack, other than its own, to which a group has the strongest connection.
     fn favourite(
         &self,
-        parts: &Parts<D>,
+        parts: &PartialAssignment<D>,
         caps: &[Load<D>],
         group: u32,
         connections: &GroupConnections,
@@ -226,12 +226,12 @@ impl<'a, const D: usize> Groups<'a, D> {
     /// Moves groups that gain into parts with slack. Returns the number of moves.
     pub(crate) fn improve_greedily(
         &self,
-        parts: &mut Parts<D>,
+        parts: &mut PartialAssignment<D>,
         caps: &[Load<D>],
         migration: Option<&Migration>,
     ) -> Result<u64> {
         let mut connections = GroupConnections::new(parts.loads.len());
-        let gain = |parts: &Parts<D>, connections: &mut GroupConnections, group: u32| {
+        let gain = |parts: &PartialAssignment<D>, connections: &mut GroupConnections, group: u32| {
             self.count(parts, group, migration, connections);
             let home = connections.to(self.part(parts, group));
             let best = self.favourite(parts, caps, group, connections);
@@ -266,7 +266,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     /// the part that each vertex had.
     pub(crate) fn grow(
         &self,
-        parts: &mut Parts<D>,
+        parts: &mut PartialAssignment<D>,
         surplus: &[u64],
         (to, cap): (u32, Load<D>),
         old: &[u32],
@@ -289,7 +289,7 @@ impl<'a, const D: usize> Groups<'a, D> {
     }
 
     /// The groups of the parts with a surplus.
-    fn sparing(&self, parts: &Parts<D>, surplus: &[u64], old: &[u32]) -> Result<Sparing> {
+    fn sparing(&self, parts: &PartialAssignment<D>, surplus: &[u64], old: &[u32]) -> Result<SpareGroups> {
         let mut homes: Buffer<u32> = Buffer::zeroed(self.len(), "edges to the own part")?;
         let mut had_parts = Bits::new(self.len() as u64, "groups that had a part")?;
         let mut groups: Vec<u32> = Vec::new();
@@ -306,15 +306,15 @@ impl<'a, const D: usize> Groups<'a, D> {
                 }
             }
         })?;
-        Ok(Sparing { groups, homes, old: had_parts })
+        Ok(SpareGroups { groups, homes, old: had_parts })
     }
 
     /// One try: from the `first` group, or from all that can be spared.
     fn grown(
         &self,
-        parts: &Parts<D>,
+        parts: &PartialAssignment<D>,
         surplus: &[u64],
-        Sparing { groups, homes, old }: &Sparing,
+        SpareGroups { groups, homes, old }: &SpareGroups,
         first: Option<u32>,
         cap: Load<D>,
     ) -> Result<Growth> {
@@ -324,7 +324,7 @@ impl<'a, const D: usize> Groups<'a, D> {
         let loss = |[home, inside]: [u32; 2]| i64::from(home) - i64::from(inside);
         let price = |group: u32, both: [u32; 2]| {
             let per_vertex = loss(both) as f64 / self.weights[group as usize][0] as f64;
-            Reverse((old.contains(group), Price(per_vertex), group))
+            Reverse((old.contains(group), OrderedF64(per_vertex), group))
         };
         let mut all: Vec<_> = groups.iter().map(|&group| price(group, connections[group as usize])).collect();
         all.sort_unstable();
@@ -411,18 +411,18 @@ impl GroupConnections {
 }
 
 /// The parts, the emptiest first. Loads only rise.
-struct Emptiest(BinaryHeap<Reverse<(Price, u32)>>);
+struct Emptiest(BinaryHeap<Reverse<(OrderedF64, u32)>>);
 
 impl Emptiest {
     fn new<const D: usize>(loads: &[Load<D>], caps: &[Load<D>]) -> Self {
         let both = (0..).zip(loads.iter().zip(caps));
-        Self(both.map(|(part, (&load, &cap))| Reverse((Price(relative(load, cap)), part))).collect())
+        Self(both.map(|(part, (&load, &cap))| Reverse((OrderedF64(relative(load, cap)), part))).collect())
     }
 
     fn first<const D: usize>(&mut self, loads: &[Load<D>], caps: &[Load<D>]) -> u32 {
         while let Some(mut first) = self.0.peek_mut() {
             let Reverse((known, part)) = *first;
-            let now = Price(relative(loads[part as usize], caps[part as usize]));
+            let now = OrderedF64(relative(loads[part as usize], caps[part as usize]));
             if now <= known {
                 return part;
             }

@@ -51,23 +51,23 @@ const SURPLUS: f64 = 0.25;
 /// A vertex is not dealt if this many times its weight exceeds a cap.
 const HEAVY: u64 = 16;
 
-/// Loss per relief; less is better.
+/// A number in the order of [`f64::total_cmp`], such as a loss per relief.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Price(pub f64);
-impl Eq for Price {}
-impl PartialOrd for Price {
+pub(crate) struct OrderedF64(pub f64);
+impl Eq for OrderedF64 {}
+impl PartialOrd for OrderedF64 {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Price {
+impl Ord for OrderedF64 {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
 /// A move in the order in which moves are made: its loss per relief, a random tie-break, and the vertex.
-type QueueEntry = (Price, u32, u32);
+type QueueEntry = (OrderedF64, u32, u32);
 
 /// Moves vertices until all caps hold, or nothing helps any more.
 pub fn rebalance<const D: usize>(
@@ -152,7 +152,7 @@ impl<const D: usize> Rebalancing<'_, D> {
             if over[assignment.part(v) as usize]
                 && let Some((key, _)) = self.best(assignment, connections, v, &by_slack)
             {
-                moves.push((Price(key), splitmix64(seed ^ u64::from(v)) as u32, v));
+                moves.push((OrderedF64(key), splitmix64(seed ^ u64::from(v)) as u32, v));
             }
         })?;
         let mut connections = Connections::new(k);
@@ -167,7 +167,7 @@ impl<const D: usize> Rebalancing<'_, D> {
                 (next, _) => next.is_some(),
             };
             let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(entry)| entry) };
-            let Some((Price(key), tie_break, v)) = next else { break };
+            let Some((OrderedF64(key), tie_break, v)) = next else { break };
             looks += 1;
             if looks % 256 == 0 {
                 run.check()?;
@@ -188,7 +188,7 @@ impl<const D: usize> Rebalancing<'_, D> {
             }
             match self.best(assignment, &mut connections, v, emptiest) {
                 Some((now, _)) if now > key + key.abs() * STALE + 1e-9 => {
-                    waiting.push(Reverse((Price(now), tie_break, v)));
+                    waiting.push(Reverse((OrderedF64(now), tie_break, v)));
                 }
                 Some((_, to)) => {
                     assignment.shift(v, self.graph.weight(v), to);

@@ -148,21 +148,21 @@ impl Multilevel {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let caps = vec![cap; self.k as usize];
-        let search = self.search(graph, &caps, least, run);
-        let ((part_of, _), rounds) = search.improve(search.begin(start)?, self.effort)?;
+        let refiner = self.refiner(graph, &caps, least, run);
+        let ((part_of, _), rounds) = refiner.improve(refiner.begin(start)?, self.effort)?;
         Ok((part_of, rounds))
     }
 
     /// What improves parts of the vertices of `graph` under `caps`.
-    pub(super) fn search<'a, const D: usize>(
+    pub(super) fn refiner<'a, const D: usize>(
         &self,
         graph: &'a Graph<'a, D>,
         caps: &'a [Load<D>],
         least: u64,
         run: &'a Run,
-    ) -> Search<'a, D> {
+    ) -> Refiner<'a, D> {
         let machines = self.machines.as_ref().filter(|machines| machines.len() > 1);
-        Search {
+        Refiner {
             graph,
             caps,
             least,
@@ -179,7 +179,7 @@ impl Multilevel {
 type QueueEntry = (Reverse<u32>, u32, u32);
 
 /// The state that all rounds of refinement use.
-pub(super) struct Search<'a, const D: usize> {
+pub(super) struct Refiner<'a, const D: usize> {
     pub graph: &'a Graph<'a, D>,
     pub caps: &'a [Load<D>],
     /// Vertices that each part has at least.
@@ -192,7 +192,7 @@ pub(super) struct Search<'a, const D: usize> {
     pub run: &'a Run,
 }
 
-impl<const D: usize> Search<'_, D> {
+impl<const D: usize> Refiner<'_, D> {
     /// An assignment with these parts.
     pub(crate) fn assignment(&self, parts: &[u32]) -> Result<Assignment<D>> {
         let mut part_of: Buffer<u32> = Buffer::zeroed(parts.len(), "parts")?;
@@ -223,7 +223,7 @@ impl<const D: usize> Search<'_, D> {
 
     /// One round, from the parts that are best so far.
     fn round(&self, best: &[u32], round: u64) -> Result<Solution> {
-        let Search { graph, caps, run, .. } = *self;
+        let Refiner { graph, caps, run, .. } = *self;
         let (odd, seed) = ((round % 2) as usize, splitmix64(self.seed ^ splitmix64(round + 1)));
         let each = graph.num_entries() + graph.len() as u64;
         run.begin("refine", each);
@@ -251,7 +251,7 @@ impl<const D: usize> Search<'_, D> {
 
     /// The parts of an assignment, and their quality by the objective.
     pub(crate) fn judged(&self, assignment: Assignment<D>) -> Result<Solution> {
-        let Search { graph, caps, run, .. } = *self;
+        let Refiner { graph, caps, run, .. } = *self;
         let quality = match self.objective {
             Objective::Cut => assignment.quality(graph, caps, run)?,
             Objective::Halo => {
@@ -264,7 +264,7 @@ impl<const D: usize> Search<'_, D> {
 
     /// Moves vertices that gain into parts that keep their caps.
     fn improve_greedily(&self, assignment: &mut Assignment<D>) -> Result<()> {
-        let Search { graph, caps, run, .. } = *self;
+        let Refiner { graph, caps, run, .. } = *self;
         let scratch = || Ok((Connections::new(caps.len()), Vec::new()));
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let (mut nothing, mut connections) = (vec![(); graph.len()], Connections::new(caps.len()));

@@ -33,8 +33,8 @@ use super::bounds::{self, OldParts};
 use super::clustering::{Clusterer, Clustering};
 use super::graph::Graph;
 use super::migration::Migration;
-use super::placing::{Groups, Parts};
-use super::refining::{self, Search};
+use super::placing::{PartialAssignment, VertexGroups};
+use super::refining::{self, Refiner};
 use super::scheme::Solution;
 use super::symmetry::check_symmetry;
 use super::{Effort, Multilevel, Rating};
@@ -194,7 +194,7 @@ impl Multilevel {
     ) -> Result<(Buffer<u32>, u64)> {
         let caps = vec![cap; self.k as usize];
         let unit = (graph.edge_weight() / graph.num_entries().max(1)).clamp(1, 1 << 24) as u32;
-        Updating { old_parts, unit, search: self.search(graph, &caps, least, run) }.solve()
+        Updating { old_parts, unit, refiner: self.refiner(graph, &caps, least, run) }.solve()
     }
 }
 
@@ -206,7 +206,7 @@ fn count(parts: &[u32]) -> u64 {
 /// The state that all steps of an update use.
 struct Updating<'a, const D: usize> {
     old_parts: OldParts<'a>,
-    search: Search<'a, D>,
+    refiner: Refiner<'a, D>,
     /// The mean weight of an edge.
     unit: u32,
 }
@@ -214,23 +214,23 @@ struct Updating<'a, const D: usize> {
 impl<const D: usize> Updating<'_, D> {
     fn solve(mut self) -> Result<(Buffer<u32>, u64)> {
         let start = self.placed()?;
-        self.search.migration = self.migration(PRICES[0]);
-        let mut state = self.search.begin(&start)?;
+        self.refiner.migration = self.migration(PRICES[0]);
+        let mut state = self.refiner.begin(&start)?;
         drop(start);
         let needed = self.moved(&state.0);
         let budget = self.old_parts.allowed;
         let allowed = budget.max(needed + budget.min(needed / MORE));
-        self.search.migration = None;
+        self.refiner.migration = None;
         let mut best = self.judged(&state.0)?;
         let mut rounds = 0;
         for (step, price) in (0..).zip(PRICES) {
-            self.search.migration = self.migration(price);
-            let grouped = self.regrouped(state, splitmix64(self.search.seed ^ step))?;
-            let (next, more) = self.search.improve(grouped, effort())?;
+            self.refiner.migration = self.migration(price);
+            let grouped = self.regrouped(state, splitmix64(self.refiner.seed ^ step))?;
+            let (next, more) = self.refiner.improve(grouped, effort())?;
             rounds += more;
             let too_many = self.moved(&next.0) > allowed;
             state = next;
-            self.search.migration = None;
+            self.refiner.migration = None;
             let within = if too_many { self.returned(&state.0, allowed)? } else { self.judged(&state.0)? };
             if self.moved(&within.0) <= allowed && within.1.beats(best.1) {
                 best = within;
@@ -253,24 +253,24 @@ impl<const D: usize> Updating<'_, D> {
     }
 
     fn judged(&self, parts: &[u32]) -> Result<Solution> {
-        self.search.judged(self.search.assignment(parts)?)
+        self.refiner.judged(self.refiner.assignment(parts)?)
     }
 
     /// The parts after moves of groups of vertices that gain, if that is better.
     fn regrouped(&self, (part_of, _): Solution, seed: u64) -> Result<Solution> {
-        let Search { graph, caps, run, .. } = self.search;
+        let Refiner { graph, caps, run, .. } = self.refiner;
         let before = self.judged(&part_of)?;
-        let loads = self.search.assignment(&part_of)?.loads;
-        let groups = Groups::new(graph, self.clusters(&part_of, seed)?, run)?;
-        let mut parts = Parts { part_of, loads };
-        groups.improve_greedily(&mut parts, caps, self.search.migration.as_ref())?;
+        let loads = self.refiner.assignment(&part_of)?.loads;
+        let groups = VertexGroups::new(graph, self.clusters(&part_of, seed)?, run)?;
+        let mut parts = PartialAssignment { part_of, loads };
+        groups.improve_greedily(&mut parts, caps, self.refiner.migration.as_ref())?;
         let after = self.judged(&parts.part_of)?;
         Ok(if after.1.beats(before.1) { after } else { before })
     }
 
     /// Clusters of the vertices, each within one part.
     fn clusters(&self, part_of: &[u32], seed: u64) -> Result<Clustering> {
-        let Search { graph, caps, run, .. } = self.search;
+        let Refiner { graph, caps, run, .. } = self.refiner;
         let cap = graph.total().map(|total| total.div_ceil(caps.len() as u64 * GROUPS_PER_PART));
         let clusterer = Clusterer { rating: Rating::Weight, cap, rounds: LABEL_ROUNDS, seed };
         clusterer.cluster(graph, Some(part_of), run)
@@ -278,7 +278,7 @@ impl<const D: usize> Updating<'_, D> {
 
     /// A part for each vertex: the old one, where it has one and no empty part needs it.
     fn placed(&self) -> Result<Buffer<u32>> {
-        let Search { graph, caps, run, seed, .. } = self.search;
+        let Refiner { graph, caps, run, seed, .. } = self.refiner;
         let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         part_of.copy_from_slice(self.old_parts.part_of);
         let (mut loads, mut unplaced) = (vec![[0; D]; caps.len()], 0);
@@ -302,8 +302,8 @@ impl<const D: usize> Updating<'_, D> {
         } else {
             self.clusters(&part_of, seed)?
         };
-        let groups = Groups::new(graph, clustering, run)?;
-        let mut parts = Parts { part_of, loads };
+        let groups = VertexGroups::new(graph, clustering, run)?;
+        let mut parts = PartialAssignment { part_of, loads };
         let wide = |cap: u64| (cap as f64 * caps.len() as f64 / used as f64).ceil() as u64;
         let wide: Vec<Load<D>> = caps[..used].iter().map(|cap| cap.map(wide)).collect();
         groups.place(&mut parts, &wide)?;
@@ -323,9 +323,9 @@ impl<const D: usize> Updating<'_, D> {
     /// How many vertices each part can spare for the first of so many empty parts.
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
-        let cap = self.search.caps[0][0];
+        let cap = self.refiner.caps[0][0];
         let permitted = (self.old_parts.allowed / 2).max(above(cap).sum());
-        let (mut low, mut high) = (self.search.graph.len() as u64 / loads.len() as u64, cap);
+        let (mut low, mut high) = (self.refiner.graph.len() as u64 / loads.len() as u64, cap);
         while low < high {
             let middle = low + (high - low) / 2;
             if above(middle).sum::<u64>() <= permitted { high = middle } else { low = middle + 1 }
@@ -336,8 +336,8 @@ impl<const D: usize> Updating<'_, D> {
     /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that
     /// gain least return first.
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
-        let Search { graph, caps, run, .. } = self.search;
-        let mut assignment = self.search.assignment(parts)?;
+        let Refiner { graph, caps, run, .. } = self.refiner;
+        let mut assignment = self.refiner.assignment(parts)?;
         let mut connections = Connections::new(caps.len());
         let mut left = self.moved(parts).saturating_sub(allowed);
         for _ in 0..RETURNS {
@@ -362,7 +362,7 @@ impl<const D: usize> Updating<'_, D> {
                 break;
             }
         }
-        self.search.judged(assignment)
+        self.refiner.judged(assignment)
     }
 }
 

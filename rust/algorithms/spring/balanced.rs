@@ -7,7 +7,7 @@ use super::merging::{BySize, Clusters};
 use crate::base::buffer::Buffer;
 use crate::base::error::Result;
 use crate::base::run::Run;
-use crate::capacity::{BalanceOn, Balanced, Placing};
+use crate::capacity::{BalanceOn, BalancedAssignment, Placing};
 use crate::sets::groups::Groups;
 
 /// Gives every vertex a part, none of which exceeds `cap` vertices or the cap of the weights.
@@ -17,7 +17,7 @@ pub(super) fn assign(
     cap: u64,
     balance_on: &BalanceOn,
     run: &Run,
-) -> Result<Balanced> {
+) -> Result<BalancedAssignment> {
     place(clusters, k, cap, balance_on, run)?.finish()
 }
 

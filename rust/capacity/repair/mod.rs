@@ -38,7 +38,7 @@ pub(super) struct Repair<'a> {
 }
 
 /// What the repair came to.
-pub(crate) struct Repaired {
+pub(crate) struct RepairOutcome {
     /// Load of each part.
     pub loads: Vec<Load>,
     /// The cap on volume that holds.
@@ -54,7 +54,7 @@ pub(crate) fn repair(
     loads: &[Load],
     caps: Load,
     run: &Run,
-) -> Result<Repaired> {
+) -> Result<RepairOutcome> {
     let n = csr.num_vertices() as u32;
     let largest = (0..n).map(|v| 1 + u64::from(csr.degree(v))).max().unwrap_or(0);
     let total = csr.num_entries() + u64::from(n);
@@ -70,7 +70,11 @@ pub(crate) fn repair(
     run.advance(repair.left)?;
     let reached = repair.loads.all().map(|load| load[1]).max().unwrap_or(0);
     if reached <= caps[1].max(bound) {
-        return Ok(Repaired { loads: repair.loads.all().collect(), cap: caps[1].max(reached), dealt: false });
+        return Ok(RepairOutcome {
+            loads: repair.loads.all().collect(),
+            cap: caps[1].max(reached),
+            dealt: false,
+        });
     }
     deal(csr, parts, loads.len() as u32, caps, run)
 }
@@ -194,7 +198,7 @@ impl Repair<'_> {
 }
 
 /// The last resort.
-fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<Repaired> {
+fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<RepairOutcome> {
     let n = csr.num_vertices();
     let mut degrees = reserved(n, "degrees")?;
     degrees.extend((0..n as u32).map(|v| csr.degree(v)));
@@ -205,7 +209,7 @@ fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<R
     let loads: Vec<Load> =
         dealt.loads.iter().map(|&[vertices, degree]| [vertices, degree + vertices]).collect();
     let reached = loads.iter().map(|load| load[1]).max().unwrap_or(0);
-    Ok(Repaired { loads, cap: reached.max(caps[1]), dealt: true })
+    Ok(RepairOutcome { loads, cap: reached.max(caps[1]), dealt: true })
 }
 
 /// Looks at the cancel flag now and then.

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use super::{Scheme, loosened};
 use crate::algorithms::multilevel::assignment::{Assignment, Quality};
-use crate::algorithms::multilevel::fm::{Patience, refine};
+use crate::algorithms::multilevel::fm::{Limits, refine};
 use crate::algorithms::multilevel::gain_table::GainTable;
 use crate::algorithms::multilevel::graph::Graph;
 use crate::algorithms::multilevel::rebalancing::rebalance;
@@ -24,7 +24,7 @@ const TRIES: [u64; 2] = [5, 10];
 const MANY: usize = 64;
 const HASTY: u32 = 3;
 /// Moves without an improvement that end a round on so small a graph.
-const PATIENCE: Patience = Patience { moves: 50, rounds: 4 };
+const LIMITS: Limits = Limits { moves: 50, rounds: 4 };
 
 /// Parts of the vertices of `graph`, one for each of `caps`.
 pub(crate) fn partition<const D: usize>(
@@ -109,7 +109,7 @@ fn bisect<const D: usize>(graph: &Graph<D>, caps: &[Load<D>], seed: u64, run: &R
         let mut assignment = Assignment::new(graph, grown, 2, run)?;
         rebalance(graph, &mut assignment, &caps, seed, run)?;
         let mut table = GainTable::new(graph, &mut assignment, &caps, run)?;
-        refine(&mut table, PATIENCE, random.next_u64(), run)?;
+        refine(&mut table, LIMITS, random.next_u64(), run)?;
         let quality = table.quality();
         if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
             best = Some((quality, assignment.part_of));

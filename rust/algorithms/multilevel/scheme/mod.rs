@@ -24,7 +24,7 @@ use std::sync::Arc;
 use super::assignment::{Assignment, Quality};
 use super::clustering::{Clusterer, Clustering, Rating};
 use super::contraction::contract;
-use super::fm::{self, Patience};
+use super::fm;
 use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::jet::{self, Jet};
@@ -115,11 +115,17 @@ struct Coarsening {
 pub(crate) trait CheckpointStore {
     /// Parts `0..k` of the `n` vertices of a level, counted from the finest: the stored parts, or else those
     /// that `make` returns.
-    fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution>;
+    fn refined(
+        &self,
+        level: usize,
+        n_and_k: (usize, usize),
+        run: &Run,
+        make: MakeSolution<'_>,
+    ) -> Result<Solution>;
 }
 
 /// Computes a solution.
-pub(crate) type Make<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
+pub(crate) type MakeSolution<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
 
 /// How to uncoarsen.
 pub(super) struct Uncoarsening<'a, const D: usize> {
@@ -439,7 +445,7 @@ impl Scheme {
         let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
         if graph.len() as u64 * caps.len() as u64 <= self.table {
             let mut table = GainTable::new(graph, &mut assignment, caps, run)?;
-            fm::refine(&mut table, Patience::of(graph), jet.seed, run)?;
+            fm::refine(&mut table, fm::Limits::of(graph), jet.seed, run)?;
             quality = table.quality();
         }
         Ok((assignment.part_of, quality))

@@ -48,7 +48,7 @@ const MOST_AHEAD: usize = 64;
 /// The weight of the edges from a vertex of a cluster to another cluster.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Sum {
+struct EdgeSum {
     from: u32,
     to: u32,
     weight: u32,
@@ -74,9 +74,9 @@ pub(crate) fn memory(entries: u64) -> u64 {
 fn memory_of(entries: u64) -> (u64, u64) {
     // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
     let buckets = 2 * (entries / bucket(entries)) + 1;
-    let (directory, buffers) = spill::memory::<Sum>(entries, buckets, entries / unit(entries) + 1);
+    let (directory, buffers) = spill::memory::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
     // A bucket as it comes, grouped, and summed.
-    let per_entry = size_of::<Sum>() + 2 * size_of::<[u32; 2]>();
+    let per_entry = size_of::<EdgeSum>() + 2 * size_of::<[u32; 2]>();
     (directory, buffers.max(per_entry as u64 * bucket(entries).min(entries)))
 }
 
@@ -98,7 +98,7 @@ pub fn contract<const D: usize>(
     drop(bucket_of);
     // Weights are halved until those of a vertex fit into 32 bits, which matters from 2^30 edges on.
     let shift = (u64::BITS - graph.edge_weight().leading_zeros()).saturating_sub(BITS);
-    let mut lists = Lists::create(clustering.count, into)?;
+    let mut lists = ListFiles::create(clustering.count, into)?;
     let count = starts.len() - 1;
     for first in (0..count).step_by(workers) {
         let sum = |map: &mut RatingMap, index: usize| {
@@ -158,7 +158,7 @@ impl Buckets {
         into: &Path,
         workers: usize,
         run: &Run,
-    ) -> Result<SpillReader<Sum>> {
+    ) -> Result<SpillReader<EdgeSum>> {
         let Clustering { cluster_of, count } = clustering;
         let spill = Spill::create(into, self.starts.len() - 1)?;
         let units = units(graph).into_iter().zip(0..);
@@ -178,7 +178,7 @@ impl Buckets {
                     });
                     let bucket = self.bucket_of[own as usize] as usize;
                     for [to, weight] in map.sums() {
-                        writer.push(bucket, Sum { from: own, to, weight })?;
+                        writer.push(bucket, EdgeSum { from: own, to, weight })?;
                     }
                 }
                 run.check()?;
@@ -206,14 +206,14 @@ fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
 
 /// The lists of the clusters of a bucket.
 #[derive(Default)]
-struct Sums {
+struct BucketLists {
     targets: Vec<u32>,
     weights: Vec<u32>,
     /// Where the list of each cluster ends.
     ends: Vec<usize>,
 }
 
-impl Sums {
+impl BucketLists {
     fn end(&mut self, map: &RatingMap) {
         for [target, weight] in map.sums() {
             self.targets.push(target);
@@ -223,15 +223,15 @@ impl Sums {
     }
 }
 
-/// Sums the entries of a bucket, which is that of these clusters.
+/// BucketLists the entries of a bucket, which is that of these clusters.
 fn sums_of(
-    spilled: &SpillReader<Sum>,
+    spilled: &SpillReader<EdgeSum>,
     bucket: usize,
     clusters: Range<u32>,
     map: &mut RatingMap,
     run: &Run,
-) -> Result<Sums> {
-    let (mut sums, mut buf) = (Sums::default(), Vec::new());
+) -> Result<BucketLists> {
+    let (mut sums, mut buf) = (BucketLists::default(), Vec::new());
     if clusters.len() == 1 {
         // Perhaps a very large one: its entries are summed as they come.
         map.begin_growing(spilled.count(bucket) as usize);
@@ -245,9 +245,9 @@ fn sums_of(
         sums.end(map);
         return Ok(sums);
     }
-    let place = |entry: &Sum| (entry.from - clusters.start) as usize;
+    let place = |entry: &EdgeSum| (entry.from - clusters.start) as usize;
     let mut ends: Vec<u32> = zeros(clusters.len() + 1, "clusters of a bucket")?;
-    let mut entries: Vec<Sum> = reserved(spilled.count(bucket) as usize, "bucket")?;
+    let mut entries: Vec<EdgeSum> = reserved(spilled.count(bucket) as usize, "bucket")?;
     for piece in spilled.pieces(bucket) {
         spilled.read_piece(piece, &mut buf)?;
         buf.iter().for_each(|entry| ends[place(entry) + 1] += 1);
@@ -278,7 +278,7 @@ fn sums_of(
 }
 
 /// The lists of a graph, in files.
-struct Lists {
+struct ListFiles {
     targets: TempFile,
     weights: TempFile,
     offsets: Buffer<u64>,
@@ -292,7 +292,7 @@ struct Lists {
 /// Entries that are read at a time.
 const CHUNK: usize = 1 << 14;
 
-impl Lists {
+impl ListFiles {
     fn create(n: usize, into: &Path) -> Result<Self> {
         Ok(Self {
             targets: TempFile::create(into)?,
@@ -309,7 +309,7 @@ impl Lists {
     }
 
     /// Appends the lists of the next vertices.
-    fn append(&mut self, mut sums: Sums, shift: u32) -> Result<()> {
+    fn append(&mut self, mut sums: BucketLists, shift: u32) -> Result<()> {
         for weight in &mut sums.weights {
             *weight = (*weight >> shift).max(1);
             self.weight += u64::from(*weight);

@@ -191,14 +191,14 @@ impl Choice<'_> {
 
 /// Bytes and time that add up.
 #[derive(Default)]
-struct Sum {
+struct Totals {
     read: f64,
     written: f64,
     nanoseconds: f64,
 }
 
 /// The lists of a graph in files.
-struct Lists {
+struct ListSize {
     entries: f64,
     /// Bytes of an entry, plain and packed.
     each: [f64; 2],
@@ -206,9 +206,9 @@ struct Lists {
     available: f64,
 }
 
-impl Sum {
+impl Totals {
     /// Adds so many passes over lists.
-    fn pass(&mut self, Lists { entries, each: [plain, packed], available }: Lists, passes: f64) {
+    fn pass(&mut self, ListSize { entries, each: [plain, packed], available }: ListSize, passes: f64) {
         if plain * entries <= available {
             self.read += passes * plain * entries;
             return;
@@ -275,25 +275,25 @@ impl Multilevel {
     }
 
     /// The costs after the adjacency is built.
-    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Sum {
+    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Totals {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.is_quick() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
-        let mut sum = Sum::default();
+        let mut sum = Totals::default();
         let (mut here, available) = (entries as f64, available as f64);
         let packed = if each > 4 { PACKED } else { expected(n, entries) };
         let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
             sum.nanoseconds = MEMORY * bounds * attempts * here;
-            sum.pass(Lists { entries: here, each: lists, available }, (passes + refining) * attempts);
+            sum.pass(ListSize { entries: here, each: lists, available }, (passes + refining) * attempts);
             return sum;
         }
         for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
             sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
             let spilled = 12.0 * SUMS * here;
             let coarse = share * here;
-            sum.pass(Lists { entries: here, each: lists, available }, passes + refining);
+            sum.pass(ListSize { entries: here, each: lists, available }, passes + refining);
             sum.read += spilled;
             sum.written += spilled + 8.0 * coarse;
             let kept = coarse.min(plan.sample * entries as f64);
@@ -307,7 +307,7 @@ impl Multilevel {
         // The top has far fewer vertices than it may have.
         let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
-        sum.pass(Lists { entries: here, each: lists, available }, TOP * attempts);
+        sum.pass(ListSize { entries: here, each: lists, available }, TOP * attempts);
         sum
     }
 }

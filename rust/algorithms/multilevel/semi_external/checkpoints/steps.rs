@@ -14,7 +14,7 @@ use super::{Checkpoints, is_there, regular};
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::{Arrays, Graph, sum_of};
-use crate::algorithms::multilevel::scheme::{CheckpointStore, Make, Solution};
+use crate::algorithms::multilevel::scheme::{CheckpointStore, MakeSolution, Solution};
 use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, shown, zeros};
 use crate::capacity::Load;
 use crate::edges::open_file::open_regular;
@@ -172,7 +172,13 @@ pub(in crate::algorithms::multilevel) fn parts(
 }
 
 impl CheckpointStore for Checkpoints {
-    fn refined(&self, level: usize, n_and_k: (usize, usize), run: &Run, make: Make<'_>) -> Result<Solution> {
+    fn refined(
+        &self,
+        level: usize,
+        n_and_k: (usize, usize),
+        run: &Run,
+        make: MakeSolution<'_>,
+    ) -> Result<Solution> {
         let (solution, _) = parts(Some(self), level, n_and_k, run, || make().map(|solution| (solution, 0)))?;
         Ok(solution)
     }
