@@ -79,7 +79,7 @@ pub struct BalancedAssignment {
 }
 
 impl BalanceOn {
-    /// One weight per vertex; the largest part may have `ratio` times the mean.
+    /// One weight per vertex. The largest part may have `ratio` times the mean.
     pub fn new(weights: Vec<u32>, ratio: f64) -> Result<Self> {
         let weights = Weights::new(weights);
         validate_balance("balance_on_ratio", ratio)?;

@@ -35,7 +35,7 @@ pub struct Parts<const D: usize = 2> {
 }
 
 impl<const D: usize> Parts<D> {
-    /// `k` empty parts for a `total` to come; none will hold more than `cap`.
+    /// `k` empty parts for a `total` to come. None will hold more than `cap`.
     pub fn new(k: u32, total: Load<D>, cap: Load<D>) -> Result<Self> {
         let nodes = reserved(k as usize, "parts")?;
         // Without any weight the vertices alone decide.

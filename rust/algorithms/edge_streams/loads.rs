@@ -8,7 +8,7 @@
 use crate::base::error::Result;
 use crate::sets::tournament::Tree;
 
-/// Up to so many parts all terms are scanned. Those of more are searched by a tree.
+/// Up to this number of parts all terms are scanned. The terms of more parts are searched by a tree.
 pub(crate) const SCANNED: usize = 512;
 
 /// The term of the loads in a score.

@@ -1,4 +1,4 @@
-//! Refinement of an edge partition, whoever made it: fewer replicas within the same cap.
+//! Refinement of any given edge partition: fewer replicas within the same cap.
 //!
 //! **Requirements.** A part for each record, loops included, and no part above the cap.
 //!
@@ -44,7 +44,7 @@ use crate::sets::Incidence;
 
 /// Most passes, unless others are asked for.
 pub(crate) const PASSES: u32 = 5;
-/// A pass that removes less than one in so many replicas is the last.
+/// A pass that removes fewer replicas than all divided by this is the last.
 const FEW: u64 = 1000;
 /// Records that are placed between two looks at the cancel flag.
 const STRIDE: usize = 1024;

@@ -15,7 +15,7 @@ pub struct Assignment<const D: usize> {
     pub part_of: Buffer<u32>,
     /// Load of each part.
     pub loads: Vec<Load<D>>,
-    /// What cut edges cost; 1 if there are none.
+    /// What cut edges cost. They cost 1 if it is `None`.
     pub prices: Option<Arc<Prices>>,
     /// What it costs that vertices leave the parts they had. Nothing if it is `None`.
     pub migration: Option<Migration>,

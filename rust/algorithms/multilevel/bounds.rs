@@ -34,7 +34,7 @@ use crate::partition::{Capacity, VertexPartition};
 /// Bounds at most, that on vertices included.
 pub(crate) const MOST_BOUNDS: usize = 8;
 
-/// A bound on the parts beside that on their numbers of vertices.
+/// A bound on the parts beside the bound on vertices.
 #[derive(Debug, Clone)]
 pub enum Bound {
     /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
@@ -126,7 +126,7 @@ pub(super) fn least(min_balance: Option<f64>, n: u64, k: u32) -> Result<u64> {
     Ok((share(ratio, n, k) as u64).max(1))
 }
 
-/// The number of bounds that so many beside that on vertices are padded to.
+/// The padded number of bounds, if there are `bounds` beside the bound on vertices.
 pub(super) fn padded(bounds: usize) -> usize {
     (1 + bounds).next_power_of_two()
 }

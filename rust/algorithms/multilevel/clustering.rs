@@ -33,7 +33,7 @@ const GROUPS: u32 = 64;
 const GROUP: u32 = 32;
 /// Most vertices of a block. Their lists are read one after the other.
 const BLOCK: u32 = 256;
-/// A round in which fewer vertices move, one in so many, is the last.
+/// A round in which fewer than one vertex in `LEAST_MOVED` moves is the last.
 const LEAST_MOVED: usize = 20;
 
 /// How many vertices ahead clusters are prefetched, and of how many neighbours.

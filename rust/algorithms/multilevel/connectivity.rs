@@ -61,7 +61,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// Writes the row of `v`; returns its length.
+    /// Writes the row of `v`. Returns its length.
     fn row<const D: usize>(&mut self, graph: &Graph<D>, part_of: &[u32], v: u32, row: &mut [Slot]) -> u32 {
         let Counter { counts, parts, halo } = self;
         graph.distinct(v, |u| {
@@ -82,7 +82,7 @@ impl Counter {
 }
 
 impl Connectivity {
-    /// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
+    /// Bytes for a graph of `n` vertices and `entries` entries, and `k` parts.
     pub fn memory(n: u64, entries: u64, k: u64) -> u64 {
         (12 * n).saturating_add(entries.min(n.saturating_mul(k)).saturating_mul(8))
     }

@@ -38,7 +38,7 @@ pub(super) enum Entries<'a> {
     /// One after the other.
     Plain {
         targets: Items<'a, u32>,
-        /// Weight of each entry; 1 if there are none.
+        /// Weight of each entry. All weigh 1 if it is `None`.
         weights: Option<Items<'a, u32>>,
     },
     Packed(Packed),

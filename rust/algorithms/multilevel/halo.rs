@@ -66,7 +66,7 @@ const EDGES_PER_COPY: i64 = 16;
 /// A move in the order in which moves are made: its key, a random tie-break, and the vertex.
 type QueueEntry<K> = (K, u64, u32);
 
-/// Bytes for a graph of `n` vertices and so many entries, and `k` parts.
+/// Bytes for a graph of `n` vertices and `entries` entries, and `k` parts.
 pub(crate) fn memory(n: u64, entries: u64, k: u64) -> u64 {
     Connectivity::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
 }
@@ -166,7 +166,7 @@ impl<const D: usize> HaloSearch<'_, D> {
         Ok(moves)
     }
 
-    /// Makes the moves that are no loss after those before them; returns how many.
+    /// Makes the moves that are no loss after those before them. Returns the number of moves.
     fn approve(
         &mut self,
         assignment: &mut Assignment<D>,

@@ -138,7 +138,7 @@ struct Rebalancing<'a, const D: usize> {
 }
 
 impl<const D: usize> Rebalancing<'_, D> {
-    /// One round; whether anything moved.
+    /// One round. Returns whether anything moved.
     fn round(&self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<bool> {
         let k = self.caps.len();
         let over: Vec<bool> =

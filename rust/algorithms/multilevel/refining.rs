@@ -1,4 +1,4 @@
-//! Refinement of a partition of the vertices, whoever made it.
+//! Refinement of any given partition of the vertices.
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex.
 //!

@@ -320,7 +320,7 @@ impl<const D: usize> Updating<'_, D> {
         Ok(parts.part_of)
     }
 
-    /// How many vertices each part can spare for the first of so many empty parts.
+    /// How many vertices each part can spare for the first of `empty` empty parts.
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
         let cap = self.refiner.caps[0][0];

@@ -9,7 +9,8 @@ use crate::base::{Result, reserved};
 /// pair can.
 ///
 /// The other part is the one with the most slack that has such a pair. The pair is the one that carries the
-/// least volume among those that bring the part under its cap; without any, the one that carries most.
+/// least volume among those that bring the part under its cap. Without such a pair, the one that carries
+/// most.
 pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
     let k = repair.loads.k();
     let cap = repair.loads.caps()[1];
@@ -62,7 +63,8 @@ fn by_degree(repair: &Repair) -> Result<Vec<Vec<u32>>> {
 }
 
 /// The pair of one of `mine` and one of `theirs`, both by ascending degree, that carries at least `excess`
-/// and at most `slack`, as little as can be; without any, the one that carries most, but less than `excess`.
+/// and at most `slack`, as little as possible. Without such a pair, the one that carries most, but less than
+/// `excess`.
 fn pair(
     mine: &[u32],
     theirs: &[u32],

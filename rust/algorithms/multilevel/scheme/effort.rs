@@ -66,7 +66,7 @@ impl Effort {
         if is_open { Patience::SHORT } else { Patience::LONG }
     }
 
-    /// Whether a round may follow so many.
+    /// Whether another round may follow after this number of rounds.
     pub fn goes_on(self, rounds: u64, ends: Option<Instant>) -> bool {
         rounds < self.rounds() && ends.is_none_or(|ends| Instant::now() < ends)
     }

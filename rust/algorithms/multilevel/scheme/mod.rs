@@ -71,7 +71,7 @@ const LENIENCE: [f64; 2] = [0.25, 0.75];
 /// How a graph is partitioned.
 #[derive(Debug, Clone)]
 pub struct Scheme {
-    /// Ratings of the attempts; the first is that of the finest levels.
+    /// Ratings of the attempts. The first one also rates the clusters of the finest levels.
     pub ratings: Vec<Rating>,
     /// Vertices per part of the coarsest graph.
     pub coarsest: usize,

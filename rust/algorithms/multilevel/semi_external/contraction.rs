@@ -64,7 +64,7 @@ fn unit(entries: u64) -> u64 {
     UNIT.max(entries / UNITS)
 }
 
-/// Bytes that it takes for so many entries, beside what grows with the vertices, for a single thread.
+/// Bytes that a contraction of `entries` entries needs with one thread, beside what grows with the vertices.
 pub(crate) fn memory(entries: u64) -> u64 {
     let (directory, each) = memory_of(entries);
     directory + each

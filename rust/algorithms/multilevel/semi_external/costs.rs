@@ -81,7 +81,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Seconds with a disk that reads and writes so many bytes per second, and no page cache.
+    /// Seconds with a disk that reads and writes `rate` bytes per second, and no page cache.
     pub fn seconds_at(&self, rate: f64) -> f64 {
         self.seconds + (self.read + self.written) as f64 / rate
     }
@@ -207,7 +207,7 @@ struct ListSize {
 }
 
 impl Totals {
-    /// Adds so many passes over lists.
+    /// Adds a number of passes over lists.
     fn pass(&mut self, ListSize { entries, each: [plain, packed], available }: ListSize, passes: f64) {
         if plain * entries <= available {
             self.read += passes * plain * entries;

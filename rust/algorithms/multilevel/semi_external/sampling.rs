@@ -48,7 +48,7 @@ impl Histogram {
         *sum += u64::from(weight);
     }
 
-    /// The least threshold under which no more than so many entries are kept, in expectation.
+    /// The least threshold under which at most `most` entries are kept, in expectation.
     fn threshold(&self, most: u64) -> u32 {
         let mut above: u64 = self.0.iter().map(|&(count, _)| count).sum();
         let mut below = 0;

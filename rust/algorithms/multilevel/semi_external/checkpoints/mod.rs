@@ -166,7 +166,8 @@ fn read_list(path: &Path) -> Result<Option<String>> {
     Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
 }
 
-/// Refuses a directory without a list, in which some file has the name of a step: it is somebody else's.
+/// Refuses a directory without a list, in which some file has the name of a step: that file belongs to
+/// somebody else.
 fn refuse_steps(dir: &Path) -> Result<()> {
     let io = |error| Error::io(dir, error);
     for entry in fs::read_dir(dir).map_err(io)? {
