@@ -2,9 +2,9 @@
 //!
 //! In training, an epoch takes as long as the part with the most training vertices. With the mask of the
 //! training vertices as weights, every part gets its share of them. Any vertex partitioner can use a
-//! [`BalanceOn`]. A partitioner that only needs both caps kept places vertices through [`Placing`], which
-//! finds the parts and repairs what fits nowhere. A partitioner that scores parts itself asks [`Parts`] what
-//! fits. Both can fall back on [`BalanceOn::deal`].
+//! [`BalanceOn`]. A partitioner that only needs both caps kept places vertices through
+//! [`Placing`](super::Placing), which finds the parts and repairs what fits nowhere. A partitioner that
+//! scores parts itself asks [`Parts`] what fits. Both can fall back on [`BalanceOn::deal`].
 //!
 //! **Cap.** With k parts, total weight W and largest weight w, no part gets more than
 //! `max(ceil(ratio * W / k), ceil(W / k) + w)`. If all weights are 0 or 1, no part gets more than

@@ -8,7 +8,8 @@
 //! **Algorithm.** The *budget* says how many of the vertices that had a part may get another.
 //! 1. With fewer parts than before, some are dissolved: small ones with few edges inside. The last parts take
 //!    their numbers.
-//! 2. Vertices without a part go where their neighbours are, in groups if there are many ([`placing`]).
+//! 2. Vertices without a part go where their neighbours are, in groups if there are many
+//!    ([`placing`](super::placing)).
 //! 3. Empty parts grow by the vertices that the caps need, and further as far as half the budget permits.
 //! 4. In each step, groups move that gain, and then single vertices ([`refining`]). A vertex that leaves its
 //!    old part pays a migration penalty ([`Migration`]) beside the edges it cuts. The penalty falls from step
