@@ -9,9 +9,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
-from fastpart.train import inference, memory  # noqa: E402
+from fastpart.train import inference, memory, predicting  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
@@ -78,16 +79,45 @@ def test_a_refusal_names_what_needs_the_memory(parts, given, named):
         fp.train.sampled(parts, workers=1, memory_limit=FLOOR + (1 << 19), **QUICK | given)
 
 
-def test_a_model_without_layers_is_refused_where_a_whole_part_does_not_fit(parts):
-    dataset, options = Dataset(parts), Options(model=Whole, hidden=8)
-    stated = {need.what: need.size for need in memory.evaluation(dataset, options, 1)}
-    what = next(what for what in stated if "a whole part with 2 hops" in what)
-    largest = max(part.num_inner for part in dataset.partition.parts)
-    assert stated[what] >= 4 * dataset.task.features * largest
+def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatch):
     trained = fp.train.full(parts, model=Whole, **QUICK)
-    with pytest.raises(fp.MemoryBudgetError, match=r"Whole.* for a whole part .*more parts"):
-        trained.predict(parts, memory_limit=stated[what] // 2)
-    assert len(trained.predict(parts, memory_limit=10 * sum(stated.values()))) == 600
+    dataset, options = Dataset(parts), trained.options
+    at_once = trained.predict(parts, "logits")
+    stated = next(need for need in memory.evaluation(dataset, options, 1) if "with 2 hops" in need.what)
+    largest = max(part.num_inner for part in dataset.partition.parts)
+    assert stated.size >= 4 * dataset.task.features * largest
+    monkeypatch.setattr(memory, "BLOCK_BYTES", stated.size * 4 // 5)  # a vertex reaches half of this graph
+    monkeypatch.setattr(predicting, "left_by", lambda needs, run: 0)
+    seen, read = [], Inference._read
+
+    def watched(self, sampler, rows, blocks):
+        seen.extend(len(vertices) for _, vertices in blocks)
+        return read(self, sampler, rows, blocks)
+
+    monkeypatch.setattr(Inference, "_read", watched)
+    np.testing.assert_allclose(trained.predict(parts, "logits"), at_once, rtol=1e-5, atol=1e-6)
+    assert len(seen) > 3
+    assert sum(seen) == 600
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 100)
+    with pytest.raises(
+        fp.MemoryBudgetError, match=r"^model: vertex \d+ reaches [\d,]+ vertices over [\d,]+ edges in 2"
+    ):
+        trained.predict(parts)
+
+
+def test_blocks_do_not_change_what_workers_score(parts, monkeypatch):
+    """In this process: workers are copies of one that has the modules as they are."""
+    dataset, options = Dataset(parts), Options(model=Whole, hidden=8)
+    network, own = build(dataset.task, options), list(range(dataset.partition.k))
+    whole = Inference(dataset, own, parts, 2).scores(network)
+    fits = memory.fitting(dataset, options, 0)
+    stated = next(need.size for need in memory.evaluation(dataset, options, 1) if "hops" in need.what)
+    monkeypatch.setattr(memory, "BLOCK_BYTES", stated * 4 // 5)
+    blocks = Inference(dataset, own, parts, 2, fits=memory.fitting(dataset, options, 0))
+    assert blocks.scores(network) == pytest.approx(whole)
+    assert blocks.scores(network) == pytest.approx(whole)  # by the blocks of the last time
+    assert len(blocks._known_blocks[0][1]) > 1
+    assert fits([10**6], [])  # a megabyte of ids is less than a block may take
 
 
 def test_the_limit_changes_how_far_batches_are_ahead_but_not_the_losses(parts):

@@ -3,7 +3,8 @@
 A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
 vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
 neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. Any
-other network is computed at once for all wanted vertices of a part.
+other network is computed for blocks of wanted vertices with all their hops, which are halved until the memory holds
+them.
 
 Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
 parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
@@ -11,7 +12,7 @@ parts on other machines come by messages. Then all processes read as many blocks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _core
+from ..errors import MemoryBudgetError
 from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
@@ -36,6 +38,9 @@ Outputs = tuple[int, Vertices, Tensor]
 
 Block = tuple[int, Vertices]
 """A part, and some of its inner vertices by local id."""
+
+Fits = Callable[[Sequence[int], Sequence[int]], bool]
+"""Returns whether the memory holds a block with so many nodes and in-edges in each hop."""
 
 VertexMask = Callable[[int], npt.NDArray[np.bool_]]
 """Returns the mask of the inner vertices of a part whose outputs are wanted."""
@@ -63,11 +68,21 @@ class Inference:
         Number of hops that the network looks at, if it has no layers of its own.
     fetching : Fetching, optional
         Messages to processes that have other features. Default: all are in files here.
+    fits : callable, optional
+        Whether the memory holds a block of a network without layers. Default: any.
     """
 
     def __init__(
-        self, dataset: Dataset, parts: list[int], folder: Path, layers: int, fetching: Fetching | None = None
+        self,
+        dataset: Dataset,
+        parts: list[int],
+        folder: Path,
+        layers: int,
+        fetching: Fetching | None = None,
+        fits: Fits | None = None,
     ) -> None:
+        self._fits = fits
+        self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
         self._dataset, self._own, self._folder, self._layers = dataset, parts, folder, layers
         self._fetching = fetching if fetching is not None and fetching.by_messages else None
         self._parts = dataset.partition.parts
@@ -177,13 +192,44 @@ class Inference:
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
         where = _numbers(network)
-        whole = [(number, self._vertices(number, wanted)) for number in self._own]
-        for number, vertices, sample, x in self._read(hops, self._features(), whole):
+        blocks = [block for number in self._own for block in self._fitting(hops, number, wanted)]
+        for number, vertices, sample, x in self._read(hops, self._features(), blocks):
             x = x.to(**where)
             graph = self._graph(sample, x.device)
             if edge_features is not None:
                 graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
             yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
+
+    def _fitting(self, hops: _core.Sampler, part: int, wanted: VertexMask | None) -> list[Block]:
+        """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
+        vertices = self._vertices(part, wanted)
+        known = self._known_blocks.get(part)
+        if known is None or not np.array_equal(known[0], vertices):
+            known = self._known_blocks[part] = vertices, list(self._halved(hops, part, vertices))
+        return known[1]
+
+    def _halved(self, hops: _core.Sampler, part: int, vertices: Vertices) -> Iterator[Block]:
+        if self._fits is None or not len(vertices):
+            yield part, vertices
+            return
+        data, half = self._parts[part], len(vertices) // 2
+        many = int((data.indptr[vertices + 1] - data.indptr[vertices]).sum()) > _EDGES
+        if many and half:  # it is not sampled, which would take memory, too
+            fits = False
+        else:
+            sample = hops.sample(self._rows_of(part, vertices))
+            fits = self._fits(sample.num_sampled_nodes, sample.num_sampled_edges)
+        if fits:
+            yield part, vertices
+        elif not half:
+            raise MemoryBudgetError(
+                f"model: vertex {data.inner[vertices[0]]} reaches {sum(sample.num_sampled_nodes):,} vertices over "
+                f"{sum(sample.num_sampled_edges):,} edges in {self._layers} hops, which the memory does not hold. "
+                "Raise memory_limit, or use a fastpart.train.models.Network, which is computed layer by layer"
+            )
+        else:
+            yield from self._halved(hops, part, vertices[:half])
+            yield from self._halved(hops, part, vertices[half:])
 
     def _edge_features(self) -> EdgeFeatures | None:
         manifest = self._dataset.manifest

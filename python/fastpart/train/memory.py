@@ -23,8 +23,9 @@ from ..partitions.parts import VertexPartData
 from .batches.batch import STEPS
 from .config import Options
 from .data import AnyDataset, Dataset
-from .inference import PIECE_BYTES
+from .inference import PIECE_BYTES, Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
+from .plugged import name_of
 from .scores import Task
 
 LIGHT_BYTES = 64 << 20
@@ -246,6 +247,9 @@ def share_of_seeds(dataset: AnyDataset[Any], workers: int) -> float:
 
 # Scores.
 
+BLOCK_BYTES = 256 << 20
+"""What a block of vertices with all their hops may always take. It may take as much as is free, too."""
+
 
 def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     """Return the needs of exact outputs: pieces of the layers, or, for models without layers, a whole part.
@@ -260,8 +264,19 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
         piece = min(PIECE_BYTES, widest * sum(size_of(dataset)))
         return [known, Need("pieces of layers", 2 * max(piece, widest * hub))]
     largest = max(_whole(dataset, each, options) for each in dataset.partition.parts)
-    what = f"the outputs of {options.model} for a whole part with {options.layers} hops"
-    return [known, Need(what, largest, "more parts, or a fastpart.train.models.Network, which has layers")]
+    what = f"the outputs of {name_of(options.model)} for a block of vertices with {options.layers} hops"
+    least = min(largest, BLOCK_BYTES)
+    return [known, Need(what, least, "a fastpart.train.models.Network, which has layers")]
+
+
+def fitting(dataset: Dataset, options: Options, free: int) -> Fits:
+    """Return what tells whether a block of a model without layers fits into so many free bytes."""
+    most = max(free, BLOCK_BYTES)
+
+    def fits(nodes: Sequence[int], edges: Sequence[int]) -> bool:
+        return _hops_bytes(dataset, options, nodes, edges) <= most
+
+    return fits
 
 
 def _most_in_edges(part: VertexPartData) -> int:
@@ -286,6 +301,11 @@ def _whole(dataset: Dataset, part: VertexPartData, options: Options) -> int:
             new = min(picked, n - sum(nodes))
         edges.append(max(picked, 0))
         nodes.append(max(new, 0))
+    return _hops_bytes(dataset, options, nodes, edges)
+
+
+def _hops_bytes(dataset: Dataset, options: Options, nodes: Sequence[int], edges: Sequence[int]) -> int:
+    """Return the bytes of vertices with all their hops, with the activations of a model without layers."""
     size = BatchSize(tuple(nodes), tuple(edges))
     levels = size.levels(options.layers)
     return size.size(row_bytes(dataset)) + activations(options, dataset.task, levels, training=False)

@@ -24,7 +24,7 @@ from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
 from .inference import PIECE_BYTES, Inference
-from .memory import Need, evaluation, full_batch, graph_bytes, left_by, size_of
+from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network
 from .scores import Task
 
@@ -63,10 +63,10 @@ def predictions(
                 "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    left_by(_needs(dataset, options, outputs, target), run)
+    free = left_by(_needs(dataset, options, outputs, target), run)
     with scratch(target) as folder:
         rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
-        for vertices, values in _outputs(dataset, network, layers, folder):
+        for vertices, values in _outputs(dataset, network, options, layers, free, folder):
             rows.put(vertices, _classes_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
@@ -107,10 +107,13 @@ def scratch(target: Path | None) -> Iterator[Path]:
         atomic.discard()
 
 
-def _outputs(dataset: AnyDataset[Any], network: nn.Module, layers: int, folder: Path) -> VertexOutputs:
+def _outputs(
+    dataset: AnyDataset[Any], network: nn.Module, options: Options, layers: int, free: int, folder: Path
+) -> VertexOutputs:
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
-        inference = Inference(dataset, list(range(len(parts))), folder, layers)
+        fits = fitting(dataset, options, free)
+        inference = Inference(dataset, list(range(len(parts))), folder, layers, fits=fits)
         for part, vertices, outputs in inference.outputs(network, layers=layers):
             yield parts[part].inner[vertices], outputs
         return

@@ -22,7 +22,7 @@ from ...loading.fetching import Fetching
 from ...loading.negatives import others
 from ...loading.seeds import owner_of
 from ..data import Dataset
-from ..inference import Inference
+from ..inference import Fits, Inference
 from ..ranks import barrier, is_first, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
@@ -47,7 +47,7 @@ class Encodings(Inference):
 
     Parameters
     ----------
-    dataset, parts, folder, layers, fetching
+    dataset, parts, folder, layers, fetching, fits
         As in :class:`~fastpart.train.inference.Inference`.
     learned : bool
         Whether the inputs have learned rows. Then :meth:`put` writes those of a part before each use.
@@ -60,9 +60,10 @@ class Encodings(Inference):
         folder: Path,
         layers: int,
         fetching: Fetching | None = None,
+        fits: Fits | None = None,
         learned: bool = False,
     ) -> None:
-        super().__init__(dataset, parts, folder, layers, fetching)
+        super().__init__(dataset, parts, folder, layers, fetching, fits)
         self._learned, self._outputs = learned, layers
 
     def put(self, part: int, inputs: Float) -> None:

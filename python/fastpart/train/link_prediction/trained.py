@@ -13,7 +13,7 @@ from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
-from ..memory import Need, evaluation, left_by
+from ..memory import Need, evaluation, fitting, left_by
 from ..predicting import OutputRows, Predicted, scratch
 from ..trained import TrainedModel, test_of
 from ..trainer import DecoderName
@@ -95,11 +95,13 @@ class TrainedLinks(TrainedModel):
         parts = dataset.partition.parts
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
         result = 0 if target else 4 * self.options.hidden * self.options.heads * len(dataset.partition)
-        left_by([*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")], run)
+        needed = [*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")]
+        fits = fitting(dataset, self.options, left_by(needed, run))
         with scratch(target) as folder:
             rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
             learned = self.embeddings is not None
-            found = Encodings(dataset, list(range(len(parts))), folder, self.options.layers, learned=learned)
+            own, layers = list(range(len(parts))), self.options.layers
+            found = Encodings(dataset, own, folder, layers, fits=fits, learned=learned)
             if self.embeddings is not None:
                 for index, part in enumerate(parts):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]

@@ -18,6 +18,7 @@ from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..full_graph.wire import Group, NoWire
 from ..learner import Learner
+from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..ranks import barrier, device, is_first, rank, total, world_size
@@ -64,7 +65,8 @@ class Worker(mini_batches.Worker):
         self._steps = Links(dataset, options, how)
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
-        self._rows = Encodings(dataset, own, folder, options.layers, fetching, learned=width > 0)
+        fits = fitting(dataset, options, how["free_bytes"])
+        self._rows = Encodings(dataset, own, folder, options.layers, fetching, fits, learned=width > 0)
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
         self._embeddings: Embeddings | None = None
         self._best = -math.inf

@@ -20,6 +20,7 @@ from ..config import Options
 from ..data import Dataset
 from ..inference import Inference
 from ..learner import Learner
+from ..memory import fitting
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import UNSCORED
@@ -61,7 +62,8 @@ class Worker:
         own = np.flatnonzero(self._owned)
         self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
         self._steps = self._source(dataset, options, how, folder, owners)
-        self._inference = Inference(dataset, own.tolist(), folder, options.layers, self._steps.fetching)
+        fits, fetching = fitting(dataset, options, how["free_bytes"]), self._steps.fetching
+        self._inference = Inference(dataset, own.tolist(), folder, options.layers, fetching, fits)
         self._clock = Clock(self._trace)
         self._scored_by = how["scores"]
         self._sampled: SampledScores | None = None

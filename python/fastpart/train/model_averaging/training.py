@@ -20,6 +20,7 @@ from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
+from ..memory import fitting
 from ..ranks import barrier, copy_from_first, of_all, rank, total, world_size
 from ..scores import UNSCORED
 from ..steps import batches_of, losses, train_epoch
@@ -60,7 +61,8 @@ class Worker:
         refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
-        self._inference = Inference(dataset, self._parts.numbers, folder, options.layers)
+        fits = fitting(dataset, options, how["free_bytes"])
+        self._inference = Inference(dataset, self._parts.numbers, folder, options.layers, fits=fits)
         self._memory = 0
         self._gathered: dict[int, Any] = {}
         if state:
