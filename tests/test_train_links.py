@@ -127,6 +127,7 @@ def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):
     rows = trained.predict(parts, out=tmp_path / "rows.npy")
     assert rows.shape == (400, 16)
     np.testing.assert_allclose(rows, trained.predict(saved(splits, tmp_path / "one", 1)), atol=1e-5)
+    np.testing.assert_allclose(trained.predict(parts, vertices=[9, 2]), rows[[9, 2]], atol=1e-6)
     pairs = splits.test[:50]
     logits = (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(1)
     np.testing.assert_allclose(trained.probabilities(parts, pairs), 1 / (1 + np.exp(-logits)), rtol=1e-4)

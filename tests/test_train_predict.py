@@ -63,6 +63,33 @@ def test_predictions_are_those_of_the_whole_graph(parts, tmp_path, model, where)
         np.testing.assert_allclose(found, expected(trained, parts, 1), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("few", [1, 100])
+@pytest.mark.parametrize("model", ["graphsage", "gat", linear])
+def test_some_vertices_have_the_rows_that_all_have(parts, tmp_path, monkeypatch, model, few):
+    monkeypatch.setattr("fastpart.train.predicting.FEW", few)  # by layers, and in blocks with all hops
+    trained = fp.train.full(parts, **QUICK, model=model)
+    chosen = np.random.default_rng(0).permutation(600)[:5]
+    for outputs in ("logits", "classes") if model is linear else ("logits", "classes", "embeddings"):
+        given = {"outputs": outputs, "vertices": chosen}
+        whole = trained.predict(parts, outputs)
+        np.testing.assert_allclose(trained.predict(parts, **given), whole[chosen], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            trained.predict(parts, **given, out=tmp_path / "some.npy"), whole[chosen], rtol=1e-4, atol=1e-5
+        )
+    mask = np.isin(np.arange(600), chosen)
+    assert trained.predict(parts, vertices=mask).tolist() == trained.predict(parts)[mask].tolist()
+    with pytest.raises(fp.ParameterError, match=r"^vertices: 600 is not between 0 and 599"):
+        trained.predict(parts, vertices=[600])
+    with pytest.raises(TypeError, match=r"^vertices: expected integer ids or a bool mask of length 600, got"):
+        trained.predict(parts, vertices="test")
+
+
+def test_some_vertices_over_parts_of_edges(tmp_path):
+    edges = planted_edges(tmp_path, k=3)
+    trained = fp.train.full(edges, **QUICK)
+    assert trained.predict(edges, vertices=[9, 2]).tolist() == trained.predict(edges)[[9, 2]].tolist()
+
+
 def test_parts_do_not_change_predictions(parts, tmp_path):
     trained = fp.train.full(parts, **QUICK)
     logits = trained.predict(parts, "logits")

@@ -53,7 +53,7 @@ def seeds_of(
             )
         masks = [part.labelled(vertices) for part in parts]
     else:
-        rows = topology.rows_of(_checked(vertices, topology.num_vertices))
+        rows = topology.rows_of(vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', "))
         return _of_rows(rows, parts, topology)
     places = [
         np.flatnonzero(mask) + start
@@ -67,14 +67,14 @@ def seeds_of(
     return Seeds(seeds.ids[order], rows[order], labels)
 
 
-def _checked(vertices: Any, n: int) -> Ids:
-    """Return ids as int64, from ids or from a mask."""
+def vertex_ids(vertices: Any, n: int, names: str = "") -> Ids:
+    """Return ids as int64, from ids or from a mask. ``names`` are what else is accepted, for the text of an error."""
     array = np.asarray(vertices)
     if array.dtype == np.bool_ and array.shape == (n,):
         return np.flatnonzero(array)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
-            f"vertices: expected 'train', 'val', 'test', integer ids or a bool mask of length {n}, got "
+            f"vertices: expected {names}integer ids or a bool mask of length {n}, got "
             f"{array.dtype} of shape {array.shape}"
         )
     bad = np.flatnonzero((array < 0) | (array >= n))

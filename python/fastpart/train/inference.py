@@ -116,6 +116,7 @@ class Inference:
         network: nn.Module,
         wanted: VertexMask | None = None,
         layers: int | None = None,
+        in_blocks: bool = False,
     ) -> Iterator[Outputs]:
         """Yield a part of this process, some of its inner vertices by local id, and their outputs.
 
@@ -127,9 +128,11 @@ class Inference:
             Returns the mask of the inner vertices of a part whose outputs are wanted. Default: all.
         layers : int, optional
             Number of layers, to get the outputs of a hidden one. Default: all.
+        in_blocks : bool
+            Compute blocks of vertices with all their hops also for a network with layers, which is faster for few.
         """
         network.eval()
-        if not isinstance(network, Network):
+        if not isinstance(network, Network) or (in_blocks and layers in (None, len(network.layers))):
             yield from self._at_once(network, wanted)
             return
         rows, files = self._features(), []

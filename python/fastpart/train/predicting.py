@@ -17,9 +17,11 @@ from torch import Tensor, nn
 from .. import _core
 from ..core import parameters
 from ..core.options import RunOptions
+from ..core.pairs import among
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.staging import beside
+from ..loading.seeds import vertex_ids
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
@@ -30,6 +32,9 @@ from .scores import Task
 
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
+
+FEW = 1000
+"""One in so many vertices is few: their hops are less than all vertices in most graphs."""
 
 VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
@@ -43,8 +48,9 @@ def predictions(
     outputs: Predicted,
     out: StrPath | None,
     run: RunOptions,
+    vertices: Any = None,
 ) -> npt.NDArray[Any]:
-    """Return one row for each vertex of a partition directory. See :meth:`.TrainedModel.predict`."""
+    """Return one row for each vertex of a partition directory, or for some. See :meth:`.TrainedModel.predict`."""
     parameters.choice("outputs", outputs, PREDICTED)
     target = None if out is None else parameters.path("out", out)
     if target is not None and target.suffix != ".npy":
@@ -63,15 +69,48 @@ def predictions(
                 "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    free = left_by(_needs(dataset, options, outputs, target), run)
+    n = int(dataset.manifest["n"])
+    chosen = Chosen.of(vertices, n)
+    free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
     with scratch(target) as folder:
-        rows = OutputRows(int(dataset.manifest["n"]), None if target is None else folder / target.name)
-        for vertices, values in _outputs(dataset, network, options, layers, free, folder):
-            rows.put(vertices, _classes_of(values, task) if outputs == "classes" else values.numpy())
+        rows = OutputRows(chosen, None if target is None else folder / target.name)
+        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen):
+            rows.put(ids, _classes_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
 
-def _needs(dataset: AnyDataset[Any], options: Options, outputs: Predicted, target: Path | None) -> list[Need]:
+class Chosen:
+    """The vertices that are wanted: all, or those that a user asks for, each once.
+
+    Attributes
+    ----------
+    count : int
+        How many they are.
+    """
+
+    def __init__(self, count: int, ids: npt.NDArray[np.int64] | None) -> None:
+        self.count = count
+        self._order = None if ids is None else np.argsort(ids)
+        self._ids = np.empty(0, np.int64) if ids is None else np.sort(ids)
+
+    @classmethod
+    def of(cls, vertices: Any, n: int) -> Chosen:
+        """Check the ids or the mask of a user. None: all."""
+        ids = None if vertices is None else vertex_ids(vertices, n)
+        return cls(n if ids is None else len(ids), ids)
+
+    def mask(self, inner: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return which of some ids are wanted."""
+        return np.ones(len(inner), np.bool_) if self._order is None else among(inner, self._ids)
+
+    def places(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the places of wanted ids in the result."""
+        return ids if self._order is None else self._order[np.searchsorted(self._ids, ids)]
+
+
+def _needs(
+    dataset: AnyDataset[Any], options: Options, outputs: Predicted, target: Path | None, count: int
+) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
     numbers = (
@@ -79,7 +118,7 @@ def _needs(dataset: AnyDataset[Any], options: Options, outputs: Predicted, targe
         if outputs == "classes" and not task.multilabel
         else max(task.classes, options.hidden * options.heads)
     )
-    rows = Need("the result", 0 if target else 4 * numbers * n, "out=, a file")
+    rows = Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
     if isinstance(dataset, Dataset):
         return [*evaluation(dataset, options, 1), rows]
     return [
@@ -108,13 +147,24 @@ def scratch(target: Path | None) -> Iterator[Path]:
 
 
 def _outputs(
-    dataset: AnyDataset[Any], network: nn.Module, options: Options, layers: int, free: int, folder: Path
+    dataset: AnyDataset[Any],
+    network: nn.Module,
+    options: Options,
+    layers: int,
+    free: int,
+    folder: Path,
+    chosen: Chosen,
 ) -> VertexOutputs:
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
         inference = Inference(dataset, list(range(len(parts))), folder, layers, fits=fits)
-        for part, vertices, outputs in inference.outputs(network, layers=layers):
+        few = chosen.count * FEW < len(dataset.partition)
+
+        def wanted(part: int) -> npt.NDArray[np.bool_]:
+            return chosen.mask(np.asarray(parts[part].inner))
+
+        for part, vertices, outputs in inference.outputs(network, wanted, layers, in_blocks=few):
             yield parts[part].inner[vertices], outputs
         return
     # A part of the edges has no whole rows, so the graph is put together in memory.
@@ -127,7 +177,9 @@ def _outputs(
                 x = network.layer(index, local.graph, x)
         else:
             x = network([local.graph] * layers, local.features)
-    yield np.asarray(local.vertices), x
+    known = np.asarray(local.vertices)
+    mask = chosen.mask(known)
+    yield known[mask], x[torch.from_numpy(mask)]
 
 
 def _classes_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
@@ -137,22 +189,22 @@ def _classes_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
 
 
 class OutputRows:
-    """Rows by vertex, in memory or in a file."""
+    """Rows of the wanted vertices, in memory or in a file."""
 
-    def __init__(self, n: int, file: Path | None) -> None:
-        self._n, self._file = n, file
+    def __init__(self, chosen: Chosen, file: Path | None) -> None:
+        self._chosen, self._file = chosen, file
         self._rows: npt.NDArray[Any] | None = None
         self._unwritten = 0
 
     def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
         """Set the rows of vertices."""
         if self._rows is None:
-            shape = (self._n, *rows.shape[1:])
+            shape = (self._chosen.count, *rows.shape[1:])
             if self._file is None:
                 self._rows = np.empty(shape, rows.dtype)
             else:
                 self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
-        self._rows[vertices] = rows
+        self._rows[self._chosen.places(vertices)] = rows
         self._unwritten += rows.nbytes
         if self._file is not None and self._unwritten > PIECE_BYTES:
             self._rows.flush()  # type: ignore[attr-defined]

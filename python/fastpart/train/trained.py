@@ -159,8 +159,9 @@ class TrainedModel:
         outputs: Predicted = "classes",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
+        vertices: npt.ArrayLike | None = None,
     ) -> npt.NDArray[Any]:
-        """Return the classes, logits or embeddings of every vertex, from whole neighbourhoods.
+        """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
         do hidden layers and, with ``out``, the result: graphs may be larger than memory.
@@ -178,18 +179,20 @@ class TrainedModel:
             A ``.npy`` file. It appears as a whole.
         memory_limit : int or str, optional
             As in :class:`fastpart.Options`, of what this process takes in addition.
+        vertices : array, optional
+            Ids of the vertices that are wanted, each once, or a mask. Default: all.
 
         Returns
         -------
         numpy.ndarray
-            Row v belongs to vertex v of the graph. Mapped read-only if ``out`` is given.
+            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Mapped read-only if ``out`` is given.
 
         Raises
         ------
         ParameterError
             An unknown ``outputs`` or suffix, a directory with other features, or embeddings of a model without layers.
         MemoryBudgetError
-            The memory limit does not hold it, as a whole part with all its hops for a model without layers.
+            The memory limit does not hold it, as a single vertex with all its hops for a model without layers.
 
         Examples
         --------
@@ -203,9 +206,11 @@ class TrainedModel:
         ... )
         >>> fp.train.full(folder, epochs=20).predict(folder)
         array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+        >>> fp.train.full(folder, epochs=20).predict(folder, vertices=[11, 2])
+        array([1, 0])
         """
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
-        return predictions(self.network(), self.task, self.options, source, outputs, out, run)
+        return predictions(self.network(), self.task, self.options, source, outputs, out, run, vertices)
 
     def __str__(self) -> str:
         from ..report.text import table

@@ -14,7 +14,7 @@ from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
 from ..memory import Need, evaluation, fitting, left_by
-from ..predicting import OutputRows, Predicted, scratch
+from ..predicting import Chosen, OutputRows, Predicted, scratch
 from ..trained import TrainedModel, test_of
 from ..trainer import DecoderName
 from .dataset import LinkDataset
@@ -59,6 +59,7 @@ class TrainedLinks(TrainedModel):
         outputs: Predicted = "embeddings",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
+        vertices: npt.ArrayLike | None = None,
     ) -> npt.NDArray[Any]:
         """Return the encoder's row of every vertex, from whole neighbourhoods, for example to classify vertices with.
 
@@ -73,11 +74,13 @@ class TrainedLinks(TrainedModel):
             A ``.npy`` file. It appears as a whole.
         memory_limit : int or str, optional
             As in :class:`fastpart.Options`, of what this process takes in addition.
+        vertices : array, optional
+            Ids of the vertices that are wanted, each once, or a mask. Default: all.
 
         Returns
         -------
         numpy.ndarray
-            Row v belongs to vertex v of the graph. Mapped read-only if ``out`` is given.
+            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Mapped read-only if ``out`` is given.
 
         Raises
         ------
@@ -94,11 +97,12 @@ class TrainedLinks(TrainedModel):
         self._refuse_other(dataset)
         parts = dataset.partition.parts
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
-        result = 0 if target else 4 * self.options.hidden * self.options.heads * len(dataset.partition)
+        chosen = Chosen.of(vertices, len(dataset.partition))
+        result = 0 if target else 4 * self.options.hidden * self.options.heads * chosen.count
         needed = [*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")]
         fits = fitting(dataset, self.options, left_by(needed, run))
         with scratch(target) as folder:
-            rows = OutputRows(len(dataset.partition), None if target is None else folder / target.name)
+            rows = OutputRows(chosen, None if target is None else folder / target.name)
             learned = self.embeddings is not None
             own, layers = list(range(len(parts))), self.options.layers
             found = Encodings(dataset, own, folder, layers, fits=fits, learned=learned)
@@ -106,8 +110,9 @@ class TrainedLinks(TrainedModel):
                 for index, part in enumerate(parts):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
                     found.put(index, np.concatenate(inputs, axis=1))
-            for index, vertices, h in found.outputs(self.network().encoder):
-                rows.put(parts[index].inner[vertices], h.numpy())
+            wanted = [chosen.mask(np.asarray(part.inner)) for part in parts]
+            for index, local, h in found.outputs(self.network().encoder, wanted.__getitem__):
+                rows.put(parts[index].inner[local], h.numpy())
             return rows.moved(target)
 
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
