@@ -112,7 +112,7 @@ pub mod algorithms {
 }
 pub mod base {
     pub use crate::base::{
-        Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, named, reserved, shown,
+        Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, locked, named, reserved, shown,
         splitmix64,
     };
     pub mod budget {

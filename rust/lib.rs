@@ -51,6 +51,9 @@
 // Tests declare partitioners of their own.
 #![cfg_attr(not(test), deny(unreachable_pub))]
 
+#[cfg(not(all(target_os = "linux", target_endian = "little")))]
+compile_error!("fastpart needs Linux, and a processor whose numbers are little-endian, as its files are");
+
 mod algorithms;
 mod base;
 mod capacity;

@@ -133,18 +133,15 @@ fn address_space_headroom() -> Option<u64> {
 
 /// Whether what is written to `dir` takes memory: a file system in memory is mounted there.
 pub(crate) fn lies_in_memory(dir: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    if let Ok(path) = CString::new(dir.as_os_str().as_bytes()) {
-        /// Those of tmpfs and ramfs. The type of the number depends on the platform.
-        const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
-        let mut stats = std::mem::MaybeUninit::<libc::statfs>::uninit();
-        // SAFETY: the path ends with a zero, and `stats` is a place for the answer, which is there on success.
-        return unsafe {
-            libc::statfs(path.as_ptr(), stats.as_mut_ptr()) == 0
-                && IN_MEMORY.contains(&(stats.assume_init().f_type as u32))
-        };
+    /// Numbers of tmpfs and ramfs. Their type depends on the processor.
+    const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+    let Ok(path) = CString::new(dir.as_os_str().as_bytes()) else { return false };
+    let mut stats = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the path ends with a zero, and `stats` is a place for the answer, which is there on success.
+    unsafe {
+        libc::statfs(path.as_ptr(), stats.as_mut_ptr()) == 0
+            && IN_MEMORY.contains(&(stats.assume_init().f_type as u32))
     }
-    false
 }
 
 #[cfg(test)]

@@ -46,7 +46,6 @@ impl<T: Zeroable> Buffer<T> {
         if bytes >= LARGE {
             let map = MmapMut::map_anon(bytes).map_err(|_| refused(what, bytes))?;
             // A hint only: without huge pages the array is as good, just slower.
-            #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);
             return Ok(Self::within(map, 0, len));
         }

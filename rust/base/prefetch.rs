@@ -1,5 +1,14 @@
 //! Prefetching of data that a loop needs a few rounds later.
 
+/// How many rounds before its use data is prefetched, by what the loop goes over. More would leave the first-level cache
+/// before they are used, fewer come too late.
+pub(crate) mod ahead {
+    /// Records, whose two ends are looked up. Measured with halos: twice as fast as without.
+    pub(crate) const RECORDS: usize = 24;
+    /// Entries or directed edges, each with several lookups, and lists of neighbours.
+    pub(crate) const ENTRIES: usize = 16;
+}
+
 /// Brings `items[index]` into the cache. An index outside is ignored.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], index: usize) {

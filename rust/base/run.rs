@@ -269,7 +269,8 @@ impl Run {
     }
 }
 
-fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks it, even if a thread that held it panicked: what it left is complete, or nobody uses it.
+pub fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -4,7 +4,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-#[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -69,7 +68,6 @@ impl TempFile {
     /// An empty file in the directory `into` that never had a name, or where the file system knows no such files lost
     /// it at once.
     pub fn create(into: &Path) -> Result<Self> {
-        #[cfg(target_os = "linux")]
         if let Ok(file) = fresh().custom_flags(libc::O_TMPFILE).open(into) {
             return Ok(Self { path: into.into(), file, taken: Taken::default() });
         }
@@ -102,7 +100,6 @@ impl TempFile {
 
     /// Tells the system that reads go to any place: what follows them is not to be read, too.
     pub fn expect_random(&self) {
-        #[cfg(target_os = "linux")]
         // SAFETY: advice on an open file, which changes nothing. Refused, more is read.
         unsafe {
             libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);

@@ -19,12 +19,9 @@
 
 use std::num::NonZeroU64;
 
-use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
+use crate::base::{Buffer, Result, Run, ahead, prefetch, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::{Follower, follow, for_each};
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// The state of a vertex that a record reads.
 #[derive(Debug, Clone, Copy, bytemuck::Zeroable)]
@@ -80,8 +77,8 @@ impl BoundedClustering {
 
     #[inline(always)]
     fn look_ahead(&self, records: &[Record], index: usize) {
-        prefetch_ends(&self.members, records, index + AHEAD);
-        if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
+        prefetch_ends(&self.members, records, index + ahead::RECORDS);
+        if let Some(&[u, v]) = records.get(index + ahead::RECORDS / 2) {
             prefetch(&self.volumes, self.members[u as usize].cluster as usize);
             prefetch(&self.volumes, self.members[v as usize].cluster as usize);
         }

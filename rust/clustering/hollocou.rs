@@ -22,7 +22,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Clusters;
-use crate::base::{Buffer, Result, Run, prefetch, prefetch_ends};
+use crate::base::{Buffer, Result, Run, ahead, prefetch, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::{Follower, follow, for_each};
 use crate::sets::Bits;
@@ -31,9 +31,6 @@ use crate::sets::Bits;
 pub(crate) const BYTES_PER_VERTEX: u64 = 32;
 /// Buffers that do not depend on the graph.
 const FIXED_BYTES: u64 = 8 << 20;
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// The state of a vertex that a record reads, in a quarter of a cache line.
 #[derive(Debug, bytemuck::Zeroable)]
@@ -238,7 +235,7 @@ impl Follower for Clustering {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;
         for (index, &record) in records.iter().enumerate() {
-            prefetch_ends(&self.vertices, records, index + AHEAD);
+            prefetch_ends(&self.vertices, records, index + ahead::RECORDS);
             self.meet(record);
             survivors[kept] = record;
             kept += usize::from(self.may_move(record));
@@ -248,8 +245,8 @@ impl Follower for Clustering {
 
     fn commit(&mut self, records: &[Record]) {
         for (index, &record) in records.iter().enumerate() {
-            prefetch_ends(&self.vertices, records, index + AHEAD);
-            if let Some(&[u, v]) = records.get(index + AHEAD / 2) {
+            prefetch_ends(&self.vertices, records, index + ahead::RECORDS);
+            if let Some(&[u, v]) = records.get(index + ahead::RECORDS / 2) {
                 prefetch(&self.volume, self.vertices[u as usize].cluster as usize);
                 prefetch(&self.volume, self.vertices[v as usize].cluster as usize);
             }

@@ -31,7 +31,7 @@ use std::num::NonZeroUsize;
 use rayon::prelude::*;
 
 use super::{Clusters, in_steps};
-use crate::base::{Buffer, Error, NONE, Result, Run, prefetch};
+use crate::base::{Buffer, Error, NONE, Result, Run, ahead, prefetch};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
 use crate::sets::{Bits, RatingMap};
@@ -48,8 +48,6 @@ const SHARE_OF_PLACED: usize = 16;
 const MAX_ROUNDS: u32 = 10;
 /// A round that gains less than one part in so many of the total ends the search.
 const LEAST_SHARE: i128 = 20;
-/// How many neighbours ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Parameters of modularity clustering.
 #[derive(Debug, Clone, Default)]
@@ -292,7 +290,7 @@ impl Decider for State<'_> {
     }
 
     fn prepare(&self, v: u32) {
-        for &u in self.csr.neighbours(v).iter().take(2 * AHEAD) {
+        for &u in self.csr.neighbours(v).iter().take(2 * ahead::ENTRIES) {
             prefetch(&self.cluster_of, u as usize);
         }
     }
@@ -307,7 +305,7 @@ impl Decider for State<'_> {
             if unplaced && u > v {
                 break;
             }
-            if let Some(&later) = neighbours.get(index + 2 * AHEAD) {
+            if let Some(&later) = neighbours.get(index + 2 * ahead::ENTRIES) {
                 prefetch(&self.cluster_of, later as usize);
             }
             let cluster = self.cluster_of[u as usize];

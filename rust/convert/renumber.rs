@@ -12,12 +12,10 @@ use std::path::Path;
 
 use super::sink::{RawWriter, write_ids};
 use super::{Conversion, ids_beside};
-use crate::base::{Result, Run, prefetch_ends};
+use crate::base::{Result, Run, ahead, prefetch_ends};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::in_order;
 
-/// How many records ahead new ids are prefetched.
-const AHEAD: usize = 24;
 /// Records that are renumbered at a time.
 const STEP: usize = 1 << 13;
 
@@ -37,7 +35,7 @@ pub fn renumber(
         for start in (0..records.len()).step_by(STEP) {
             renumbered.clear();
             for index in start..records.len().min(start + STEP) {
-                prefetch_ends(places, records, index + AHEAD);
+                prefetch_ends(places, records, index + ahead::RECORDS);
                 renumbered.push(records[index].map(|id| places[id as usize]));
             }
             writer.push(&renumbered)?;

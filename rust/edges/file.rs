@@ -308,11 +308,5 @@ fn npy_shape(
     }
     // The transpose of a Fortran-ordered array is C-ordered.
     let layout = if by_rows != header.fortran { Layout::Rows } else { Layout::EdgeIndex };
-    Ok(Shape {
-        data_offset: header.data_offset,
-        m,
-        id_type: header.id_type,
-        swapped: header.swapped != cfg!(target_endian = "big"),
-        layout,
-    })
+    Ok(Shape { data_offset: header.data_offset, m, id_type: header.id_type, swapped: header.swapped, layout })
 }

@@ -49,8 +49,7 @@ impl Weights {
             }
             Ok(header)
         })?;
-        let swapped = header.swapped != cfg!(target_endian = "big");
-        let source = Source::File { bytes, offset: header.data_offset, swapped };
+        let source = Source::File { bytes, offset: header.data_offset, swapped: header.swapped };
         Ok(Self { source, len: header.shape[0], origin: shown(path) })
     }
 

@@ -21,7 +21,7 @@ pub(crate) mod spill;
 pub(crate) use batches::{Decider, decide_all};
 pub(crate) use follow::{Follower, follow};
 pub use pass::blocks;
-pub(crate) use pass::{in_order, pass};
+pub(crate) use pass::{each_block, in_order, pass};
 pub(crate) use pipeline::pipeline;
 pub(crate) use rounds::{propose, scratches, share};
 pub(crate) use scan::{for_each, map, scan};

@@ -41,6 +41,15 @@ pub fn pass<S: Send>(
     Ok(states?.into_iter().map(|(state, _)| state).collect())
 }
 
+/// Hands `step` every record once, by all threads and block by block, with the number of the first of each.
+pub(crate) fn each_block(
+    edges: &dyn EdgeStream,
+    run: &Run,
+    step: impl Fn(u64, &[Record]) -> Result<()> + Sync,
+) -> Result<()> {
+    pass(edges, run, BLOCK, usize::MAX, || Ok(()), |(), first, records| step(first, records)).map(drop)
+}
+
 /// Hands `step` the records `range` in order, block by block, with the number of the first of each.
 pub(crate) fn in_order(
     edges: &dyn EdgeStream,

@@ -6,9 +6,8 @@
 //! given order, and the batches are small. Here a round may be all vertices, and proposals outlive it.
 
 use std::ops::Range;
-use std::sync::Mutex;
 
-use super::side_by_side::side_by_side;
+use super::side_by_side::{queue, side_by_side};
 use crate::base::{Result, Run};
 
 /// Entries that are worth a further thread.
@@ -53,8 +52,7 @@ pub(crate) fn share<S: Send, T>(
     run: &Run,
     work: impl Fn(&mut S, T) -> Result<()> + Sync,
 ) -> Result<()> {
-    let items = Mutex::new(items);
-    let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let next = queue(items);
     let take_all = |scratch: &mut S| {
         while let Some(item) = next() {
             work(scratch, item)?;

@@ -1,9 +1,8 @@
 //! Items that workers take, each as a whole, in any order.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::side_by_side::side_by_side;
+use super::side_by_side::{queue, side_by_side};
 use crate::base::{Error, Result, Run};
 
 /// Items of an array that a worker takes at a time.
@@ -19,8 +18,7 @@ pub(crate) fn scan<T, S: Send>(
     step: impl Fn(&mut S, T) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
-    let (items, failed) = (Mutex::new(items), AtomicBool::new(false));
-    let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+    let (next, failed) = (queue(items), AtomicBool::new(false));
     let work = |()| {
         let mut state = init()?;
         while !failed.load(Relaxed)

@@ -4,11 +4,11 @@
 //! was a third of the code that the compiler had to translate. Here it is compiled once, for a closure behind a pointer
 //! that is called once for each item. The loops inside that closure are compiled for their types as before.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use crate::base::Run;
+use crate::base::{Run, locked};
 
 /// The results of `work` for `items`, in their order. Meant for few items, each of which is worth a thread.
 pub(crate) fn side_by_side<T: Send, R: Send>(
@@ -30,6 +30,8 @@ fn each(run: &Run, count: usize, work: &(dyn Fn(usize) + Sync)) {
     run.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
 }
 
-fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
-    item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Hands out `items`, each to the thread that asks for the next one.
+pub(super) fn queue<T>(items: impl Iterator<Item = T> + Send) -> impl Fn() -> Option<T> + Sync {
+    let items = Mutex::new(items);
+    move || locked(&items).next()
 }

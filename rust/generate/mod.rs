@@ -102,9 +102,6 @@ fn write_unit(
             run.advance(records.len() as u64)?;
         }
         hasher.update(start, buf, generator.num_edges());
-        for id in buf.iter_mut().flatten() {
-            *id = id.to_le();
-        }
         file.write_at(bytemuck::cast_slice(buf), start * size_of::<Record>() as u64)?;
     }
     Ok(hasher)

@@ -20,12 +20,7 @@ pub struct Hasher {
 impl Hasher {
     /// Adds `records`, the first of which is number `first` of `m`. A unit's records come in order.
     pub fn update(&mut self, first: u64, records: &[Record], m: u64) {
-        #[cfg(target_endian = "little")]
         self.current.update(bytemuck::cast_slice(records));
-        #[cfg(target_endian = "big")]
-        for id in records.iter().flatten() {
-            self.current.update(&id.to_le_bytes());
-        }
         let end = first + records.len() as u64;
         if end.is_multiple_of(UNIT) || end == m {
             self.digests.push((first / UNIT, self.current.digest128()));

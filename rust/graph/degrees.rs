@@ -19,7 +19,7 @@ use super::checksum::Hasher;
 use super::identity::Identity;
 use crate::base::buffer::{Buffer, shared};
 use crate::base::error::{Error, Result};
-use crate::base::prefetch::prefetch;
+use crate::base::prefetch::{ahead, prefetch};
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pass::pass;
@@ -29,9 +29,6 @@ pub const PRIVATE: usize = 20;
 
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
-
-/// How many records ahead a counter is prefetched.
-const AHEAD: usize = 16;
 
 /// What a byte that overflows leaves to the total.
 const CARRY: u32 = 1 << u8::BITS;
@@ -154,7 +151,7 @@ fn each_end<const ENDS: usize, T>(
 ) -> u64 {
     let mut counted = 0;
     for (index, &record) in records.iter().enumerate() {
-        if let Some(ahead) = records.get(index + AHEAD) {
+        if let Some(ahead) = records.get(index + ahead::ENTRIES) {
             ahead[..ENDS].iter().for_each(|&id| prefetch(counters, id as usize));
         }
         let counts = counts(record);

@@ -1,8 +1,10 @@
 //! What identifies a graph.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use crate::base::{Error, Result, Run, bytes};
-use crate::edges::{BLOCK, EdgeStream, MAX_VERTICES, decode};
-use crate::exec::pass;
+use crate::edges::{EdgeStream, MAX_VERTICES, decode};
+use crate::exec::each_block;
 
 /// What every vertex costs at the least while something is computed.
 const BYTES_PER_VERTEX: u64 = 32;
@@ -70,16 +72,10 @@ pub(crate) fn check_plausible(
 /// The largest id of any record. `None` without records.
 pub fn largest_id(edges: &dyn EdgeStream, run: &Run) -> Result<Option<u32>> {
     run.begin("scan", edges.num_edges());
-    let largest = pass(
-        edges,
-        run,
-        BLOCK,
-        usize::MAX,
-        || Ok(0),
-        |largest, _, records| {
-            *largest = decode::largest(records).max(*largest);
-            Ok(())
-        },
-    )?;
-    Ok(if edges.num_edges() == 0 { None } else { largest.into_iter().max() })
+    let largest = AtomicU32::new(0);
+    each_block(edges, run, |_, records| {
+        largest.fetch_max(decode::largest(records), Relaxed);
+        Ok(())
+    })?;
+    Ok((edges.num_edges() > 0).then_some(largest.into_inner()))
 }

@@ -55,7 +55,7 @@ pub fn extent(weights: &Weights, run: &Run) -> Result<Extent> {
         for range in blocks(unit * UNIT..len.min((unit + 1) * UNIT)) {
             let weights = weights.block(range, buf)?;
             found.add(weights);
-            hash(&mut hasher, weights);
+            hasher.update(bytemuck::cast_slice(weights));
             run.advance(weights.len() as u64)?;
         }
         found.digests.push((unit, hasher.digest128()));
@@ -73,11 +73,4 @@ pub fn extent(weights: &Weights, run: &Run) -> Result<Extent> {
     }
     let (least, most) = range.unwrap_or_default();
     Ok(Extent { least, most, total, checksum: of_digests(digests) })
-}
-
-fn hash(hasher: &mut Xxh3, weights: &[u32]) {
-    #[cfg(target_endian = "little")]
-    hasher.update(bytemuck::cast_slice(weights));
-    #[cfg(target_endian = "big")]
-    weights.iter().for_each(|weight| hasher.update(&weight.to_le_bytes()));
 }

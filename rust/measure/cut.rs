@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::validate;
-use crate::base::{Buffer, Error, Result, Run, prefetch_ends, reserved, shared};
+use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends, reserved, shared};
 use crate::edges::{BLOCK, EdgeStream};
 use crate::exec::pass;
 use crate::graph::{Hasher, checksum};
@@ -21,9 +21,6 @@ pub const DENSE_PARTS: u32 = 4096;
 
 /// Up to this many parts every worker has a matrix of its own.
 const PRIVATE_PARTS: usize = 256;
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// Where the records of a graph lie in a vertex partition.
 #[derive(Debug)]
@@ -128,7 +125,7 @@ fn tally(
             hasher.update(first, records, m);
             let cells: &mut [u64] = cells;
             for (index, &[u, v]) in records.iter().enumerate() {
-                prefetch_ends(assignment, records, index + AHEAD);
+                prefetch_ends(assignment, records, index + ahead::RECORDS);
                 // A loop adds 0: cheaper than a branch.
                 add(
                     cells,

@@ -29,10 +29,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 
 use super::validate_records;
-use crate::base::{Buffer, Error, NONE, Result, Run, prefetch_ends, shared};
+use crate::base::{Buffer, Error, NONE, Result, Run, ahead, prefetch_ends, shared};
 use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
-use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass;
+use crate::edges::EdgeStream;
+use crate::exec::each_block;
 use crate::graph::{Degrees, degrees};
 use crate::partition::VertexPartition;
 
@@ -40,8 +40,6 @@ use crate::partition::VertexPartition;
 const SLOTS: u64 = 4;
 /// The least number of slots: what one vertex takes at most.
 const LEAST_SLOTS: u64 = MAX_PARTS;
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.
 pub(crate) fn memory(n: u64) -> u64 {
@@ -93,7 +91,7 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
 fn add_loops(edges: &dyn EdgeStream, degree: &mut [u32], run: &Run) -> Result<()> {
     run.begin("loops", edges.num_edges());
     let shared = shared(degree);
-    let add = |(): &mut (), _, records: &[Record]| {
+    each_block(edges, run, |_, records| {
         for &[v, _] in records.iter().filter(|[u, v]| u == v) {
             if shared[v as usize].fetch_add(1, Relaxed) == u32::MAX {
                 let what = format!("vertex {v} has 2^32 records or more. Degrees are 32 bits");
@@ -101,8 +99,7 @@ fn add_loops(edges: &dyn EdgeStream, degree: &mut [u32], run: &Run) -> Result<()
             }
         }
         Ok(())
-    };
-    pass(edges, run, BLOCK, usize::MAX, || Ok(()), add).map(drop)
+    })
 }
 
 /// The slots of a range of vertices.
@@ -161,10 +158,10 @@ impl<'a> Table<'a> {
                 slot.inspect(|slot| slot.store(part, Relaxed));
             }
         };
-        let step = |(): &mut (), start: u64, records: &[Record]| {
+        each_block(edges, run, |start, records| {
             for ((index, &[u, v]), &part) in records.iter().enumerate().zip(&assignment[start as usize..]) {
-                prefetch_ends(degree, records, index + AHEAD);
-                prefetch_ends(cursor, records, index + AHEAD);
+                prefetch_ends(degree, records, index + ahead::RECORDS);
+                prefetch_ends(cursor, records, index + ahead::RECORDS);
                 let part = part.into() as u32;
                 if part >= k {
                     let what =
@@ -177,8 +174,7 @@ impl<'a> Table<'a> {
                 }
             }
             Ok(())
-        };
-        pass(edges, run, BLOCK, usize::MAX, || Ok(()), step).map(drop)
+        })
     }
 
     /// The most frequent part of each vertex in `range`. The slots are zero afterwards.

@@ -7,9 +7,9 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::halo::{AHEAD, PARTS, count_and_clear};
+use super::halo::{PARTS, count_and_clear};
 use super::validate_records;
-use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
+use crate::base::{Buffer, Result, Run, ahead, prefetch_ends, shared};
 use crate::edges::EdgeStream;
 use crate::exec::pass;
 use crate::graph::{Hasher, checksum};
@@ -64,7 +64,7 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
                 }
                 let parts = &assignment[start as usize..];
                 for (index, (&[u, v], &part)) in records.iter().zip(parts).enumerate() {
-                    prefetch_ends(masks_shared, records, index + AHEAD);
+                    prefetch_ends(masks_shared, records, index + ahead::RECORDS);
                     // A part outside 0..k would be dropped here, and is refused where partitions are made.
                     let part = (part.into() as u32).wrapping_sub(first);
                     let bit = u64::from(part < PARTS as u32) << (part % PARTS as u32);

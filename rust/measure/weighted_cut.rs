@@ -3,12 +3,9 @@
 //! One pass. Sums are integers, so they do not depend on the threads. A sum beyond 2^64 - 1 stays there.
 
 use super::validate;
-use crate::base::{Result, Run, prefetch_ends, zeros};
+use crate::base::{Result, Run, ahead, prefetch_ends, zeros};
 use crate::edges::{BLOCK, EdgeStream, Weights};
 use crate::exec::pass;
-
-/// How many records ahead parts are prefetched.
-const AHEAD: usize = 24;
 
 /// The weight of the non-loop records of a graph in a vertex partition, per part.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +36,7 @@ pub fn weighted_cut(
     let states = pass(edges, run, BLOCK, workers, init, |(cells, buf), first, records| {
         let weights = weights.block(first..first + records.len() as u64, buf)?;
         for (index, (&[u, v], &weight)) in records.iter().zip(weights).enumerate() {
-            prefetch_ends(assignment, records, index + AHEAD);
+            prefetch_ends(assignment, records, index + ahead::RECORDS);
             let (p, q) = (assignment[u as usize] as usize, assignment[v as usize] as usize);
             let weight = if u == v { 0 } else { u64::from(weight) };
             let cut = usize::from(p != q);

@@ -8,13 +8,10 @@ use std::path::Path;
 
 use super::files::{ArrayFile, Start};
 use super::layout::{Group, Layout, WINDOW, Window};
-use crate::base::{Buffer, Error, Result, Run, prefetch};
+use crate::base::{Buffer, Error, Result, Run, ahead, prefetch};
 use crate::edges::BLOCK;
 use crate::exec::map;
 use crate::sets::{Entry, SpillReader, to_starts};
-
-/// How many entries ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Entries between two looks at the cancel flag.
 const CHUNK: usize = BLOCK as usize / 16;
@@ -290,7 +287,7 @@ fn scatter(
     let mut count = 0;
     source.read(run, |entries| {
         for (index, entry) in entries.iter().enumerate() {
-            if let Some(ahead) = entries.get(index + AHEAD) {
+            if let Some(ahead) = entries.get(index + ahead::ENTRIES) {
                 prefetch(ends, (u64::from(row(ahead)).wrapping_sub(rows.start)) as usize);
             }
             let index = u64::from(row(entry)).wrapping_sub(rows.start);

@@ -25,7 +25,6 @@ pub struct Converted {
     source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, weights, column,
     unsure, options
 ))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.convert")]
 pub fn convert(
     py: Python<'_>,
     source: PathBuf,

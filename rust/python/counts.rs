@@ -60,7 +60,6 @@ pub fn count_vertex_partition<'py>(
 
 /// The weight of the records inside each part, and of those that leave it.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "two columns")]
 pub fn weighted_cut<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -102,7 +101,6 @@ fn signed<'py>(py: Python<'py>, counts: &[u64]) -> Bound<'py, PyArray1<i64>> {
 
 /// The cut matrix of many parts, as three columns: part, other part, records.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "three columns")]
 pub fn sparse_cut_matrix<'py>(
     py: Python<'py>,
     edges: &EdgeSource,

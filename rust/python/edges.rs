@@ -120,7 +120,6 @@ impl EdgeSource {
     /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
     #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options))]
-    #[expect(clippy::too_many_arguments, reason = "one per parameter of open_graph")]
     fn open(
         py: Python<'_>,
         path: PathBuf,

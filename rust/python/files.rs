@@ -13,7 +13,7 @@ use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
 use fastpart::internals::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
-use fastpart::internals::base::{Error, Result, Run, file_hash};
+use fastpart::internals::base::{Error, Result, Run, file_hash, locked};
 use fastpart::internals::edges::{MappedFile, npy};
 
 /// Items written between two looks at the cancel flag.
@@ -140,7 +140,7 @@ pub struct PyAtomicDir {
 
 impl PyAtomicDir {
     fn take(&self) -> Option<AtomicDir> {
-        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        locked(&self.inner).take()
     }
 }
 

@@ -1,6 +1,9 @@
 //! The boundary to Python: `fastpart._core`. Nothing else in the crate knows Python, and nothing here decides
 //! anything about graphs. The public functions, their checks and docs live in `python/fastpart`.
 
+// A function of Python has one argument for each parameter, and a result of one array for each column.
+#![allow(clippy::too_many_arguments, clippy::type_complexity)]
+
 mod clustering;
 mod convert;
 mod counts;

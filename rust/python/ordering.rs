@@ -26,7 +26,6 @@ pub struct Ordered {
 /// See `fastpart.order`.
 #[pyfunction]
 #[pyo3(signature = (edges, target, *, assignment, k, seed, symmetric, options))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter of fastpart.order")]
 pub fn order(
     py: Python<'_>,
     edges: &EdgeSource,

@@ -87,7 +87,6 @@ fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
 /// Runs the partitioner called `name`. `of` is "vertices" or "edges".
 #[pyfunction]
 #[pyo3(signature = (name, edges, values, *, k, of, directedness, out, options))]
-#[expect(clippy::too_many_arguments, reason = "the whole call")]
 pub fn partition<'py>(
     py: Python<'py>,
     name: &str,

@@ -12,7 +12,7 @@ use super::edges::EdgeSource;
 use super::errors::raise;
 use super::results::{settled, with_parts};
 use super::run::{Options, detached};
-use fastpart::internals::base::Error;
+use fastpart::internals::base::{Error, locked};
 use fastpart::internals::edges::Directedness;
 use fastpart::internals::parts;
 use fastpart::internals::parts::{Gather, PartSizes, Rows};
@@ -20,7 +20,6 @@ use fastpart::internals::parts::{Gather, PartSizes, Rows};
 /// Writes the parts of a vertex partition below `into`. Returns what `part.json` says of each.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, halo_hops, into, options))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter of save")]
 pub fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -85,7 +84,7 @@ pub struct RowGatherer {
 
 impl RowGatherer {
     fn take(&self) -> PyResult<parts::RowGatherer> {
-        let taken = self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let taken = locked(&self.inner).take();
         taken.ok_or_else(|| PyValueError::new_err("the gatherer is finished, at work, or has failed"))
     }
 }
@@ -94,7 +93,6 @@ impl RowGatherer {
 impl RowGatherer {
     #[new]
     #[pyo3(signature = (into, name, *, ids, ranges, num_rows, dtype, row_shape, options))]
-    #[expect(clippy::too_many_arguments, reason = "one per field of Gather")]
     fn new(
         py: Python<'_>,
         into: PathBuf,
@@ -142,7 +140,7 @@ impl RowGatherer {
         let rows = unsafe { Rows::new(start, shape[0] as u64, row_bytes) };
         let mut inner = self.take()?;
         detached(py, &options, |run| inner.push(rows, run))?;
-        *self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(inner);
+        *locked(&self.inner) = Some(inner);
         Ok(())
     }
 

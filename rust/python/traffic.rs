@@ -29,7 +29,6 @@ impl From<traffic::PartTraffic> for PartTraffic {
 /// The rows that each part of a graph fetches in an epoch.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, seeds, fanouts, *, directedness, batch_size, caches, options))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter")]
 pub fn predict_traffic<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -54,7 +53,6 @@ pub fn predict_traffic<'py>(
 /// A weight for each record: how often training draws it.
 #[pyfunction]
 #[pyo3(signature = (edges, k, seeds, fanouts, *, directedness, batch_size, options))]
-#[expect(clippy::too_many_arguments, reason = "one per parameter")]
 pub fn draw_weights<'py>(
     py: Python<'py>,
     edges: &EdgeSource,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::batch::{Batch, Maker};
 use super::sampler::Place;
 use super::workers::{Worker, Workers};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, locked};
 
 /// The seeds of every step.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.state)
     }
 
     /// The next step to make. None at the end.

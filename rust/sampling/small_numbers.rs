@@ -60,7 +60,6 @@ impl Bits {
                 // Collects the lowest bits of eight bytes in the highest byte.
                 *byte = (u64::from_le_bytes(*small).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
             }
-            words.iter_mut().for_each(|word| *word = u32::from_le(*word));
         }
         Ok(())
     }

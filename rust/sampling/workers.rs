@@ -1,13 +1,13 @@
 //! What threads need to make batches, kept for the next epoch.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use super::ids::IdTable;
 use super::labor::SmallNumbers;
 use super::picks::Picks;
 use super::topology::Topology;
 use super::weighted::Candidates;
-use crate::base::Result;
+use crate::base::{Result, locked};
 
 /// What one thread needs to make batches. Takes 4 bytes per vertex, and LABOR a bit for each vertex of each part.
 #[derive(Debug)]
@@ -52,22 +52,18 @@ impl Workers {
 
     /// A worker that has nothing to do, or a new one.
     pub fn take(&self) -> Result<Worker> {
-        let idle = self.idle().pop();
+        let idle = locked(&self.idle).pop();
         idle.map_or_else(|| Worker::new(&self.topology), Ok)
     }
 
     /// Keeps a worker for later.
     pub fn put_back(&self, worker: Worker) {
-        self.idle().push(worker);
+        locked(&self.idle).push(worker);
     }
 
     /// Bytes that as many workers take beyond those that are there.
     pub fn memory(&self, workers: usize) -> u64 {
-        let new = workers.saturating_sub(self.idle().len());
+        let new = workers.saturating_sub(locked(&self.idle).len());
         new as u64 * IdTable::memory(self.topology.num_vertices())
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
-        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

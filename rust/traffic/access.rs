@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::edges::{DirectedEdge, InEdges};
 use super::epoch::Epoch;
-use crate::base::{Buffer, Result, Run, prefetch, shared};
+use crate::base::{Buffer, Result, Run, ahead, prefetch, shared};
 use crate::exec::{for_each, scan};
 
 /// One, in the fixed point of the sums.
@@ -16,9 +16,6 @@ const ENOUGH: u64 = 64 << 48;
 
 /// -ln(1 - q) of an edge that is sampled for certain.
 const CERTAIN: f64 = 16.0;
-
-/// How many edges ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 16;
@@ -137,7 +134,7 @@ impl Levels {
         let (weights, sums, count) = (&self.weights, shared(&mut self.sums), self.count);
         edges.visit(run, &|block| {
             for (index, edge) in block.iter().enumerate() {
-                if let Some(ahead) = block.get(index + AHEAD) {
+                if let Some(ahead) = block.get(index + ahead::ENTRIES) {
                     prefetch(weights, ahead.target as usize * count);
                     prefetch(sums, ahead.source as usize * count);
                 }

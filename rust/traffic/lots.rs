@@ -8,14 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::edges::{DirectedEdge, InEdges};
 use super::epoch::Epoch;
-use crate::base::{Buffer, Permutation, Result, Run, prefetch, shared, splitmix64};
+use crate::base::{Buffer, Permutation, Result, Run, ahead, prefetch, shared, splitmix64};
 use crate::exec::for_each;
 
 /// Batches at a time: the bits of a mask.
 const LOTS: u64 = 64;
-
-/// How many edges ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 24;
@@ -106,7 +103,7 @@ impl Hop<'_> {
     /// Passes the bits of the targets on to the sources.
     fn follow(&self, block: &[DirectedEdge]) {
         for (index, edge) in block.iter().enumerate() {
-            if let Some(ahead) = block.get(index + AHEAD) {
+            if let Some(ahead) = block.get(index + ahead::ENTRIES) {
                 prefetch(self.level, ahead.target as usize * self.count);
                 prefetch(self.degrees, ahead.target as usize);
                 prefetch(self.next, ahead.source as usize * self.count);

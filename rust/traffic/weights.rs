@@ -5,14 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::access;
 use super::edges::{GraphEdges, InEdges};
 use super::epoch::{Epoch, check_seeds};
-use crate::base::{Buffer, Result, Run, prefetch_ends, shared};
-use crate::exec::pass;
+use crate::base::{Buffer, Result, Run, ahead, prefetch_ends, shared};
+use crate::exec::each_block;
 
 /// Weight of a record that is drawn as often as the mean.
 const MEAN: f64 = 1024.0;
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// For each record how often a step draws it as an in-edge, in units of 1/1024 of the mean and at least 1. `parts` ranks share
 /// the seeds of a step evenly.
@@ -37,23 +34,16 @@ pub fn draw_weights(
     let mut weights: Buffer<u32> = Buffer::zeroed(m as usize, "weights of records")?;
     let places: &[AtomicU32] = shared(&mut weights);
     run.begin("weights", m);
-    pass(
-        edges.records,
-        run,
-        crate::edges::BLOCK,
-        usize::MAX,
-        || Ok(()),
-        |(), first, records| {
-            for (index, &record) in records.iter().enumerate() {
-                prefetch_ends(&draws, records, index + AHEAD);
-                let [u, v] = record;
-                let back = if edges.directedness.reverses(record) { draws[u as usize] } else { 0.0 };
-                let weight = (f64::from(draws[v as usize]) + f64::from(back)) * scale;
-                // Each place is written once.
-                places[first as usize + index].store((weight as u32).clamp(1, 1 << 31), Relaxed);
-            }
-            Ok(())
-        },
-    )?;
+    each_block(edges.records, run, |first, records| {
+        for (index, &record) in records.iter().enumerate() {
+            prefetch_ends(&draws, records, index + ahead::RECORDS);
+            let [u, v] = record;
+            let back = if edges.directedness.reverses(record) { draws[u as usize] } else { 0.0 };
+            let weight = (f64::from(draws[v as usize]) + f64::from(back)) * scale;
+            // Each place is written once.
+            places[first as usize + index].store((weight as u32).clamp(1, 1 << 31), Relaxed);
+        }
+        Ok(())
+    })?;
     Ok(weights)
 }

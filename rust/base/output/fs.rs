@@ -52,7 +52,6 @@ impl Fs for RealFs {
         std::fs::rename(from, to)
     }
 
-    #[cfg(target_os = "linux")]
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         let (one, other) =
             (CString::new(one.as_os_str().as_bytes())?, CString::new(other.as_os_str().as_bytes())?);
@@ -62,11 +61,6 @@ impl Fs for RealFs {
         let status =
             unsafe { libc::syscall(libc::SYS_renameat2, here, one.as_ptr(), here, other.as_ptr(), flags) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn exchange(&self, _: &Path, _: &Path) -> io::Result<()> {
-        Err(io::Error::from_raw_os_error(libc::ENOTSUP))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

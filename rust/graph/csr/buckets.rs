@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::sort::Sorter;
 use super::weights::Scaled;
 use super::{CHUNK, changed, sort};
-use crate::base::{Buffer, Result, Run, prefetch, reserved};
+use crate::base::{Buffer, Result, Run, ahead, prefetch, reserved};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::{pass, scan};
 
@@ -18,8 +18,6 @@ const VERTICES: usize = 1 << 16;
 /// Records between two looks at the cancel flag: few, since the first ones touch, and so have the system clear, every
 /// page of the result.
 const CHECK_EVERY: usize = 1 << 10;
-/// How many records ahead of its use a bucket is looked up.
-const AHEAD: usize = 16;
 
 /// Entries of a bucket, but for a vertex that has more: the buffers of all buckets, `8 ROOM entries / T` bytes, then
 /// take what a bucket takes while it is sorted, `16 T` bytes.
@@ -253,7 +251,7 @@ impl<'a, const W: bool> Filler<'a, W> {
     fn add<const BOTH: bool>(&mut self, records: &[Record], weights: &[u32]) -> Result<()> {
         let of: &[u32] = &self.places.buckets.of;
         for (index, &[u, v]) in records.iter().enumerate() {
-            if let Some(&[u, v]) = records.get(index + AHEAD) {
+            if let Some(&[u, v]) = records.get(index + ahead::ENTRIES) {
                 prefetch(of, u as usize);
                 if BOTH {
                     prefetch(of, v as usize);

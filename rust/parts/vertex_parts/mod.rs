@@ -8,14 +8,11 @@ use super::files::{ArrayFile, Start, part_folder};
 use super::layout::Layout;
 use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
 use super::{PartSizes, check_records, in_degrees};
-use crate::base::{Buffer, Error, Result, Run, prefetch_ends};
+use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends};
 use crate::edges::{Directedness, EdgeStream, Record};
 use crate::exec::spill_edges;
 use crate::measure;
 use crate::sets::{Entry, Groups, LocalSet, SpillReader, Writer};
-
-/// How many records ahead data is prefetched.
-pub(crate) const AHEAD: usize = 24;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
 /// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
@@ -162,8 +159,8 @@ impl VertexParts<'_> {
         self.run.begin("buckets", m);
         spill_edges(self.edges, self.run, workers, self.into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                prefetch_ends(parts, records, index + AHEAD);
-                prefetch_ends(rank, records, index + AHEAD);
+                prefetch_ends(parts, records, index + ahead::RECORDS);
+                prefetch_ends(rank, records, index + ahead::RECORDS);
                 send(writer, u, v, id)?;
                 if self.directedness.reverses([u, v]) {
                     send(writer, v, u, m + id)?;

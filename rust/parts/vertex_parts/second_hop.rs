@@ -10,8 +10,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{AHEAD, VertexFiles, VertexParts};
-use crate::base::{Buffer, Result, prefetch_ends, shared};
+use super::{VertexFiles, VertexParts};
+use crate::base::{Buffer, Result, ahead, prefetch_ends, shared};
 use crate::exec::spill_edges;
 use crate::parts::PartSizes;
 use crate::parts::files::{Ids, Start, part_folder};
@@ -122,7 +122,7 @@ impl Pass<'_> {
         run.begin("second hop buckets", m);
         spill_edges(edges, run, workers, into, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
-                prefetch_ends(self.masks, records, index + AHEAD);
+                prefetch_ends(self.masks, records, index + ahead::RECORDS);
                 send(writer, u, v, id)?;
                 if directedness.reverses([u, v]) {
                     send(writer, v, u, m + id)?;

@@ -10,7 +10,7 @@ use super::features::Features;
 use crate::errors::raise;
 use crate::run::{POLL, in_place};
 use fastpart::internals::base::run::MAX_THREADS;
-use fastpart::internals::base::{Error, Result, budget};
+use fastpart::internals::base::{Error, Result, budget, locked};
 use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
 
 /// Where batches come from.
@@ -96,7 +96,7 @@ impl Batches {
     }
 
     fn source(&self) -> MutexGuard<'_, Option<Arc<Source>>> {
-        self.source.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        locked(&self.source)
     }
 }
 

@@ -31,7 +31,6 @@ pub struct Sampler {
 impl Sampler {
     #[new]
     #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None))]
-    #[expect(clippy::too_many_arguments, reason = "one per setting")]
     fn new(
         py: Python<'_>,
         topology: Py<Topology>,
@@ -76,7 +75,6 @@ impl Sampler {
 
     /// Samples the batches of an epoch.
     #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, room = None, threads = 1))]
-    #[expect(clippy::too_many_arguments, reason = "one per parameter")]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
