@@ -164,7 +164,7 @@ pub mod edges {
         pub use crate::edges::decode::{Column, IdType};
     }
     pub mod npy {
-        pub use crate::edges::npy::{header, header_of};
+        pub use crate::base::npy::{header, header_of};
     }
 }
 pub mod exec {

@@ -5,6 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod error;
 pub(crate) mod file_hash;
+pub(crate) mod npy;
 pub(crate) mod output;
 pub(crate) mod prefetch;
 pub(crate) mod random;

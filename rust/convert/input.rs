@@ -11,8 +11,9 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::sink::Intake;
 use super::{Convert, Format, WeightsFrom, metis, text, with_suffix};
+use crate::base::npy::MAGIC;
 use crate::base::{Error, Result, Run, shown};
-use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, npy, plausible};
+use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, plausible};
 use crate::exec::pass;
 
 /// Suffixes of raw files. Bytes that happen to look like text do not make them text.
@@ -50,7 +51,7 @@ impl Input {
         Ok(match options.format {
             Some(Format::Binedgelist) => Input::Binedgelist,
             Some(format) => Input::Text { metis: format == Format::Metis, gzip },
-            None if head.starts_with(npy::MAGIC) => Input::Npy,
+            None if head.starts_with(MAGIC) => Input::Npy,
             None if binary => Input::Raw,
             None if plausible::other_format(&head).is_some() => Input::Raw, // which is refused by name
             None if named(path, &["binedgelist"]) => Input::Binedgelist,

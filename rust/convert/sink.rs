@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::relabel::Relabel;
 use super::text;
-use crate::base::{AtomicFile, Result, Run};
+use crate::base::{AtomicFile, Result, Run, npy};
 use crate::edges::decode::{WideRecord, largest};
-use crate::edges::{BLOCK, Record, npy};
+use crate::edges::{BLOCK, Record};
 use crate::graph::checksum;
 use crate::graph::checksum::{Hasher, UNIT};
 

@@ -27,6 +27,16 @@ impl IdType {
         }
     }
 
+    /// The type that a `.npy` header names, and whether it is big-endian.
+    pub(crate) fn of_npy(descr: &str) -> Result<(Self, bool), String> {
+        let known = [("u4", IdType::U32), ("i4", IdType::I32), ("u8", IdType::U64), ("i8", IdType::I64)];
+        let (order, kind) = descr.split_at_checked(1).unwrap_or(("", descr));
+        match known.into_iter().find(|(name, _)| *name == kind) {
+            Some((_, id_type)) if "<=>".contains(order) => Ok((id_type, order == ">")),
+            _ => Err(format!("dtype {descr}. Ids must be uint32, int32, uint64 or int64")),
+        }
+    }
+
     /// The public name: `u32`, ...
     pub fn name(self) -> &'static str {
         match self {
@@ -236,6 +246,15 @@ mod tests {
             id_type,
             swapped,
         })
+    }
+
+    #[test]
+    fn types_of_other_numbers_are_refused() {
+        assert_eq!(IdType::of_npy("<u4"), Ok((IdType::U32, false)));
+        assert_eq!(IdType::of_npy(">i8"), Ok((IdType::I64, true)));
+        for descr in ["<f8", "|O", "|u1", "", "é", "u4"] {
+            assert!(IdType::of_npy(descr).is_err_and(|error| error.starts_with("dtype ")), "{descr}");
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wid
 use super::memory::remedy;
 pub(crate) use super::open_file::Io;
 use super::open_file::OpenFile;
-use super::{EdgeStream, MAX_VERTICES, Record, npy, plausible};
+use super::{EdgeStream, MAX_VERTICES, Record, plausible};
+use crate::base::npy::{Header, MAGIC};
 use crate::base::{Error, Result, shown};
 
 /// Which axis of a two-dimensional array has length 2.
@@ -77,7 +78,7 @@ impl EdgeFile {
     ) -> Result<Self> {
         let mut is_npy = false;
         let edges = Self::open_shaped(path, io, |head, size| {
-            is_npy = head.starts_with(npy::MAGIC);
+            is_npy = head.starts_with(MAGIC);
             let mut shape = match is_npy {
                 true if big_endian => {
                     return Err(Error::parameter(
@@ -287,10 +288,11 @@ fn npy_shape(
     id_type: Option<IdType>,
     layout: Option<Layout>,
 ) -> Result<Shape> {
-    let header = npy::parse(head).map_err(|what| Error::format(shown(path), what))?;
-    if let Some(wanted) = id_type.filter(|&wanted| wanted != header.id_type) {
-        let what =
-            format!("{} was given, but {} holds {}", wanted.name(), shown(path), header.id_type.name());
+    let refused = |what| Error::format(shown(path), what);
+    let header = Header::parse(head).map_err(refused)?;
+    let (stored, swapped) = IdType::of_npy(&header.descr).map_err(refused)?;
+    if let Some(wanted) = id_type.filter(|&wanted| wanted != stored) {
+        let what = format!("{} was given, but {} holds {}", wanted.name(), shown(path), stored.name());
         return Err(Error::parameter("dtype", what));
     }
     let (by_rows, m) = match (&header.shape[..], layout) {
@@ -298,15 +300,11 @@ fn npy_shape(
         (&[2, m], None | Some(Layout::EdgeIndex)) => (false, m),
         (shape, _) => {
             let what = format!("shape {shape:?}. Edges are (m, 2) or, with layout=\"edge_index\", (2, m)");
-            return Err(Error::format(shown(path), what));
+            return Err(refused(what));
         }
     };
-    let bytes = m.checked_mul(2 * header.id_type.width() as u64);
-    if bytes.and_then(|bytes| bytes.checked_add(header.data_offset)) != Some(size) {
-        let what = format!("{size} bytes do not hold the {m} records that its header claims");
-        return Err(Error::format(shown(path), what));
-    }
+    header.check_size(stored.width() as u64, size, &format!("the {m} records")).map_err(refused)?;
     // The transpose of a Fortran-ordered array is C-ordered.
     let layout = if by_rows != header.fortran { Layout::Rows } else { Layout::EdgeIndex };
-    Ok(Shape { data_offset: header.data_offset, m, id_type: header.id_type, swapped: header.swapped, layout })
+    Ok(Shape { data_offset: header.data_offset, m, id_type: stored, swapped, layout })
 }

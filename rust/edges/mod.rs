@@ -8,7 +8,6 @@ pub(crate) mod decode;
 mod directedness;
 pub(crate) mod file;
 pub(crate) mod memory;
-pub(crate) mod npy;
 pub(crate) mod open_file;
 pub(crate) mod plausible;
 pub(crate) mod temporary;

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 use memmap2::Mmap;
 
-use super::npy;
+use crate::base::npy::LONGEST_HEADER;
 use crate::base::{Error, Result, shown};
 
 /// How the bytes reach the process.
@@ -38,10 +38,8 @@ impl OpenFile {
         io: Io,
         shape: impl FnOnce(&[u8], u64) -> Result<S>,
     ) -> Result<(Self, S)> {
-        let (file, metadata) = open_regular(path)?;
+        let (file, metadata, head) = open_with_head(path)?;
         let size = metadata.len();
-        let mut head = Vec::new();
-        (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| Error::io(path, e))?;
         let shape = shape(&head, size)?;
         let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
         // A hint: passes run from front to back.
@@ -60,8 +58,16 @@ impl OpenFile {
         self.map.as_ref().map(|map| map.as_ptr())
     }
 
-    /// Reads bytes from `offset` on.
+    /// Reads bytes from `offset` on: from the map, if it holds them.
     pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        if let Some(map) = &self.map
+            && offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.size)
+        {
+            let from = map.as_ptr().wrapping_add(offset as usize);
+            // SAFETY: the map has `size` bytes. They are copied, and others may change them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
+            return Ok(());
+        }
         self.file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed("it became shorter"),
             _ => Error::io(&self.path, error),
@@ -89,6 +95,14 @@ impl OpenFile {
 pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata)> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     refuse_special(path, opened)
+}
+
+/// Opens a regular file, and reads its first bytes.
+pub(crate) fn open_with_head(path: &Path) -> Result<(File, Metadata, Vec<u8>)> {
+    let (file, metadata) = open_regular(path)?;
+    let mut head = Vec::new();
+    (&file).take(LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|error| Error::io(path, error))?;
+    Ok((file, metadata, head))
 }
 
 /// A regular file that was opened without blocking. Everything else is refused.

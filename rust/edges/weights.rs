@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::decode::IdType;
-use super::npy;
 use super::open_file::{Io, OpenFile};
+use crate::base::npy::Header;
 use crate::base::{Error, Result, shown};
 
 /// What a file of weights must be.
@@ -37,19 +37,19 @@ unsafe impl Sync for Source {}
 impl Weights {
     /// Those in a `.npy` file.
     pub fn open(path: &Path, io: Io) -> Result<Self> {
-        let (bytes, header) = OpenFile::open(path, io, |head, size| {
-            let header = npy::parse(head).map_err(|what| Error::format(shown(path), explained(&what)))?;
-            let (IdType::U32, &[len]) = (header.id_type, &header.shape[..]) else {
-                let what = format!("{} of shape {:?}. {EXPECTED}", header.id_type.name(), header.shape);
-                return Err(Error::format(shown(path), what));
+        let (bytes, (header, swapped)) = OpenFile::open(path, io, |head, size| {
+            let refused = |what| Error::format(shown(path), what);
+            let header = Header::parse(head).map_err(refused)?;
+            let stored = IdType::of_npy(&header.descr);
+            let stored = stored.map_err(|_| refused(format!("dtype {}. {EXPECTED}", header.descr)))?;
+            let ((IdType::U32, swapped), &[len]) = (stored, &header.shape[..]) else {
+                let what = format!("{} of shape {:?}. {EXPECTED}", stored.0.name(), header.shape);
+                return Err(refused(what));
             };
-            if len.checked_mul(4).and_then(|bytes| bytes.checked_add(header.data_offset)) != Some(size) {
-                let what = format!("{size} bytes do not hold the {len} weights that its header claims");
-                return Err(Error::format(shown(path), what));
-            }
-            Ok(header)
+            header.check_size(4, size, &format!("the {len} weights")).map_err(refused)?;
+            Ok((header, swapped))
         })?;
-        let source = Source::File { bytes, offset: header.data_offset, swapped: header.swapped };
+        let source = Source::File { bytes, offset: header.data_offset, swapped };
         Ok(Self { source, len: header.shape[0], origin: shown(path) })
     }
 
@@ -107,27 +107,19 @@ impl Weights {
         let count = (end - first) as usize;
         buf.clear();
         buf.resize(count, 0);
-        let mapped = match &self.source {
-            Source::File { bytes, offset, .. } => {
-                bytes.start().map(|start| start.wrapping_add(*offset as usize))
-            }
-            Source::Memory(start) => Some(*start),
-        };
-        match (mapped, &self.source) {
-            (Some(start), _) => {
-                let from = start.wrapping_add(first as usize * 4);
-                // SAFETY: the range lies within the `len` weights, which the map was checked to hold, or `in_memory` was
-                // promised. Only bytes are copied, which others may change meanwhile.
-                unsafe { std::ptr::copy_nonoverlapping(from, buf.as_mut_ptr().cast::<u8>(), 4 * count) };
-            }
-            (None, Source::File { bytes, offset, .. }) => {
+        match &self.source {
+            Source::File { bytes, offset, swapped } => {
                 bytes.read_at(bytemuck::cast_slice_mut(buf), offset + 4 * first)?;
+                if *swapped {
+                    buf.iter_mut().for_each(|weight| *weight = weight.swap_bytes());
+                }
             }
-            // Memory is always there.
-            (None, Source::Memory(_)) => {}
-        }
-        if matches!(self.source, Source::File { swapped: true, .. }) {
-            buf.iter_mut().for_each(|weight| *weight = weight.swap_bytes());
+            // SAFETY: the range lies within the `len` weights that `in_memory` was promised. Only bytes are copied,
+            // which others may change meanwhile.
+            Source::Memory(start) => unsafe {
+                let from = start.add(first as usize * 4);
+                std::ptr::copy_nonoverlapping(from, buf.as_mut_ptr().cast::<u8>(), 4 * count);
+            },
         }
         Ok(buf)
     }
@@ -138,13 +130,5 @@ impl Weights {
             Source::File { bytes, .. } => bytes.check_unchanged(),
             Source::Memory(_) => Ok(()),
         }
-    }
-}
-
-/// What is wrong with a header, without the advice for ids.
-fn explained(what: &str) -> String {
-    match what.strip_prefix("dtype ").and_then(|rest| rest.split_once('.')) {
-        Some((dtype, _)) => format!("dtype {dtype}. {EXPECTED}"),
-        None => what.into(),
     }
 }

@@ -25,8 +25,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::{Generator, below_max_vertices};
-use crate::base::{AtomicFile, Error, Random, Result, Run, splitmix64, zeros};
-use crate::edges::{Record, npy};
+use crate::base::{AtomicFile, Error, Random, Result, Run, npy, splitmix64, zeros};
+use crate::edges::Record;
 use crate::exec::for_each;
 
 /// Probability that a record is drawn within a class.

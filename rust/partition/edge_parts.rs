@@ -13,8 +13,8 @@ use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::base::npy::{self, Item};
 use crate::base::{Buffer, Error, NONE, Result, Run};
-use crate::edges::npy::{self, Item};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan;
 

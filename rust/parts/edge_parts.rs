@@ -8,11 +8,11 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::files::{ArrayFile, Ids, Start, part_folder};
 use super::layout::{Layout, Window};
 use super::roots::{Roots, choose_roots, spill_lists};
 use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, Source, changed, check_local, write_rows};
-use super::{PartSizes, check_records, in_degrees};
+use super::{PartSizes, check_records, in_degrees, part_folder};
+use crate::base::npy::{ArrayWriter, Ids, Start};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, Directedness, EdgeStream};
 use crate::exec::{pass, spill_edges};
@@ -141,13 +141,12 @@ impl Writer<'_> {
             })?;
             let folder = part_folder(self.into, part);
             std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
-            let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
+            let mut vertices = ArrayWriter::create(&folder, "vertices.npy", self.run)?;
             for v in set.iter() {
                 copies[v as usize].fetch_add(1, Relaxed);
                 vertices.push(v as i64)?;
             }
-            let count = vertices.count();
-            vertices.finish().map(|()| count)
+            vertices.finish()
         })?;
         Ok((of_vertex, sizes))
     }
@@ -181,9 +180,9 @@ impl Writer<'_> {
         let folder = part_folder(self.into, part);
         let num_inner = set.number();
         check_local(part, num_inner)?;
-        let mut vertices = ArrayFile::create(&folder, "vertices.npy", self.run)?;
-        let mut degrees = ArrayFile::create(&folder, "degree.npy", self.run)?;
-        let mut root = ArrayFile::create(&folder, "root.npy", self.run)?;
+        let mut vertices = ArrayWriter::create(&folder, "vertices.npy", self.run)?;
+        let mut degrees = ArrayWriter::create(&folder, "degree.npy", self.run)?;
+        let mut root = ArrayWriter::create(&folder, "root.npy", self.run)?;
         let mut leaves: Vec<u64> = zeros(self.k + 1, "lists of leaves")?;
         for v in set.iter() {
             let owner = roots.of_vertex[v as usize];
@@ -195,7 +194,7 @@ impl Writer<'_> {
         vertices.finish()?;
         degrees.finish()?;
         root.finish()?;
-        let mut indptr = ArrayFile::<i64>::create(&folder, "send_indptr.npy", self.run)?;
+        let mut indptr = ArrayWriter::<i64>::create(&folder, "send_indptr.npy", self.run)?;
         for peer in 0..=self.k {
             leaves[peer] += if peer == 0 { 0 } else { leaves[peer - 1] };
             indptr.push(leaves[peer] as i64)?;
@@ -210,7 +209,7 @@ impl Writer<'_> {
                 leaves[owner] += 1;
             }
         }
-        let mut file = ArrayFile::create(&folder, "send.npy", self.run)?;
+        let mut file = ArrayWriter::create(&folder, "send.npy", self.run)?;
         file.extend(&send)?;
         file.finish()?;
         Ok(PartSizes { num_inner, num_roots: num_inner - num_send, num_send, ..Default::default() })
@@ -292,8 +291,8 @@ impl Writer<'_> {
     /// Writes the leaves of a part's roots, which come by the parts that hold them, and then ascending.
     fn write_receiver(&self, part: usize, set: &LocalSet, edges: PartEdges) -> Result<()> {
         let folder = part_folder(self.into, part);
-        let mut indptr = ArrayFile::<i64>::create(&folder, "recv_indptr.npy", self.run)?;
-        let mut recv = ArrayFile::<i32>::create(&folder, "recv.npy", self.run)?;
+        let mut indptr = ArrayWriter::<i64>::create(&folder, "recv_indptr.npy", self.run)?;
+        let mut recv = ArrayWriter::<i32>::create(&folder, "recv.npy", self.run)?;
         edges.try_read(self.run, |entries| {
             for entry in entries {
                 while indptr.count() <= u64::from(entry.source) {
@@ -307,6 +306,6 @@ impl Writer<'_> {
             indptr.push(recv.count() as i64)?;
         }
         indptr.finish()?;
-        recv.finish()
+        recv.finish().map(drop)
     }
 }

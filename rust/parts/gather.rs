@@ -14,15 +14,12 @@
 //!
 //! **Parallelism.** Over the parts.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
-
-use super::files::{ArrayFile, Ids, part_folder};
+use super::part_folder;
+use crate::base::npy::{self, Appender, ArrayWriter, Ids, Start};
 use crate::base::{Error, Result, Run, shown};
-use crate::edges::npy;
+use crate::edges::MappedFile;
 use crate::exec::{map, scan};
 use crate::sets::LocalSet;
 
@@ -85,8 +82,6 @@ struct Target {
     /// Next id to look at, and end of the ids.
     next: u64,
     end: u64,
-    /// Where the next row goes.
-    offset: u64,
 }
 
 impl Target {
@@ -135,7 +130,7 @@ impl RowGatherer {
             |buffer, part| self.gather.take(&self.targets[part], self.next, rows, buffer, run),
         )?;
         for (target, moved) in self.targets.iter_mut().zip(moved) {
-            (target.next, target.offset) = moved;
+            target.next = moved;
         }
         self.next += rows.count;
         run.advance(rows.count)
@@ -172,6 +167,12 @@ fn room(gather: &Gather, run: &Run) -> Result<usize> {
 }
 
 impl Gather {
+    /// The end of a file of rows.
+    fn sink<'a>(&self, path: PathBuf, buffer: Vec<u8>, run: &'a Run) -> Result<Appender<'a>> {
+        let most = (BUFFER / self.row_bytes.max(1)).max(1) * self.row_bytes;
+        Appender::open(path, Start::AtEnd, most, buffer, run)
+    }
+
     fn row_of(&self, id: u64) -> Result<u64> {
         let row = if id >= self.num_rows { id.wrapping_sub(self.num_rows) } else { id };
         if row < self.num_rows {
@@ -189,30 +190,28 @@ impl Gather {
         let (start, end) = self.ranges[part];
         let mut shape = vec![end.saturating_sub(start)];
         shape.extend(&self.row_shape);
-        let head = npy::header(&self.descr, &shape);
-        create(&folder.join(&self.name), &head)?;
+        create(&folder.join(&self.name), &npy::header(&self.descr, &shape))?;
         let (mut ascending, mut last) = (true, 0);
         self.for_each_row(&folder, start, end, run, |row| {
             ascending &= last <= row;
             last = row;
         })?;
         if ascending {
-            return Ok(Target { folder, unordered: false, next: start, end, offset: head.len() as u64 });
+            return Ok(Target { folder, unordered: false, next: start, end });
         }
         let set = match set {
             Some(set) => set,
             None => set.insert(LocalSet::new(self.num_rows)?),
         };
         self.for_each_row(&folder, start, end, run, |row| set.insert(row))?;
-        let mut ids = ArrayFile::<i64>::create(&folder, SORTED_IDS, run)?;
+        let mut ids = ArrayWriter::<i64>::create(&folder, SORTED_IDS, run)?;
         for row in set.iter() {
             ids.push(row as i64)?;
         }
-        let end = ids.count();
-        ids.finish()?;
+        let end = ids.finish()?;
         set.clear();
         create(&folder.join(SORTED_ROWS), &[])?;
-        Ok(Target { folder, unordered: true, next: 0, end, offset: 0 })
+        Ok(Target { folder, unordered: true, next: 0, end })
     }
 
     fn for_each_row(
@@ -236,35 +235,30 @@ impl Gather {
         }
     }
 
-    /// Appends what the target wants of `rows`, the first of which is `first`. Returns its next id and offset.
-    fn take(
-        &self,
-        target: &Target,
-        first: u64,
-        rows: Rows,
-        buffer: &mut Vec<u8>,
-        run: &Run,
-    ) -> Result<(u64, u64)> {
+    /// Appends what the target wants of `rows`, the first of which is `first`. Returns its next id.
+    fn take(&self, target: &Target, first: u64, rows: Rows, buffer: &mut Vec<u8>, run: &Run) -> Result<u64> {
         let (ids_name, name) = target.names(self);
         let mut ids = Ids::open(&target.folder, ids_name, target.next, target.end)?;
-        let mut sink = Sink::open(target.folder.join(name), target.offset, self.row_bytes, buffer)?;
+        let mut sink = self.sink(target.folder.join(name), std::mem::take(buffer), run)?;
         let mut taken = target.next;
-        loop {
+        'rows: loop {
             let block = ids.read()?;
             for &id in block {
                 let row = self.row_of(id as u64)?.wrapping_sub(first);
                 if row >= rows.count {
-                    return sink.finish().map(|offset| (taken, offset));
+                    break 'rows;
                 }
                 // SAFETY: the row is one of `rows.count`, which `Rows::new` promises to be readable.
-                unsafe { sink.push(rows.start.add(row as usize * self.row_bytes)) }?;
+                unsafe { sink.push(rows.start.add(row as usize * self.row_bytes), self.row_bytes) }?;
                 taken += 1;
             }
             if block.is_empty() {
-                return sink.finish().map(|offset| (taken, offset));
+                break;
             }
             run.check()?;
         }
+        *buffer = sink.finish()?;
+        Ok(taken)
     }
 
     /// Writes the rows of a part in the order of its ids, from the file that has them in ascending order.
@@ -277,20 +271,19 @@ impl Gather {
         if num_rows > u64::from(u32::MAX) {
             return Err(Error::Capacity(format!("part {part} has {num_rows} records. Use more parts")));
         }
-        let path = folder.join(&self.name);
-        let file =
-            File::options().write(true).open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (offset, _) = file.map_err(|error| Error::io(&path, error))?;
-        let mut buffer = Vec::new();
-        let mut sink = Sink::open(path, offset, self.row_bytes, &mut buffer)?;
-        if self.row_bytes > 0 {
-            let rows = mapped(&sorted_rows, num_rows * self.row_bytes as u64)?;
-            Ids::open(&folder, &self.ids, start, end)?.for_each(run, |id| {
-                let at = set.local(self.row_of(id)?) as usize * self.row_bytes;
-                // SAFETY: a slice of the map.
-                unsafe { sink.push(rows[at..at + self.row_bytes].as_ptr()) }
-            })?;
+        let mut sink = self.sink(folder.join(&self.name), Vec::new(), run)?;
+        let rows = MappedFile::open(&sorted_rows)?;
+        let (first, bytes) = rows.bytes();
+        let changed = || Error::format(shown(&sorted_rows), "it was changed meanwhile");
+        if bytes as u64 != num_rows * self.row_bytes as u64 {
+            return Err(changed());
         }
+        Ids::open(&folder, &self.ids, start, end)?.for_each(run, |id| {
+            let row = Some(set.local(self.row_of(id)?)).filter(|&row| u64::from(row) < num_rows);
+            let row = row.ok_or_else(changed)? as usize;
+            // SAFETY: one of the rows in the map.
+            unsafe { sink.push(first.add(row * self.row_bytes), self.row_bytes) }
+        })?;
         sink.finish()?;
         set.clear();
         for path in [&sorted_ids, &sorted_rows] {
@@ -300,67 +293,7 @@ impl Gather {
     }
 }
 
-/// Maps the rows that this module wrote.
-fn mapped(path: &Path, bytes: u64) -> Result<Mmap> {
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    // SAFETY: the file was written here, below a directory that is not yet in its place, and nobody else has a reason to
-    // touch it. What is read are bytes to copy, whatever they are.
-    let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(path, error))?;
-    if map.len() as u64 == bytes {
-        return Ok(map);
-    }
-    Err(Error::format(
-        shown(path),
-        format!("{} bytes instead of {bytes}. It was changed meanwhile", map.len()),
-    ))
-}
-
 /// Replaces the file by `content`.
 fn create(path: &Path, content: &[u8]) -> Result<()> {
     std::fs::write(path, content).map_err(|error| Error::io(path, error))
-}
-
-/// Rows on their way to a file.
-struct Sink<'a> {
-    path: PathBuf,
-    file: File,
-    offset: u64,
-    row_bytes: usize,
-    buffer: &'a mut Vec<u8>,
-    filled: usize,
-}
-
-impl<'a> Sink<'a> {
-    fn open(path: PathBuf, offset: u64, row_bytes: usize, buffer: &'a mut Vec<u8>) -> Result<Self> {
-        let file = File::options().write(true).open(&path).map_err(|error| Error::io(&path, error))?;
-        buffer.resize((BUFFER / row_bytes.max(1)).max(1) * row_bytes, 0);
-        Ok(Self { path, file, offset, row_bytes, buffer, filled: 0 })
-    }
-
-    /// Appends the row at `row`.
-    ///
-    /// # Safety
-    /// A row must be readable there.
-    #[inline(always)]
-    unsafe fn push(&mut self, row: *const u8) -> Result<()> {
-        let place = &mut self.buffer[self.filled..self.filled + self.row_bytes];
-        // SAFETY: the caller vouches for the row, the slice for the place, and they are different memory.
-        unsafe { std::ptr::copy_nonoverlapping(row, place.as_mut_ptr(), self.row_bytes) };
-        self.filled += self.row_bytes;
-        if self.filled == self.buffer.len() { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let bytes = &self.buffer[..self.filled];
-        self.file.write_all_at(bytes, self.offset).map_err(|error| Error::io(&self.path, error))?;
-        self.offset += bytes.len() as u64;
-        self.filled = 0;
-        Ok(())
-    }
-
-    /// Writes the rest. Returns where the next row goes.
-    fn finish(mut self) -> Result<u64> {
-        self.flush()?;
-        Ok(self.offset)
-    }
 }

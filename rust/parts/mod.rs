@@ -23,12 +23,13 @@
 //! than one thread. Every thread may write at once.
 
 mod edge_parts;
-mod files;
 mod gather;
 mod layout;
 mod roots;
 mod rows;
 mod vertex_parts;
+
+use std::path::{Path, PathBuf};
 
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{Directedness, EdgeStream, Record};
@@ -38,6 +39,11 @@ use crate::sets::spill;
 pub use edge_parts::write_edge_parts;
 pub use gather::{Gather, RowGatherer, Rows};
 pub use vertex_parts::write_vertex_parts;
+
+/// The folder of a part.
+fn part_folder(into: &Path, part: usize) -> PathBuf {
+    into.join(format!("part-{part:05}"))
+}
 
 /// What `part.json` says of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -10,9 +10,10 @@
 
 use std::path::Path;
 
-use super::files::{Ids, part_folder};
 use super::layout::Layout;
+use super::part_folder;
 use super::rows::changed;
+use crate::base::npy::Ids;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
 use crate::exec::scan;

@@ -6,8 +6,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::files::{ArrayFile, Start};
 use super::layout::{Group, Layout, WINDOW, Window};
+use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch};
 use crate::edges::BLOCK;
 use crate::exec::map;
@@ -211,29 +211,26 @@ impl RowBuffers {
 
 /// The files that hold the in-edges of a part.
 pub(crate) struct RowFiles<'a> {
-    indptr: ArrayFile<'a, i64>,
-    indices: ArrayFile<'a, i32>,
-    edge_ids: ArrayFile<'a, i64>,
+    indptr: ArrayWriter<'a, i64>,
+    indices: ArrayWriter<'a, i32>,
+    edge_ids: ArrayWriter<'a, i64>,
 }
 
 impl<'a> RowFiles<'a> {
     /// Opens the files in the folder of a part.
     pub(crate) fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
-        let mut indptr = ArrayFile::open(folder, "indptr.npy", begin, run)?;
+        let mut indptr = ArrayWriter::open(folder, "indptr.npy", begin, run)?;
         if begin == Start::Anew {
             indptr.push(0)?;
         }
-        let indices = ArrayFile::open(folder, "indices.npy", begin, run)?;
-        Ok(Self { indptr, indices, edge_ids: ArrayFile::open(folder, "edge_ids.npy", begin, run)? })
+        let indices = ArrayWriter::open(folder, "indices.npy", begin, run)?;
+        Ok(Self { indptr, indices, edge_ids: ArrayWriter::open(folder, "edge_ids.npy", begin, run)? })
     }
 
     /// Finishes the files. Returns the numbers of rows and of edges.
     pub(crate) fn finish(self) -> Result<(u64, u64)> {
-        let (rows, edges) = (self.indptr.count() - 1, self.edge_ids.count());
-        self.indptr.finish()?;
         self.indices.finish()?;
-        self.edge_ids.finish()?;
-        Ok((rows, edges))
+        Ok((self.indptr.finish()? - 1, self.edge_ids.finish()?))
     }
 }
 

@@ -4,16 +4,15 @@
 //! item and each once, and whoever takes an item for an index compares it with what it indexes. The files are closed
 //! once they are mapped: a directory of a thousand parts has five thousand of them.
 
-use std::io::Read;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 use memmap2::Mmap;
 
+use crate::base::npy::{Header, Item};
 use crate::base::{Error, Result, shown};
-use crate::edges::npy::{self, Item};
-use crate::edges::open_file::{map, open_regular};
+use crate::edges::open_file::{map, open_with_head};
 
 /// Rows of bytes in a mapped file.
 #[derive(Debug)]
@@ -38,12 +37,10 @@ unsafe impl Sync for MappedRows {}
 impl MappedRows {
     /// Maps the array in `path`, of numbers or plain bytes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let (file, metadata) = open_regular(path)?;
-        let mut head = Vec::new();
-        let read = (&file).take(npy::LONGEST_HEADER as u64).read_to_end(&mut head);
-        read.map_err(|error| Error::io(path, error))?;
+        let (file, metadata, head) = open_with_head(path)?;
         let refused = |what: String| Error::format(shown(path), what);
-        let npy::AnyHeader { data_offset, descr, fortran, shape } = npy::parse_any(&head).map_err(refused)?;
+        let header = Header::parse(&head).map_err(refused)?;
+        let Header { data_offset, descr, fortran, shape } = header.clone();
         let (Some(item_bytes), Some((&len, row_shape))) = (item_bytes(&descr), shape.split_first()) else {
             return Err(refused(format!(
                 "items of dtype {descr} and shape {shape:?} are no rows of numbers"
@@ -52,20 +49,14 @@ impl MappedRows {
         if fortran && !row_shape.is_empty() {
             return Err(refused("rows in Fortran order. Save numpy.ascontiguousarray of them".into()));
         }
-        let row_bytes = row_shape.iter().try_fold(item_bytes, |bytes, &size| bytes.checked_mul(size));
-        let bytes = row_bytes.and_then(|row| row.checked_mul(len)?.checked_add(data_offset));
-        if bytes != Some(metadata.len()) {
-            let size = metadata.len();
-            return Err(refused(format!(
-                "{size} bytes do not hold the shape {shape:?} that its header claims. It is cut off or was changed"
-            )));
-        }
+        let cut = |what| refused(format!("{what}. It is cut off or was changed"));
+        header.check_size(item_bytes, metadata.len(), &format!("the shape {shape:?}")).map_err(cut)?;
         let map = map(path, &file, metadata.len())?;
         Ok(Self {
             path: path.into(),
             start: map.as_ptr().wrapping_add(data_offset as usize),
             len: len as usize,
-            row_bytes: row_bytes.unwrap_or(0) as usize,
+            row_bytes: (item_bytes * row_shape.iter().product::<u64>()) as usize,
             descr,
             row_shape: row_shape.iter().map(|&size| size as usize).collect(),
             map: Some(map),

@@ -183,7 +183,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::edges::npy;
+    use crate::base::npy;
 
     #[test]
     fn rows_in_the_order_of_the_files_are_the_same() {

@@ -4,10 +4,10 @@ mod second_hop;
 
 use std::path::Path;
 
-use super::files::{ArrayFile, Start, part_folder};
 use super::layout::Layout;
 use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
-use super::{PartSizes, check_records, in_degrees};
+use super::{PartSizes, check_records, in_degrees, part_folder};
+use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends};
 use crate::edges::{Directedness, EdgeStream, Record};
 use crate::exec::spill_edges;
@@ -219,20 +219,20 @@ impl VertexParts<'_> {
 
 /// The files that describe the local vertices of a part.
 pub(crate) struct VertexFiles<'a> {
-    vertices: ArrayFile<'a, i64>,
-    degree: ArrayFile<'a, i64>,
-    halo_parts: ArrayFile<'a, i32>,
-    halo_rows: ArrayFile<'a, i32>,
+    vertices: ArrayWriter<'a, i64>,
+    degree: ArrayWriter<'a, i64>,
+    halo_parts: ArrayWriter<'a, i32>,
+    halo_rows: ArrayWriter<'a, i32>,
 }
 
 impl<'a> VertexFiles<'a> {
     /// Opens them in the folder of the part.
     pub(crate) fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
         Ok(Self {
-            vertices: ArrayFile::open(folder, "vertices.npy", begin, run)?,
-            degree: ArrayFile::open(folder, "degree.npy", begin, run)?,
-            halo_parts: ArrayFile::open(folder, "halo_parts.npy", begin, run)?,
-            halo_rows: ArrayFile::open(folder, "halo_rows.npy", begin, run)?,
+            vertices: ArrayWriter::open(folder, "vertices.npy", begin, run)?,
+            degree: ArrayWriter::open(folder, "degree.npy", begin, run)?,
+            halo_parts: ArrayWriter::open(folder, "halo_parts.npy", begin, run)?,
+            halo_rows: ArrayWriter::open(folder, "halo_rows.npy", begin, run)?,
         })
     }
 
@@ -254,6 +254,6 @@ impl<'a> VertexFiles<'a> {
         self.vertices.finish()?;
         self.degree.finish()?;
         self.halo_parts.finish()?;
-        self.halo_rows.finish()
+        self.halo_rows.finish().map(drop)
     }
 }

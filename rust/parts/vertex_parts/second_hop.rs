@@ -11,12 +11,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::{VertexFiles, VertexParts};
+use crate::base::npy::{Ids, Start};
 use crate::base::{Buffer, Result, ahead, prefetch_ends, shared};
 use crate::exec::spill_edges;
-use crate::parts::PartSizes;
-use crate::parts::files::{Ids, Start, part_folder};
 use crate::parts::layout::Layout;
 use crate::parts::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
+use crate::parts::{PartSizes, part_folder};
 use crate::sets::{Entry, LocalSet, SpillReader, Writer};
 
 /// Parts per pass: the bits of a mask.
