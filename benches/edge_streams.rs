@@ -20,7 +20,7 @@ use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeFile;
 use fastpart::internals::edges::Record;
 use fastpart::internals::graph::degrees;
-use fastpart::internals::graph::identity::largest_id;
+use fastpart::internals::graph::largest_id;
 use fastpart::internals::partition::{EdgeParts, Input, partition};
 
 const M: u64 = 16_000_000;

@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fastpart::internals::algorithms::grem::Grem;
 use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeStream;
-use fastpart::internals::exec::shuffle::shuffle;
+use fastpart::internals::exec::shuffle;
 use fastpart::internals::partition::{Input, partition};
 
 fn steps(criterion: &mut Criterion) {

@@ -15,7 +15,7 @@ use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeStream;
 use fastpart::internals::graph::Csr;
 use fastpart::internals::graph::degrees;
-use fastpart::internals::graph::identity::largest_id;
+use fastpart::internals::graph::largest_id;
 use fastpart::internals::measure;
 use fastpart::internals::partition::{Input, partition};
 

@@ -111,112 +111,77 @@ pub mod algorithms {
     }
 }
 pub mod base {
+    pub use crate::base::budget::available;
+    pub use crate::base::file_hash::{of_bytes, of_files};
+    pub use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file};
+    pub use crate::base::run::{MAX_THREADS, Step};
     pub use crate::base::{
         Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, locked, named, reserved, shown,
         splitmix64,
     };
-    pub mod budget {
-        pub use crate::base::budget::available;
-    }
-    pub mod file_hash {
-        pub use crate::base::file_hash::{of_bytes, of_files};
-    }
-    pub mod output {
-        pub use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file};
-    }
-    pub mod run {
-        pub use crate::base::run::{MAX_THREADS, Run, Step};
-    }
 }
 pub mod capacity {
     pub use crate::capacity::{BalanceOn, MAX_PARTS, Placing, cap};
 }
 pub mod clustering {
+    pub use crate::clustering::bounded::BoundedClustering;
     pub use crate::clustering::{Clusters, Hollocou, Modularity, modularity, modularity_of_stream};
-    pub mod bounded {
-        pub use crate::clustering::bounded::BoundedClustering;
-    }
 }
 pub mod convert {
+    pub use crate::convert::dedup::dedup;
+    pub use crate::convert::renumber::renumber;
+    pub use crate::convert::write::write;
     pub use crate::convert::{Conversion, Convert, Format, WeightsFrom, convert};
-    pub mod dedup {
-        pub use crate::convert::dedup::dedup;
-    }
     pub mod metis {
         pub use crate::convert::metis::read;
     }
-    pub mod renumber {
-        pub use crate::convert::renumber::renumber;
-    }
     pub mod text {
-        pub use crate::convert::text::{Cut, LONGEST_LINE, read};
-    }
-    pub mod write {
-        pub use crate::convert::write::{binedgelist, metis, text};
+        pub use crate::convert::text::{Asked, Cut, LONGEST_LINE, read};
     }
 }
 pub mod edges {
+    pub use crate::edges::decode::Column;
     pub use crate::edges::{
         BLOCK, Directedness, EdgeFile, EdgeStream, IdType, Io, Layout, MAX_VERTICES, MappedFile, MemoryEdges,
         Record, TempRecords, Weights, WideRecord,
     };
-    pub mod decode {
-        pub use crate::edges::decode::{Column, IdType};
-    }
     pub mod npy {
         pub use crate::base::npy::{header, header_of};
     }
 }
 pub mod exec {
-    pub use crate::exec::blocks;
-    pub mod pass {
-        pub use crate::exec::pass::{blocks, pass};
-    }
-    pub mod shuffle {
-        pub use crate::exec::shuffle::{key, shuffle};
-    }
+    pub use crate::exec::pass::{blocks, pass};
+    pub use crate::exec::shuffle::{key, shuffle};
 }
 pub mod generate {
     pub use crate::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat, records, write};
 }
 pub mod graph {
+    pub use crate::graph::csr::{AdjacencyCache, Packed, packed_len};
+    pub use crate::graph::identity::{find_num_vertices, largest_id};
+    pub use crate::graph::weights::extent;
     pub use crate::graph::{Csr, Degrees, Identity};
     pub mod checksum {
         pub use crate::graph::checksum::{Hasher, UNIT, combine};
     }
-    pub mod csr {
-        pub use crate::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
-    }
     pub mod degrees {
         pub use crate::graph::degrees::{Degrees, PRIVATE, identify, memory, scan, scan_sources};
     }
-    pub mod identity {
-        pub use crate::graph::identity::{find_num_vertices, largest_id};
-    }
-    pub mod weights {
-        pub use crate::graph::weights::extent;
-    }
 }
 pub mod measure {
+    pub use crate::measure::homes::home_parts;
     pub use crate::measure::{
         Cut, Replicas, SparseMatrix, WeightedCut, cut, halo_sizes, label_skew, part_sizes, replicas,
         sparse_matrix, split_counts, validate, weighted_cut,
     };
-    pub mod homes {
-        pub use crate::measure::homes::home_parts;
-    }
 }
 pub mod partition {
+    pub use crate::partition::edge_parts::Words;
+    pub use crate::partition::parameters::Field;
     pub use crate::partition::{
         Capacity, EdgePartition, EdgeParts, Entry, Given, Graph, Input, Of, Outcome, Partition, Partitioner,
         Shape, Value, VertexPartition, partition,
     };
-    pub mod edge_parts {
-        pub use crate::partition::edge_parts::Words;
-    }
-    pub mod parameters {
-        pub use crate::partition::parameters::Field;
-    }
 }
 pub mod parts {
     pub use crate::parts::{Gather, PartSizes, RowGatherer, Rows, write_edge_parts, write_vertex_parts};

@@ -14,7 +14,7 @@ use fastpart::internals::convert::{Convert, convert};
 use fastpart::internals::edges::IdType;
 use fastpart::internals::edges::{EdgeFile, Io, Layout};
 use fastpart::internals::edges::{EdgeStream, MAX_VERTICES, Record, npy};
-use fastpart::internals::exec::pass::{blocks, pass};
+use fastpart::internals::exec::{blocks, pass};
 use fastpart::internals::graph::checksum;
 use tempfile::TempDir;
 

@@ -18,8 +18,8 @@ use fastpart::internals::edges::{EdgeFile, Io};
 use fastpart::internals::edges::{EdgeStream, Record};
 use fastpart::internals::generate;
 use fastpart::internals::generate::Rmat;
-use fastpart::internals::graph::csr::{AdjacencyCache, Csr, Packed, packed_len};
 use fastpart::internals::graph::degrees;
+use fastpart::internals::graph::{AdjacencyCache, Csr, Packed, packed_len};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

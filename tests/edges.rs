@@ -18,9 +18,9 @@ use fastpart::internals::base::{Error, Result};
 use fastpart::internals::edges::IdType;
 use fastpart::internals::edges::{BLOCK, EdgeStream, Record};
 use fastpart::internals::edges::{EdgeFile, Io, Layout};
-use fastpart::internals::exec::pass::pass;
-use fastpart::internals::graph::identity::{find_num_vertices, largest_id};
+use fastpart::internals::exec::pass;
 use fastpart::internals::graph::{checksum, degrees};
+use fastpart::internals::graph::{find_num_vertices, largest_id};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

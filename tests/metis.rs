@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 fn read(text: impl Read, run: &Run) -> Result<(Vec<WideRecord>, u64)> {
     let mut records = Vec::new();
-    let found = metis::read(text, Path::new("g.graph"), run, |more| {
+    let found = metis::read(text, Path::new("g.graph"), run, |more, _| {
         records.extend_from_slice(more);
         Ok(())
     })?;
@@ -165,7 +165,7 @@ fn memory_is_bounded_and_runs_can_be_cancelled() {
 fn through_metis(graph: &Graph) -> (Vec<Record>, u64, Vec<String>) {
     let home = TempDir::new().unwrap();
     let path = home.path().join("g.graph");
-    let notes = write::metis(graph, None, &path, &run(2)).unwrap();
+    let notes = write(Format::Metis, graph, None, &path, &run(2)).unwrap();
     let (records, n) = read(std::fs::File::open(&path).unwrap(), &ONE).unwrap();
     (records.into_iter().map(|record| record.map(|id| id as u32)).collect(), n, notes)
 }
@@ -192,10 +192,10 @@ fn binedgelists_and_text_are_written() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("out");
     let graph = Graph::new(1234, (0..200_000).map(|r| [r % 1234, r % 77]).collect());
-    write::text(&graph, None, &path, &run(1)).unwrap();
+    write(Format::Text, &graph, None, &path, &run(1)).unwrap();
     let expected: String = graph.records.iter().map(|[u, v]| format!("{u}\t{v}\n")).collect();
     assert!(std::fs::read_to_string(&path).unwrap() == expected);
-    write::binedgelist(&graph, &path, &run(1)).unwrap();
+    write(Format::Binedgelist, &graph, None, &path, &run(1)).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes[..12], [&1234_u32.to_le_bytes()[..], &200_000_u64.to_le_bytes()].concat());
     assert!(bytes[12..] == *bytemuck::cast_slice::<_, u8>(&graph.records));

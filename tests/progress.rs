@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::Graph;
 use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
-use fastpart::internals::base::run::Step;
+use fastpart::internals::base::Step;
 use fastpart::internals::generate::{Rmat, records};
 use fastpart::internals::graph::degrees;
 use fastpart::internals::partition::{Entry, Given, Input, Of, Value};

@@ -12,10 +12,10 @@ use common::{Graph, graphs, run};
 use fastpart::internals::base::Run;
 use fastpart::internals::base::{Error, Result};
 use fastpart::internals::convert::Convert;
-use fastpart::internals::convert::dedup::dedup;
+use fastpart::internals::convert::dedup;
 use fastpart::internals::edges::TempRecords;
 use fastpart::internals::edges::{EdgeStream, Record};
-use fastpart::internals::exec::shuffle::{key, shuffle};
+use fastpart::internals::exec::{key, shuffle};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -11,7 +11,7 @@ use common::text::*;
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Run;
 use fastpart::internals::convert::text;
-use fastpart::internals::convert::text::{Cut, LONGEST_LINE};
+use fastpart::internals::convert::text::{Asked, Cut, LONGEST_LINE};
 use fastpart::internals::edges::MAX_VERTICES;
 use flate2::read::MultiGzDecoder;
 
@@ -93,7 +93,10 @@ fn refusals_name_line_column_and_cause() {
 fn large_ids_need_relabelling() {
     let limit = MAX_VERTICES - 1;
     let text = format!("0 {limit}\n1 {}\n", limit + 1);
-    let read = text::read(text.as_bytes(), Path::new("g"), limit, Cut::default(), &ONE, |_| Ok(()));
+    let read =
+        text::read(text.as_bytes(), Path::new("g"), limit, Cut::default(), Asked::default(), &ONE, |_, _| {
+            Ok(())
+        });
     let error = read.unwrap_err();
     let (line, column, what) = place(error);
     assert_eq!((line, column), (2, 3));
@@ -166,12 +169,19 @@ fn cancelling_stops_within_a_batch() {
     let text = "1 2\n".repeat(1 << 20);
     let run = Run::new(Some(2), None).unwrap();
     let mut delivered = 0;
-    let result =
-        text::read(text.as_bytes(), Path::new("g"), 9, Cut { batch: 1 << 12, piece: 99 }, &run, |more| {
+    let result = text::read(
+        text.as_bytes(),
+        Path::new("g"),
+        9,
+        Cut { batch: 1 << 12, piece: 99 },
+        Asked::default(),
+        &run,
+        |more, _| {
             delivered += more.len();
             run.cancel();
             Ok(())
-        });
+        },
+    );
     assert!(matches!(result, Err(Error::Cancelled)));
     assert!(delivered < 1 << 14, "{delivered} records");
 }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use fastpart::internals::base::run::Run;
+use fastpart::internals::base::Run;
 use fastpart::internals::edges::{EdgeFile, Io};
 use fastpart::internals::generate;
 

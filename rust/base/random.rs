@@ -2,7 +2,8 @@
 //!
 //! Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// 2^64 over the golden ratio, made odd: its multiples are spread evenly.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A bijective scrambling of 64 bits.
 #[inline]

@@ -25,8 +25,8 @@ use rustc_hash::FxHashSet;
 use crate::base::{Error, Result, Run, splitmix64};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
-use crate::exec::{in_order, scan, spill_edges};
-use crate::sets::{Bits, Entry};
+use crate::exec::{Entry, in_order, scan, spill_edges};
+use crate::sets::Bits;
 
 /// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.
 const SET: u64 = 3 * BUCKET * (size_of::<u64>() as u64 + 1);

@@ -162,13 +162,13 @@ fn from_text(
         intake.weigh(records, weights)?;
         intake.push_wide(records)
     };
-    let notes = text::read_weighted(source, path, largest, text::Cut::default(), asked, run, deliver)?;
+    let notes = text::read(source, path, largest, text::Cut::default(), asked, run, deliver)?;
     intake.notes.extend(notes);
     Ok(None)
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {
-    let header = metis::read_weighted(source, path, run, |records, weights| {
+    let header = metis::read(source, path, run, |records, weights| {
         intake.weigh(records, weights)?;
         intake.push_wide(records)
     })?;

@@ -21,7 +21,7 @@
 //! 5, section 4.1.1.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::text;
 use crate::base::{Error, Result, Run, splitmix64};
@@ -44,18 +44,9 @@ pub struct Metis {
     pub edge_weights: bool,
 }
 
-/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order.
+/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their weights if
+/// there are any.
 pub fn read(
-    source: impl Read,
-    path: &Path,
-    run: &Run,
-    mut deliver: impl FnMut(&[WideRecord]) -> Result<()>,
-) -> Result<Metis> {
-    read_weighted(source, path, run, |records, _| deliver(records))
-}
-
-/// The same with the weights of the records, if there are any.
-pub(crate) fn read_weighted(
     mut source: impl Read,
     path: &Path,
     run: &Run,
@@ -98,9 +89,10 @@ struct Place {
 }
 
 /// Where in a line the parser is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Position {
     /// Numbers and blanks.
+    #[default]
     Numbers,
     /// A comment, to the end of the line.
     Comment,
@@ -109,8 +101,9 @@ enum Position {
 }
 
 /// The automaton: its state after the bytes before.
-struct Parser<'a> {
-    path: &'a Path,
+#[derive(Default)]
+struct Parser {
+    path: PathBuf,
     records: Vec<WideRecord>,
     weights: Vec<f64>,
     metis: Option<Metis>,
@@ -154,27 +147,15 @@ impl Entries {
     }
 }
 
-impl<'a> Parser<'a> {
-    fn new(path: &'a Path) -> Self {
+impl Parser {
+    fn new(path: &Path) -> Self {
         Self {
-            path,
+            path: path.into(),
             // One per two bytes of a block.
             records: Vec::with_capacity(BLOCK / 2 + 1),
-            weights: Vec::new(),
-            metis: None,
-            neighbour: 0,
-            header: Vec::new(),
-            m: Default::default(),
             line: 1,
             column: 1,
-            within: Position::Numbers,
-            value: 0,
-            digits: 0,
-            position: 0,
-            vertices: 0,
-            loops: 0,
-            up: Entries::default(),
-            down: Entries::default(),
+            ..Self::default()
         }
     }
 
@@ -402,7 +383,7 @@ impl<'a> Parser<'a> {
     }
 
     fn at(&self, Place { line, column }: Place, what: impl Into<String>) -> Error {
-        Error::Text { path: self.path.into(), line, column, what: what.into() }
+        Error::Text { path: self.path.clone(), line, column, what: what.into() }
     }
 }
 

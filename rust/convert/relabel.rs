@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::base::random::GOLDEN;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{MAX_VERTICES, Record, WideRecord};
 
@@ -107,7 +108,7 @@ fn next(n: &mut u64) -> Result<u32> {
 
 /// Bits of a product that the maps' own hash does not use in the same way.
 fn shard_of(id: u64) -> usize {
-    (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SHARDS.trailing_zeros())) as usize
+    (id.wrapping_mul(GOLDEN) >> (u64::BITS - SHARDS.trailing_zeros())) as usize
 }
 
 /// What a hash map for `capacity` ids occupies: buckets of 16 bytes, seven of eight used, and a byte of control each.

@@ -6,10 +6,10 @@
 //!
 //! **Parallelism.** None but that of [`Csr`]. A record takes some ten nanoseconds.
 
-use std::io::Write;
 use std::path::Path;
 
-use crate::base::{AtomicFile, Error, Result, Run};
+use super::Format;
+use crate::base::{AtomicFile, Result, Run};
 use crate::edges::{EdgeStream, Record, Weights};
 use crate::exec::in_order;
 use crate::graph::Csr;
@@ -23,15 +23,28 @@ const BUFFER: usize = 1 << 16;
 /// Weights of records, and by what they were multiplied.
 pub(crate) type Scaled<'a> = (&'a Weights, f64);
 
-/// Writes one line `u`, tab, `v` per record, and after another tab its weight. The format has no place for isolated
-/// vertices behind the largest id.
-pub fn text(
+/// Writes the edges to `target`. Returns notes for the user.
+pub fn write(
+    format: Format,
     edges: &dyn EdgeStream,
     weights: Option<Scaled>,
     target: &Path,
     run: &Run,
 ) -> Result<Vec<String>> {
     let mut file = AtomicFile::create(target)?;
+    let mut notes = Vec::new();
+    match format {
+        Format::Text => text(edges, weights, &mut file, run)?,
+        Format::Binedgelist => binedgelist(edges, &mut file, run)?,
+        Format::Metis => notes = metis(edges, weights, &mut file, run)?,
+    }
+    file.commit()?;
+    Ok(notes)
+}
+
+/// Writes one line `u`, tab, `v` per record, and after another tab its weight. The format has no place for isolated
+/// vertices behind the largest id.
+fn text(edges: &dyn EdgeStream, weights: Option<Scaled>, file: &mut AtomicFile, run: &Run) -> Result<()> {
     let (mut lines, mut buf) = (Vec::new(), Vec::new());
     each_block(edges, run, |first, records| {
         let weighed = match weights {
@@ -48,35 +61,28 @@ pub fn text(
             }
             lines.push(b'\n');
         }
-        flush(&mut lines, &mut file, 0)
-    })?;
-    file.commit()?;
-    Ok(vec![])
+        file.append(&lines)?;
+        lines.clear();
+        Ok(())
+    })
 }
 
 /// Writes the number of vertices (u32) and of records (u64), then the records as u32 pairs, all little-endian.
-pub fn binedgelist(edges: &dyn EdgeStream, target: &Path, run: &Run) -> Result<Vec<String>> {
-    let mut file = AtomicFile::create(target)?;
+fn binedgelist(edges: &dyn EdgeStream, file: &mut AtomicFile, run: &Run) -> Result<()> {
     // MAX_VERTICES fits.
-    let header =
-        [&(edges.num_vertices() as u32).to_le_bytes()[..], &edges.num_edges().to_le_bytes()].concat();
-    file.write_all(&header).map_err(|error| Error::io(target, error))?;
-    each_block(edges, run, |_, records| {
-        file.write_all(bytemuck::cast_slice(records)).map_err(|error| Error::io(target, error))
-    })?;
-    file.commit()?;
-    Ok(vec![])
+    file.append(&(edges.num_vertices() as u32).to_le_bytes())?;
+    file.append(&edges.num_edges().to_le_bytes())?;
+    each_block(edges, run, |_, records| file.append(bytemuck::cast_slice(records)))
 }
 
 /// Writes a METIS graph: each line lists the neighbours of a vertex, ascending, from 1. What METIS forbids is left out, with
 /// a note: loops, and records that repeat a pair, whose weights are added up.
-pub fn metis(
+fn metis(
     edges: &dyn EdgeStream,
     weights: Option<Scaled>,
-    target: &Path,
+    file: &mut AtomicFile,
     run: &Run,
 ) -> Result<Vec<String>> {
-    let mut file = AtomicFile::create(target)?;
     // Both ends get an entry even if the stream is symmetric, since that has not been checked.
     let csr = Csr::build_weighted(edges, weights.map(|(weights, _)| weights), false, run)?;
     let n = csr.num_vertices() as u32;
@@ -89,7 +95,8 @@ pub fn metis(
     let fmt = if weights.is_some() { " 1" } else { "" };
     // Equal weights are 1 in the adjacency.
     let unit = csr.extent().filter(|extent| extent.least == extent.most).map_or(1, |extent| extent.most);
-    let mut lines = format!("{n} {}{fmt}\n", entries / 2).into_bytes();
+    file.append(format!("{n} {}{fmt}\n", entries / 2).as_bytes())?;
+    let mut lines = Vec::new();
     each_vertex(n, run, |v| {
         for (position, (u, weight)) in distinct(&csr, v).enumerate() {
             if position > 0 {
@@ -102,10 +109,10 @@ pub fn metis(
             }
         }
         lines.push(b'\n');
-        flush(&mut lines, &mut file, BUFFER)
+        file.append(&lines)?;
+        lines.clear();
+        Ok(())
     })?;
-    flush(&mut lines, &mut file, 0)?;
-    file.commit()?;
     let mut notes = Vec::new();
     if csr.graph().loops > 0 {
         notes.push(format!("{} loops are left out, because METIS forbids them", csr.graph().loops));
@@ -158,15 +165,6 @@ fn each_vertex(n: u32, run: &Run, mut write: impl FnMut(u32) -> Result<()>) -> R
         }
     }
     run.advance(u64::from(n % STEP))
-}
-
-/// Hands over what is there, if it is more than `more` bytes.
-fn flush(lines: &mut Vec<u8>, file: &mut AtomicFile, more: usize) -> Result<()> {
-    if lines.len() > more {
-        file.write_all(lines).map_err(|error| Error::io(file.target(), error))?;
-        lines.clear();
-    }
-    Ok(())
 }
 
 /// Appends the decimal digits. Several times as fast as the formatting of the standard library.

@@ -20,11 +20,10 @@ pub(crate) mod spill;
 
 pub(crate) use batches::{Decider, decide_all};
 pub(crate) use follow::{Follower, follow};
-pub use pass::blocks;
-pub(crate) use pass::{each_block, in_order, pass};
+pub(crate) use pass::{blocks, each_block, in_order, pass};
 pub(crate) use pipeline::pipeline;
 pub(crate) use rounds::{propose, scratches, share};
 pub(crate) use scan::{for_each, map, scan};
 pub(crate) use shuffle::shuffle;
 pub(crate) use side_by_side::side_by_side;
-pub(crate) use spill::spill_edges;
+pub(crate) use spill::{Entry, Pieces, Spill, SpillReader, Writer, spill_edges};

@@ -22,11 +22,10 @@
 
 use std::path::Path;
 
-use super::spill::spill_edges;
+use super::spill::{Entry, ID_BITS, SpillReader, spill_edges};
 use crate::base::{Error, Result, Run, reserved, splitmix64};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::scan::map;
-use crate::sets::spill::{Entry, ID_BITS, SpillReader};
 
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
 pub(crate) const BUCKET: u64 = 1 << 19;

@@ -1,18 +1,266 @@
-//! A pass over the records that sends entries to the buckets of a temporary file.
+//! Entries written in one pass over the edges, in any order of the buckets, and read back bucket by bucket.
+//!
+//! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number. Every
+//! worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a directory
+//! records its place. The stream is cut into units, and all buffers are flushed at the end of a unit. Sorted by
+//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order for any
+//! number of threads.
+//!
+//! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
+//! is written, up to 0.6 % for thousands of buckets.
+//!
+//! **Disk.** 16 bytes per entry that is an edge ([`Entry`]), and otherwise what the entry takes. The file loses its name
+//! as soon as it is open, so that nothing is left of it, however the process ends.
 
+use std::marker::PhantomData;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytemuck::{Pod, Zeroable};
 
 use super::pass::pass;
-use crate::base::{Result, Run};
+use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::sets::spill::{self, Entry, Pieces, Spill, SpillReader, Writer};
+
+/// Bytes of buffers that a worker holds, unless there are very many buckets.
+const BUFFER: usize = 8 << 20;
 
 /// Units that the stream is cut into: enough to keep all workers busy, and the directory small.
 const UNITS: u64 = 1024;
 
+/// Entries of the largest piece, and of the smallest full one.
+pub(crate) const PIECE: usize = 4096;
+const SMALLEST_PIECE: usize = 256;
+
+/// Bits of an edge id. The rest of the word holds the tag and the flag of an entry.
+pub(crate) const ID_BITS: u32 = 54;
+const TAG_BITS: u32 = 63 - ID_BITS;
+
+/// Tags are below this.
+pub(crate) const TAGS: usize = 1 << TAG_BITS;
+
+/// An edge on its way to a part: its ends, its id, a small number that the writer chooses, and a flag.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Entry {
+    /// The source, in the numbering that the writer chose.
+    pub source: u32,
+    /// The target, likewise.
+    pub target: u32,
+    bits: u64,
+}
+
+impl Entry {
+    /// An entry with an id below 2^[`ID_BITS`] and a tag below [`TAGS`].
+    #[inline(always)]
+    pub fn new(source: u32, target: u32, id: u64, tag: u32, flag: bool) -> Self {
+        Self { source, target, bits: id | u64::from(tag) << ID_BITS | u64::from(flag) << 63 }
+    }
+
+    /// The edge id.
+    #[inline(always)]
+    pub fn id(&self) -> u64 {
+        self.bits & ((1 << ID_BITS) - 1)
+    }
+
+    /// The small number.
+    #[inline(always)]
+    pub fn tag(&self) -> usize {
+        (self.bits >> ID_BITS) as usize % TAGS
+    }
+
+    /// The flag.
+    #[inline(always)]
+    pub fn flag(&self) -> bool {
+        self.bits >> 63 != 0
+    }
+}
+
+/// Entries that a worker collects for a bucket, one of `buckets`.
+fn capacity<T>(buckets: usize) -> usize {
+    (BUFFER / size_of::<T>() / buckets.max(1)).clamp(SMALLEST_PIECE, PIECE)
+}
+
+/// Bytes of the directory of so many entries in so many buckets, written in so many units, and of the buffers of each
+/// worker.
+pub(crate) fn memory_of<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
+    let capacity = capacity::<T>(buckets as usize) as u64;
+    let partial = entries.min(buckets * units);
+    // Twice, as a directory doubles when it is full.
+    (
+        2 * size_of::<Piece>() as u64 * (entries / capacity + partial),
+        buckets * capacity * size_of::<T>() as u64,
+    )
+}
+
+/// Where some entries of a bucket lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    bucket: u32,
+    unit: u32,
+    first: u64,
+    count: u32,
+}
+
+/// A file that entries are being written to.
+pub(crate) struct Spill<T = Entry> {
+    file: TempFile,
+    end: AtomicU64,
+    buckets: usize,
+    entries: PhantomData<T>,
+}
+
+impl<T: Pod> Spill<T> {
+    /// Creates the file in the directory `into`.
+    pub(crate) fn create(into: &Path, buckets: usize) -> Result<Self> {
+        let file = TempFile::create(into)?;
+        Ok(Spill { file, end: AtomicU64::new(0), buckets, entries: PhantomData })
+    }
+
+    /// A writer for one worker.
+    pub(crate) fn writer(&self) -> Result<Writer<'_, T>> {
+        let capacity = capacity::<T>(self.buckets);
+        let fill = zeros(self.buckets, "spill buffers")?;
+        let entries = Buffer::zeroed(self.buckets * capacity, "spill buffers")?;
+        Ok(Writer { spill: self, unit: 0, capacity, entries, fill, pieces: Vec::new() })
+    }
+
+    /// Ends the writing.
+    pub(crate) fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
+        self.file.expect_random();
+        let mut pieces = pieces.0;
+        pieces.sort_unstable();
+        let mut first = reserved(self.buckets + 1, "spill directory")?;
+        let mut at = 0;
+        for bucket in 0..=self.buckets {
+            at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
+            first.push(at);
+        }
+        Ok(SpillReader { file: self.file, pieces, first, entries: PhantomData })
+    }
+}
+
+/// The pieces that all writers made.
+pub(crate) struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    /// Flushes the writers and takes their directories.
+    pub(crate) fn of<T: Pod>(writers: Vec<Writer<'_, T>>) -> Result<Pieces> {
+        let mut all = Vec::new();
+        for mut writer in writers {
+            writer.flush_all()?;
+            reserve(&mut all, writer.pieces.len())?;
+            all.append(&mut writer.pieces);
+        }
+        Ok(Pieces(all))
+    }
+}
+
+fn reserve(pieces: &mut Vec<Piece>, more: usize) -> Result<()> {
+    let refused = |_| Error::Capacity("the directory of a temporary file exceeds the memory".into());
+    pieces.try_reserve(more).map_err(refused)
+}
+
+/// One worker's buffers.
+pub(crate) struct Writer<'a, T = Entry> {
+    spill: &'a Spill<T>,
+    unit: u32,
+    capacity: usize,
+    entries: Buffer<T>,
+    fill: Vec<u32>,
+    pieces: Vec<Piece>,
+}
+
+impl<T: Pod> Writer<'_, T> {
+    /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
+    pub(crate) fn begin(&mut self, unit: u64) -> Result<()> {
+        if u64::from(self.unit) == unit {
+            return Ok(());
+        }
+        self.flush_all()?;
+        self.unit = unit as u32;
+        Ok(())
+    }
+
+    /// Appends `entry` to the bucket.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, bucket: usize, entry: T) -> Result<()> {
+        let fill = &mut self.fill[bucket];
+        self.entries[bucket * self.capacity + *fill as usize] = entry;
+        *fill += 1;
+        if *fill as usize == self.capacity { self.flush(bucket) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush(&mut self, bucket: usize) -> Result<()> {
+        let count = std::mem::take(&mut self.fill[bucket]);
+        let start = bucket * self.capacity;
+        let first = self.spill.end.fetch_add(u64::from(count), Relaxed);
+        self.spill.file.write(first, &self.entries[start..start + count as usize])?;
+        reserve(&mut self.pieces, 1)?;
+        self.pieces.push(Piece { bucket: bucket as u32, unit: self.unit, first, count });
+        Ok(())
+    }
+
+    fn flush_all(&mut self) -> Result<()> {
+        for bucket in 0..self.fill.len() {
+            if self.fill[bucket] > 0 {
+                self.flush(bucket)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries by bucket, to be read.
+pub struct SpillReader<T = Entry> {
+    file: TempFile,
+    pieces: Vec<Piece>,
+    first: Vec<usize>,
+    entries: PhantomData<T>,
+}
+
+impl<T: Pod> SpillReader<T> {
+    /// Number of entries in the bucket.
+    pub fn count(&self, bucket: usize) -> u64 {
+        let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];
+        pieces.iter().map(|piece| u64::from(piece.count)).sum()
+    }
+
+    /// Hands the entries of the bucket to `each`, in stream order.
+    pub fn read(&self, bucket: usize, run: &Run, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+        let mut buf = Vec::new();
+        for piece in self.pieces(bucket) {
+            self.read_piece(piece, &mut buf)?;
+            each(&buf)?;
+            run.advance(buf.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// The pieces of the bucket, in stream order.
+    pub fn pieces(&self, bucket: usize) -> Range<usize> {
+        self.first[bucket]..self.first[bucket + 1]
+    }
+
+    /// Number of pieces of all buckets: of those of each in stream order, bucket by bucket.
+    pub fn num_pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Reads the entries of one piece, at most [`PIECE`], into `buf`, whose old content is lost.
+    pub fn read_piece(&self, piece: usize, buf: &mut Vec<T>) -> Result<()> {
+        let Piece { first, count, .. } = self.pieces[piece];
+        buf.resize(count as usize, T::zeroed());
+        self.file.read(first, buf)
+    }
+}
+
 /// Bytes of the directory of so many entries in so many buckets, and of the buffers of each worker.
 pub(crate) fn memory(entries: u64, buckets: u64) -> (u64, u64) {
-    spill::memory::<Entry>(entries, buckets, UNITS.min(entries / BLOCK + 1))
+    memory_of::<Entry>(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }
 
 /// Spills the entries that `emit` makes of each block of records (with the number of its first), in one pass.

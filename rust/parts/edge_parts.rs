@@ -15,9 +15,9 @@ use super::{PartSizes, check_records, in_degrees, part_folder};
 use crate::base::npy::{ArrayWriter, Ids, Start};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, Directedness, EdgeStream};
-use crate::exec::{pass, spill_edges};
+use crate::exec::{Entry, Pieces, Spill, SpillReader, pass, spill, spill_edges};
 use crate::measure::validate_records;
-use crate::sets::{Entry, LocalSet, Pieces, Spill, SpillReader};
+use crate::sets::LocalSet;
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
@@ -34,7 +34,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let what = format!("writing the parts of {n} vertices");
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = directedness.most_edges(m);
-    let (directory, buffers) = crate::exec::spill::memory(most, Layout::most_buckets(n, most, k.into()));
+    let (directory, buffers) = spill::memory(most, Layout::most_buckets(n, most, k.into()));
     // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots. Directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);

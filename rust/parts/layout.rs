@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::capacity::MAX_PARTS;
-use crate::sets::spill::TAGS;
+use crate::exec::spill::TAGS;
 
 /// Edges and rows that a window holds: buffers that the third-level cache can hold. Never changes a result.
 pub(crate) const WINDOW: u64 = 3 << 19;

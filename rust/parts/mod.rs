@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{Directedness, EdgeStream, Record};
+use crate::exec::spill;
 use crate::graph::degrees;
-use crate::sets::spill;
 
 pub use edge_parts::write_edge_parts;
 pub use gather::{Gather, RowGatherer, Rows};

@@ -16,8 +16,8 @@ use super::rows::changed;
 use crate::base::npy::Ids;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
-use crate::exec::scan;
-use crate::sets::{Entry, Groups, Pieces, Spill, SpillReader, to_starts};
+use crate::exec::{Entry, Pieces, Spill, SpillReader, scan};
+use crate::sets::{Groups, to_starts};
 
 /// Where the roots of all vertices are.
 pub(crate) struct Roots {

@@ -10,8 +10,8 @@ use super::layout::{Group, Layout, WINDOW, Window};
 use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch};
 use crate::edges::BLOCK;
-use crate::exec::map;
-use crate::sets::{Entry, SpillReader, to_starts};
+use crate::exec::{Entry, SpillReader, map};
+use crate::sets::to_starts;
 
 /// Entries between two looks at the cancel flag.
 const CHUNK: usize = BLOCK as usize / 16;

@@ -86,9 +86,5 @@ pub fn write_edges(
 ) -> PyResult<Vec<String>> {
     let weights = edges.weights().map(|weights| (weights, scale));
     let format = Format::named(format).map_err(|error| raise(py, error))?;
-    detached(py, &options, |run| match format {
-        Format::Text => write::text(edges.stream(), weights, &target, run),
-        Format::Binedgelist => write::binedgelist(edges.stream(), &target, run),
-        Format::Metis => write::metis(edges.stream(), weights, &target, run),
-    })
+    detached(py, &options, |run| write(format, edges.stream(), weights, &target, run))
 }

@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use super::run::{Options, detached};
 use fastpart::internals::base::{Error, Result, Run, named, reserved, shown};
-use fastpart::internals::edges::decode::{Column, IdType};
+use fastpart::internals::edges::{Column, IdType};
 use fastpart::internals::edges::{
     Directedness, EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights,
 };
 use fastpart::internals::exec::blocks;
-use fastpart::internals::graph::identity::find_num_vertices;
-use fastpart::internals::graph::weights::extent;
+use fastpart::internals::graph::extent;
+use fastpart::internals::graph::find_num_vertices;
 use fastpart::internals::graph::{Csr, degrees};
 use fastpart::internals::partition::{Graph, Input};
 

@@ -8,7 +8,7 @@ use super::partitions::result;
 use super::results::with_parts;
 use super::run::{Options, detached};
 use fastpart::internals::base::Meter;
-use fastpart::internals::measure::homes;
+use fastpart::internals::measure;
 
 /// See `fastpart.home_parts`.
 #[pyfunction]
@@ -21,7 +21,7 @@ pub fn home_parts<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (stream, meter) = (edges.stream(), Meter::start());
     let home = with_parts!(assignment, parts => {
-        detached(py, &options, |run| homes::home_parts(stream, parts, k, run))?
+        detached(py, &options, |run| measure::home_parts(stream, parts, k, run))?
     });
     result(py, home.into(), meter.usage())
 }

@@ -10,8 +10,8 @@ use super::partitions::Identity;
 use super::results::settled;
 use super::run::{Options, detached};
 use fastpart::internals::algorithms::multilevel::ordering;
-use fastpart::internals::convert::renumber::renumber;
-use fastpart::internals::graph::csr::packed_len;
+use fastpart::internals::convert::renumber;
+use fastpart::internals::graph::packed_len;
 
 /// A graph in another order of its vertices.
 #[pyclass(frozen, get_all, module = "fastpart._core")]

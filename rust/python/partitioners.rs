@@ -18,8 +18,7 @@ use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
 use fastpart::internals::base::{Error, Meter, Result, Run};
 use fastpart::internals::edges::Directedness;
 use fastpart::internals::graph::Csr;
-use fastpart::internals::partition::parameters;
-use fastpart::internals::partition::{Entry, Given, Input, Of, Shape, Value};
+use fastpart::internals::partition::{Entry, Field as Known, Given, Input, Of, Shape, Value};
 
 /// A parameter of a partitioner.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -72,8 +71,8 @@ fn algorithm(py: Python<'_>, entry: &Entry) -> PyResult<Algorithm> {
     })
 }
 
-fn field(py: Python<'_>, known: parameters::Field) -> PyResult<Field> {
-    let parameters::Field { name, doc, kind, words, range, default, only } = known;
+fn field(py: Python<'_>, known: Known) -> PyResult<Field> {
+    let Known { name, doc, kind, words, range, default, only } = known;
     let default = match default {
         Value::List(items) => {
             let items = items.into_iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;

@@ -8,7 +8,7 @@ use super::results::array;
 use super::values::to_python;
 use fastpart::internals::base::Usage;
 use fastpart::internals::graph;
-use fastpart::internals::partition::edge_parts::Words;
+use fastpart::internals::partition::Words;
 use fastpart::internals::partition::{Capacity, EdgePartition, Outcome, Partition};
 
 /// What identifies a graph.

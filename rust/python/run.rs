@@ -141,5 +141,5 @@ pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
 /// The bytes that `memory_limit=None` means at this moment.
 #[pyfunction]
 pub fn memory_budget() -> u64 {
-    fastpart::internals::base::budget::available()
+    fastpart::internals::base::available()
 }

@@ -20,29 +20,12 @@ pub struct Part {
     indptr: Column<i64>,
     /// Local ids of the sources.
     pub indices: Column<i32>,
-    edge_ids: EdgeIds,
+    /// Id of each in-edge. None: its position.
+    edge_ids: Option<Column<i64>>,
     /// Row of each vertex of the halo, behind an item that stands for all others. Filled by the topology.
     pub halo_rows: Buffer<u32>,
     /// Keeps the arrays of a graph in memory.
     _keeper: Option<Box<dyn Any + Send + Sync>>,
-}
-
-/// Id of each in-edge.
-#[derive(Debug)]
-enum EdgeIds {
-    Mapped(Column<i64>),
-    /// Graphs in memory: its position.
-    Positions,
-}
-
-impl EdgeIds {
-    /// How many there are. None: as many as in-edges.
-    fn len(&self) -> Option<usize> {
-        match self {
-            EdgeIds::Mapped(ids) => Some(ids.len()),
-            EdgeIds::Positions => None,
-        }
-    }
 }
 
 impl Part {
@@ -51,19 +34,8 @@ impl Part {
         let vertices = Column::open(&folder.join("vertices.npy"))?;
         let indptr = Column::<i64>::open(&folder.join("indptr.npy"))?;
         let indices = Column::open(&folder.join("indices.npy"))?;
-        let edge_ids = Column::open(&folder.join("edge_ids.npy"))?;
-        let edge_ids = EdgeIds::Mapped(edge_ids);
-        let part = Self {
-            start: 0,
-            num_inner: 0,
-            vertices,
-            indptr,
-            indices,
-            edge_ids,
-            halo_rows: no_halo()?,
-            _keeper: None,
-        };
-        part.sized(folder, halo)
+        let edge_ids = Some(Column::open(&folder.join("edge_ids.npy"))?);
+        Self::of(folder, halo, [vertices, indptr], indices, edge_ids, None)
     }
 
     /// A graph in memory: ids, offsets and sources of its vertices. It has no halo.
@@ -79,39 +51,35 @@ impl Part {
     ) -> Result<Self> {
         let name = Path::new("the graph");
         // SAFETY: the part keeps what keeps the arrays.
-        let (vertices, indptr, indices) = unsafe {
-            (
-                Column::in_memory(name, vertices),
-                Column::in_memory(name, indptr),
-                Column::in_memory(name, indices),
-            )
-        };
-        let part = Self {
-            start: 0,
-            num_inner: 0,
-            vertices,
-            indptr,
-            indices,
-            edge_ids: EdgeIds::Positions,
-            halo_rows: no_halo()?,
-            _keeper: Some(keeper),
-        };
-        part.sized(name, Some(0))
+        let (vertices, indptr) =
+            unsafe { (Column::in_memory(name, vertices), Column::in_memory(name, indptr)) };
+        // SAFETY: as above.
+        let indices = unsafe { Column::in_memory(name, indices) };
+        Self::of(name, Some(0), [vertices, indptr], indices, None, Some(keeper))
     }
 
-    /// Checks the sizes against each other.
-    fn sized(self, folder: &Path, halo: Option<usize>) -> Result<Self> {
-        let local = self.vertices.len();
+    /// Checks the sizes of the columns against each other.
+    fn of(
+        folder: &Path,
+        halo: Option<usize>,
+        [vertices, indptr]: [Column<i64>; 2],
+        indices: Column<i32>,
+        edge_ids: Option<Column<i64>>,
+        _keeper: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<Self> {
+        let local = vertices.len();
         let num_inner = halo.and_then(|halo| local.checked_sub(halo)).filter(|&inner| {
-            inner < self.indptr.len()
+            inner < indptr.len()
                 && local <= i32::MAX as usize
-                && self.edge_ids.len().is_none_or(|ids| ids == self.indices.len())
+                && edge_ids.as_ref().is_none_or(|ids| ids.len() == indices.len())
         });
-        let Some(num_inner) = num_inner else {
+        let Some(num_inner) = num_inner.map(|inner| inner as u32) else {
             let what = "the lengths of its arrays contradict each other. Save the partition again";
             return Err(Error::format(shown(folder), what));
         };
-        Ok(Self { num_inner: num_inner as u32, ..self })
+        // Without a halo, or until it is filled.
+        let halo_rows = Buffer::zeroed(1, "rows of the halo")?;
+        Ok(Self { start: 0, num_inner, vertices, indptr, indices, edge_ids, halo_rows, _keeper })
     }
 
     /// Lets the system read single pages of its files, for a memory that does not keep them.
@@ -119,9 +87,7 @@ impl Part {
         self.vertices.read_few();
         self.indptr.read_few();
         self.indices.read_few();
-        if let EdgeIds::Mapped(ids) = &self.edge_ids {
-            ids.read_few();
-        }
+        self.edge_ids.as_ref().inspect(|ids| ids.read_few());
     }
 
     /// Brings into the cache where the in-edges of an inner vertex begin, and its id.
@@ -157,6 +123,12 @@ impl Part {
         damaged(self.indices.path(), "a local id of no vertex")
     }
 
+    /// The error for an in-edge that is none.
+    #[cold]
+    fn no_edge(&self) -> Error {
+        damaged(self.indptr.path(), "an offset of no in-edge")
+    }
+
     /// Brings the original id of a local vertex into the cache.
     #[inline(always)]
     pub fn prefetch_id(&self, local: u32) {
@@ -176,20 +148,16 @@ impl Part {
     /// Copies the local ids of the sources from in-edge `first` on.
     #[inline(always)]
     pub fn copy_sources(&self, first: usize, into: &mut [i32]) -> Result<()> {
-        self.indices.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
+        self.indices.copy(first, into).ok_or_else(|| self.no_edge())
     }
 
     /// Copies the ids of in-edges from in-edge `first` on.
     pub fn copy_edge_ids(&self, first: usize, into: &mut [i64]) -> Result<()> {
-        match &self.edge_ids {
-            EdgeIds::Mapped(ids) => {
-                ids.copy(first, into).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
-            }
-            EdgeIds::Positions => {
-                into.iter_mut().zip(first as i64..).for_each(|(id, position)| *id = position);
-                Ok(())
-            }
+        if let Some(ids) = &self.edge_ids {
+            return ids.copy(first, into).ok_or_else(|| self.no_edge());
         }
+        into.iter_mut().zip(first as i64..).for_each(|(id, position)| *id = position);
+        Ok(())
     }
 
     /// The row of a local vertex. Whether it is in the halo cannot be predicted, so there is no branch.
@@ -221,15 +189,13 @@ impl Part {
     /// The local id of the source of an in-edge.
     #[inline(always)]
     pub fn source(&self, edge: usize) -> Result<u32> {
-        let local =
-            self.indices.get(edge).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"));
-        Ok(local? as u32)
+        self.indices.get(edge).map(|local| local as u32).ok_or_else(|| self.no_edge())
     }
 
     /// Brings the id of an in-edge into the cache.
     #[inline(always)]
     pub fn prefetch_edge_id(&self, edge: usize) {
-        if let EdgeIds::Mapped(ids) = &self.edge_ids {
+        if let Some(ids) = &self.edge_ids {
             ids.prefetch(edge);
         }
     }
@@ -237,18 +203,9 @@ impl Part {
     /// The id of an in-edge.
     #[inline(always)]
     pub fn edge_id(&self, edge: usize) -> Result<i64> {
-        match &self.edge_ids {
-            EdgeIds::Mapped(ids) => {
-                ids.get(edge).ok_or_else(|| damaged(self.indptr.path(), "an offset of no in-edge"))
-            }
-            EdgeIds::Positions => Ok(edge as i64),
-        }
+        let id = self.edge_ids.as_ref().map_or(Some(edge as i64), |ids| ids.get(edge));
+        id.ok_or_else(|| self.no_edge())
     }
-}
-
-/// The rows of a halo that is not filled, or has no vertices.
-fn no_halo() -> Result<Buffer<u32>> {
-    Buffer::zeroed(1, "rows of the halo")
 }
 
 /// The error for a file whose content contradicts the others.

@@ -3,9 +3,8 @@
 //! So a batch does not depend on threads, on the partition, or on who asks. The vertex is its original id. The hash is
 //! splitmix64 over the five numbers one after the other.
 
+use crate::base::random::GOLDEN;
 use crate::base::splitmix64;
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The key of all draws of one hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

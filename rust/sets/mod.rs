@@ -8,7 +8,6 @@ pub(crate) mod monotone;
 pub(crate) mod part_counts;
 pub(crate) mod ranked;
 pub(crate) mod rating_map;
-pub(crate) mod spill;
 pub(crate) mod tournament;
 
 pub(crate) use bits::{Bits, ones};
@@ -17,4 +16,3 @@ pub(crate) use incidence::Incidence;
 pub(crate) use part_counts::PartCounts;
 pub(crate) use ranked::LocalSet;
 pub(crate) use rating_map::RatingMap;
-pub(crate) use spill::{Entry, Pieces, Spill, SpillReader, Writer};

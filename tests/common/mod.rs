@@ -16,7 +16,7 @@ use std::path::Path;
 use fastpart::internals::base::Result;
 use fastpart::internals::base::Run;
 use fastpart::internals::edges::MemoryEdges;
-use fastpart::internals::edges::decode::{Column, IdType};
+use fastpart::internals::edges::{Column, IdType};
 use fastpart::internals::edges::{EdgeStream, Record};
 use fastpart::internals::partition::{EdgePartition, Input, Partitioner, VertexPartition, partition};
 use proptest::prelude::*;

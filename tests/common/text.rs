@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use fastpart::internals::base::Run;
 use fastpart::internals::base::{Error, Result};
-use fastpart::internals::convert::text::Cut;
+use fastpart::internals::convert::text::{Asked, Cut};
 use fastpart::internals::convert::{Conversion, Convert, WeightsFrom, convert, text};
 use fastpart::internals::edges::{IdType, WideRecord};
 use fastpart::internals::edges::{Record, npy};
@@ -28,7 +28,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<WideRecord>> {
 /// Parses a text cut into pieces; returns its notes, too.
 pub fn stream(source: impl Read + Send, cut: Cut, run: &Run) -> Result<(Vec<WideRecord>, Vec<String>)> {
     let mut records = Vec::new();
-    let notes = text::read(source, Path::new("g.txt"), u64::MAX, cut, run, |more| {
+    let notes = text::read(source, Path::new("g.txt"), u64::MAX, cut, Asked::default(), run, |more, _| {
         records.extend_from_slice(more);
         Ok(())
     })?;

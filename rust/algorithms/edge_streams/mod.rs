@@ -34,9 +34,9 @@ use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
+use crate::exec::spill::{Entry, PIECE, SpillReader};
 use crate::partition::EdgeParts;
 use crate::sets::Incidence;
-use crate::sets::spill::{Entry, PIECE, SpillReader};
 use loads::{Balance, EdgeLoads, SCANNED};
 #[cfg(target_arch = "x86_64")]
 use search::Wide;

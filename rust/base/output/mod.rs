@@ -66,6 +66,12 @@ impl AtomicFile {
         self.temp.check(self.temp.fs.write_at(&self.temp.handle, bytes, offset))
     }
 
+    /// Appends `bytes` to what was appended before.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.write_all(bytes);
+        self.temp.check(written)
+    }
+
     /// Forces the content to the disk, then gives it its name.
     pub fn commit(mut self) -> Result<()> {
         let flushed = self.flush();

@@ -65,7 +65,7 @@ impl Delimiter {
 
 /// What the caller says of the columns.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// The column of the weights, from 1. It is the third or a later one.
     pub weight: Option<usize>,
     /// Refuse lines whose first two fields may not be the ids, as those of a third column could be.

@@ -45,61 +45,54 @@ pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, columns: Co
     let mut piece = Piece { records: Vec::new(), weights: Vec::new(), newlines, header: None, fault: None };
     // A record has four bytes at the least, the last one perhaps three.
     piece.records.reserve_exact((newlines as usize).min(text.len() / 4) + 1);
-    let mut at = 0;
-    if let Some(before) = comment {
-        at = next_line(text, 0);
-        if let Some((column, what)) = control(&text[..at]) {
-            piece.fault = Some(Fault { newlines: 0, column: before + column as u64, what });
-            return piece;
-        }
-    }
-    while at < text.len() {
-        let fault = |(column, what)| {
-            Some(Fault { newlines: count_newlines(&text[..at]), column: column as u64, what })
-        };
-        let found = match columns {
-            Columns::First { .. } => record(&text[at..], largest),
-            Columns::Named { ids, count, delimiter, .. } => {
-                named_record(&text[at..next_line(text, at)], ids, count, delimiter, largest)
-            }
-        };
-        if let Some((record, length)) = found {
-            if let Columns::Named { weight: Some(column), delimiter, .. } = columns {
-                match named_weight(&text[at..at + length], column, delimiter) {
-                    Ok(weight) => piece.weights.push(weight),
-                    Err(wrong) => {
-                        piece.fault = fault(wrong);
-                        return piece;
-                    }
-                }
-            }
-            if let Columns::First { weight: Some(column) } = columns {
-                match weight(&text[at..at + length], column) {
-                    Ok(weight) => piece.weights.push(weight),
-                    Err(wrong) => {
-                        piece.fault = fault(wrong);
-                        return piece;
-                    }
-                }
-            }
-            piece.records.push(record);
-            at += length;
-            continue;
-        }
-        let next = next_line(text, at);
-        match other(&text[at..next], largest, columns) {
-            Ok(NonRecord::Nothing) => {}
-            Ok(NonRecord::Header(column, what)) if piece.records.is_empty() && piece.header.is_none() => {
-                piece.header = fault((column, what));
-            }
-            Ok(NonRecord::Header(column, what)) | Err((column, what)) => {
-                piece.fault = fault((column, what));
-                return piece;
-            }
-        }
-        at = next;
-    }
+    piece.fault = piece.fill(text, largest, comment, columns).err();
     piece
+}
+
+impl Piece {
+    fn fill(
+        &mut self,
+        text: &[u8],
+        largest: u64,
+        comment: Option<u64>,
+        columns: Columns,
+    ) -> Result<(), Fault> {
+        let mut at = 0;
+        if let Some(before) = comment {
+            at = next_line(text, 0);
+            if let Some((column, what)) = control(&text[..at]) {
+                return Err(Fault { newlines: 0, column: before + column as u64, what });
+            }
+        }
+        while at < text.len() {
+            let fault =
+                |(column, what)| Fault { newlines: count_newlines(&text[..at]), column: column as u64, what };
+            let found = match columns {
+                Columns::First { .. } => record(&text[at..], largest),
+                Columns::Named { ids, count, delimiter, .. } => {
+                    named_record(&text[at..next_line(text, at)], ids, count, delimiter, largest)
+                }
+            };
+            if let Some((record, length)) = found {
+                if let Some(weight) = weight(&text[at..at + length], columns) {
+                    self.weights.push(weight.map_err(fault)?);
+                }
+                self.records.push(record);
+                at += length;
+                continue;
+            }
+            let next = next_line(text, at);
+            match other(&text[at..next], largest, columns).map_err(fault)? {
+                NonRecord::Nothing => {}
+                NonRecord::Header(column, what) if self.records.is_empty() && self.header.is_none() => {
+                    self.header = Some(fault((column, what)));
+                }
+                NonRecord::Header(column, what) => return Err(fault((column, what))),
+            }
+            at = next;
+        }
+        Ok(())
+    }
 }
 
 /// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else.
@@ -144,22 +137,27 @@ fn without_end(line: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r").unwrap_or(text)
 }
 
-fn named_weight(line: &[u8], column: usize, delimiter: Delimiter) -> Result<f64, (usize, String)> {
-    let text = without_end(line);
-    let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
-    number(at, field, column + 1)
+/// The weight of the record in a line, if a column has it, or what is wrong there.
+#[inline(always)]
+fn weight(line: &[u8], columns: Columns) -> Option<Result<f64, (usize, String)>> {
+    match columns {
+        Columns::First { weight } => weight.map(|column| first_weight(line, column)),
+        Columns::Named { weight, delimiter, .. } => weight.map(|column| {
+            let text = without_end(line);
+            let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
+            number(at, field, column + 1)
+        }),
+    }
 }
 
-/// The weight in a column of a line, or what is wrong there.
-fn weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
+/// The weight in a column behind the ids.
+fn first_weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
+    let ends = |byte: &u8| is_separator(*byte) || matches!(byte, b'\n' | b'\r');
     let mut at = skip_blanks(line, 0);
     for _ in 1..column {
-        while line.get(at).is_some_and(|&byte| !is_separator(byte) && !matches!(byte, b'\n' | b'\r')) {
-            at += 1;
-        }
+        at += line[at..].iter().take_while(|byte| !ends(byte)).count();
         at = skip_separator(line, at);
     }
-    let ends = |byte: &u8| is_separator(*byte) || matches!(byte, b'\n' | b'\r');
     let field = line[at..].split(ends).next().unwrap_or_default();
     number(at, field, column)
 }

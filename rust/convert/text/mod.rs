@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub(crate) use self::columns::Asked;
+pub use self::columns::Asked;
 use self::columns::Columns;
 use self::line::{Fault, Piece};
 use crate::base::{Error, Result, Run, shown};
@@ -56,21 +56,9 @@ impl Default for Cut {
     }
 }
 
-/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order. Ids go up to
-/// `largest`. Returns notes for the user.
+/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their weights if a
+/// column has them. Ids go up to `largest`. Returns notes for the user.
 pub fn read<R: Read + Send>(
-    source: R,
-    path: &Path,
-    largest: u64,
-    cut: Cut,
-    run: &Run,
-    mut deliver: impl FnMut(&[WideRecord]) -> Result<()> + Send,
-) -> Result<Vec<String>> {
-    read_weighted(source, path, largest, cut, Asked::default(), run, |records, _| deliver(records))
-}
-
-/// The same with the weights of the records, if a column has them.
-pub(crate) fn read_weighted<R: Read + Send>(
     source: R,
     path: &Path,
     largest: u64,

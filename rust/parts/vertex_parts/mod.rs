@@ -10,9 +10,9 @@ use super::{PartSizes, check_records, in_degrees, part_folder};
 use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends};
 use crate::edges::{Directedness, EdgeStream, Record};
-use crate::exec::spill_edges;
+use crate::exec::{Entry, SpillReader, Writer, spill, spill_edges};
 use crate::measure;
-use crate::sets::{Entry, Groups, LocalSet, SpillReader, Writer};
+use crate::sets::{Groups, LocalSet};
 
 /// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
 /// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
@@ -63,7 +63,7 @@ fn plan(
     let per_vertex = [16, 12, 20][halo_hops as usize];
     let times = u64::from(halo_hops.max(1));
     let buckets = Layout::most_buckets(times * n, times * most, k.into());
-    let (directory, buffers) = crate::exec::spill::memory(times * most, buckets);
+    let (directory, buffers) = spill::memory(times * most, buckets);
     let fixed = per_vertex * n + 128 * u64::from(k) + directory;
     let each = u64::from(halo_hops) * LocalSet::memory(n) + RowBuffers::memory(times * (most + n)) + buffers;
     run.workers(usize::MAX, fixed, each, &what)

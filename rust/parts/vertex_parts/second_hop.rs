@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::{VertexFiles, VertexParts};
 use crate::base::npy::{Ids, Start};
 use crate::base::{Buffer, Result, ahead, prefetch_ends, shared};
-use crate::exec::spill_edges;
+use crate::exec::{Entry, SpillReader, Writer, spill_edges};
 use crate::parts::layout::Layout;
 use crate::parts::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, write_rows};
 use crate::parts::{PartSizes, part_folder};
-use crate::sets::{Entry, LocalSet, SpillReader, Writer};
+use crate::sets::LocalSet;
 
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;

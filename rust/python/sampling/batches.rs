@@ -9,8 +9,7 @@ use super::batch::SampledBatch;
 use super::features::Features;
 use crate::errors::raise;
 use crate::run::{POLL, in_place};
-use fastpart::internals::base::run::MAX_THREADS;
-use fastpart::internals::base::{Error, Result, budget, locked};
+use fastpart::internals::base::{Error, MAX_THREADS, Result, available, locked};
 use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
 
 /// Where batches come from.
@@ -36,7 +35,7 @@ impl Source {
         let threads = threads.clamp(1, ahead.min(MAX_THREADS)).min(steps.count());
         let needed = workers.memory(threads);
         if needed > 0 {
-            let budget = budget::available();
+            let budget = available();
             if needed > budget {
                 let what = format!("{threads} threads that sample");
                 return Err(Error::MemoryBudget { what, needed, budget });

@@ -27,9 +27,9 @@ use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::Graph;
 use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
+use crate::exec::spill::{self, Pieces, Spill, SpillReader};
 use crate::exec::{map, scan};
 use crate::sets::RatingMap;
-use crate::sets::spill::{self, Pieces, Spill, SpillReader};
 
 /// Entries of a bucket, unless there would be too many buckets or one cluster has more.
 const BUCKET: u64 = 1 << 17;
@@ -74,7 +74,7 @@ pub(crate) fn memory(entries: u64) -> u64 {
 fn memory_of(entries: u64) -> (u64, u64) {
     // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
     let buckets = 2 * (entries / bucket(entries)) + 1;
-    let (directory, buffers) = spill::memory::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
+    let (directory, buffers) = spill::memory_of::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
     // A bucket as it comes, grouped, and summed.
     let per_entry = size_of::<EdgeSum>() + 2 * size_of::<[u32; 2]>();
     (directory, buffers.max(per_entry as u64 * bucket(entries).min(entries)))

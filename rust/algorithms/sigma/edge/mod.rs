@@ -7,7 +7,7 @@
 //! result.
 //!
 //! **Disk.** With two bands or more, 16 bytes per record that is streamed, in a temporary file
-//! ([`crate::sets::spill`]).
+//! ([`crate::exec::spill`]).
 //!
 //! **Algorithm.** Every vertex prefers the part of its cluster ([`super::preference`]). *Preassignment*: a
 //! record whose ends prefer the same part goes there, up to the cap of `ceil(balance * m / k)` records.
@@ -47,12 +47,12 @@ use crate::capacity;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
+use crate::exec::spill;
+use crate::exec::spill::{Entry, Pieces, Spill, Writer};
 use crate::graph::csr::Csr;
 use crate::graph::identity::Identity;
 use crate::partition::parameters::Whole;
 use crate::partition::{EdgePartition, EdgeParts, Need, Shape};
-use crate::sets::spill;
-use crate::sets::spill::{Entry, Pieces, Spill, Writer};
 use bands::Bands;
 
 /// Clusters have at most this share of `n / k` vertices: 1 + the epsilon of the paper.
@@ -95,7 +95,7 @@ impl SigmaEdge {
     pub fn memory(&self, name: &str, shape: &Shape, least: u64, run: &Run) -> Need {
         let &Shape { n, m, in_file, .. } = shape;
         let (directory, buffers) =
-            if self.reorders() { spill::memory::<Entry>(m, self.bands.into(), 1) } else { (0, 0) };
+            if self.reorders() { spill::memory_of::<Entry>(m, self.bands.into(), 1) } else { (0, 0) };
         let parts = EdgeParts::memory(m, self.k, in_file);
         let streaming = EdgeStreamer::memory(n, m, self.k) + 4 * n + parts + directory + buffers;
         let refining = if self.passes > 0 { 4 * n + refining::memory(n, m, self.k, in_file) } else { 0 };
