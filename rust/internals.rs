@@ -193,5 +193,5 @@ pub mod sampling {
     };
 }
 pub mod traffic {
-    pub use crate::traffic::{Epoch, GraphEdges, PartTraffic, draw_weights, expected_steps, traffic};
+    pub use crate::traffic::{Epoch, GraphEdges, PartTraffic, expected_steps, sampling_weights, traffic};
 }

@@ -32,7 +32,7 @@
 //! - `edges`: a graph as a stream of checked records, from files, arrays and temporary files, and their weights.
 //! - `exec`: the few ways in which work is done in parallel.
 //! - `graph`: what identifies a graph, its degrees, its adjacency.
-//! - `capacity`: bounds of parts, the least loaded part with room, repair.
+//! - `capacity`: bounds of parts, the least loaded part with slack, repair.
 //! - `partition`: the results, and the contract of a partitioner.
 //! - `measure`: the integers behind every measure of a partition.
 //! - `clustering`: clusters of vertices.
@@ -42,7 +42,7 @@
 //! - `sampling`: neighbour samples of the vertices of a partition directory, for training.
 //! - `convert` and `generate`: edge lists from other formats, and synthetic graphs.
 //!
-//! A room shows at its door, its `mod.rs`, what others use of it.
+//! The `mod.rs` of a module exports what others use of it.
 //!
 //! Data flows like this: edge file or array → `edges::EdgeStream` → `graph::degrees` → an algorithm on the
 //! threads of a `base::run::Run` → `partition` → `measure` → `parts` → `base::output` (atomic files).

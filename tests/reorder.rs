@@ -150,7 +150,7 @@ fn temporary_records_are_a_stream() {
         assert_eq!(temp.block(range, &mut buf).unwrap(), expected);
     }
     // Whoever reads a stream indexes by its ids.
-    let damaged = TempRecords::with_room(home.path(), 3, 2).unwrap();
+    let damaged = TempRecords::of_size(home.path(), 3, 2).unwrap();
     damaged.write(0, &[[2, 0], [1, 3]]).unwrap();
     assert_eq!(damaged.block(0..1, &mut buf).unwrap(), [[2, 0]]);
     assert!(matches!(damaged.block(0..2, &mut buf), Err(Error::Format { .. })));

@@ -163,7 +163,7 @@ class Topology:
 
 @final
 class PartTraffic:
-    """Rows of a part per epoch. ``held`` and ``saved`` have one number for each cache."""
+    """Rows of a part per epoch. ``cached`` and ``saved`` have one number for each cache."""
 
     @property
     def seeds(self) -> int: ...
@@ -172,7 +172,7 @@ class PartTraffic:
     @property
     def remote(self) -> float: ...
     @property
-    def held(self) -> list[int]: ...
+    def cached(self) -> list[int]: ...
     @property
     def saved(self) -> list[float]: ...
 
@@ -190,7 +190,7 @@ def predict_traffic(
 ) -> list[PartTraffic]:
     """Return the traffic of each part. ``caches`` are shares of its rows."""
 
-def draw_weights(
+def sampling_weights(
     edges: EdgeSource,
     k: int,
     seeds: _Rows,
@@ -200,7 +200,7 @@ def draw_weights(
     batch_size: int,
     options: RunOptions,
 ) -> npt.NDArray[np.uint32]:
-    """Return for each record how often a rank draws it, in units of 1/1024 of the mean and at least 1."""
+    """Return for each record how often a rank samples it, in units of 1/1024 of the mean and at least 1."""
 
 @final
 class Sampler:
@@ -238,13 +238,13 @@ class Sampler:
         epoch: int = 0,
         features: Features | None = None,
         ahead: int = 2,
-        room: int | None = None,
+        max_bytes: int | None = None,
         threads: int = 1,
     ) -> Batches:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``room`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of threads, of
+        more than ``max_bytes`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of threads, of
         which no more than ``ahead`` start, does not change them.
         """
 
@@ -285,7 +285,7 @@ class Features:
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def row_shape(self) -> tuple[int, ...]: ...
-    def room(self, count: int) -> npt.NDArray[Any]:
+    def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
 

@@ -115,7 +115,7 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// The same bytes as values of another type of the same size.
+    /// Its bytes as values of another type of the same size.
     pub fn reinterpret<U: Pod>(self) -> Buffer<U> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) }
         let mut whole = ManuallyDrop::new(self);
@@ -140,7 +140,7 @@ fn size<T>(start: usize, len: usize, what: &str) -> Result<usize> {
     bytes.filter(fits).ok_or_else(|| Error::Capacity(format!("{what}: {len} items exceed the address space")))
 }
 
-/// An empty vector with room for `len` items, or an error instead of an abort.
+/// An empty vector that holds `len` items before it grows, or an error instead of an abort.
 pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     let mut items = Vec::new();
     items.try_reserve_exact(len).map_err(|_| refused(what, len.saturating_mul(size_of::<T>())))?;
@@ -173,7 +173,7 @@ unsafe impl Number for u64 {
     type Atomic = AtomicU64;
 }
 
-/// The same numbers, to be changed by several threads.
+/// Numbers, to be changed by several threads.
 pub(crate) fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
     const { assert!(size_of::<T::Atomic>() == size_of::<T>() && align_of::<T::Atomic>() == align_of::<T>()) }
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as

@@ -22,7 +22,7 @@ pub struct Run {
     pool: ThreadPool,
     budget: u64,
     limited: bool,
-    held: AtomicU64,
+    taken: AtomicU64,
     reserved: AtomicU64,
     tmp_dir: PathBuf,
     cancelled: AtomicBool,
@@ -86,7 +86,7 @@ impl Run {
             pool,
             budget: budget.unwrap_or_else(budget::available),
             limited: budget.is_some(),
-            held: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             tmp_dir: std::env::temp_dir(),
             cancelled: AtomicBool::new(false),
@@ -98,7 +98,7 @@ impl Run {
         })
     }
 
-    /// The same run, with its temporary files in `dir`.
+    /// The run, with its temporary files in `dir`.
     pub fn with_tmp_dir(self, dir: Option<PathBuf>) -> Run {
         match dir {
             Some(tmp_dir) => Run { tmp_dir, ..self },
@@ -106,7 +106,7 @@ impl Run {
         }
     }
 
-    /// The same run, which keeps account of its steps, for tests.
+    /// The run, which keeps account of its steps, for tests.
     pub fn watched(self) -> Run {
         Run { watch: Some(Mutex::new(Watch { steps: Vec::new(), last: processor_time() })), ..self }
     }
@@ -128,7 +128,7 @@ impl Run {
 
     /// Bytes this run may still take.
     pub fn budget(&self) -> u64 {
-        self.budget.saturating_sub(self.held.load(Relaxed))
+        self.budget.saturating_sub(self.taken.load(Relaxed))
     }
 
     /// Whether the budget was given, and does not depend on the memory that happened to be free.
@@ -138,7 +138,7 @@ impl Run {
 
     /// Takes `bytes` off the budget for good: they stay in use for the rest of the run.
     pub fn hold(&self, bytes: u64) {
-        self.held.fetch_add(bytes, Relaxed);
+        self.taken.fetch_add(bytes, Relaxed);
     }
 
     /// Says that the run is going to need so many bytes beside what it takes first. What can lie in memory or in files
@@ -188,12 +188,12 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
-    /// The number of workers, at most `most`, that `fixed` and `each` bytes leave room for. An error if not even one
-    /// has room.
+    /// The number of workers, at most `most`, that the budget allows with `fixed` bytes and `each` for a worker. An error if it
+    /// allows not even one.
     pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
         self.require(fixed.saturating_add(each), what)?;
-        let room = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
-        Ok(room.min(self.threads() as u64).min(most as u64).max(1) as usize)
+        let fitting = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
+        Ok(fitting.min(self.threads() as u64).min(most as u64).max(1) as usize)
     }
 
     /// Begins a step of `total` units. A step of 0 units is skipped.

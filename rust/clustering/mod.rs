@@ -44,8 +44,8 @@ impl Clusters {
         internal as f64 / ends as f64 - squares as f64 / (ends as f64 * ends as f64)
     }
 
-    /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare` is room
-    /// for the new numbers.
+    /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare` takes the
+    /// new numbers.
     pub fn numbered(
         mut cluster_of: Buffer<u32>,
         mut spare: Buffer<u32>,
@@ -104,7 +104,7 @@ pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
     Ok(clusters.modularity(internal))
 }
 
-/// The same, from a stream.
+/// Modularity of `clusters`, from a stream.
 pub fn modularity_of_stream(edges: &dyn EdgeStream, clusters: &Clusters, run: &Run) -> Result<f64> {
     let of = &clusters.cluster_of;
     run.begin("modularity", edges.num_edges());

@@ -184,11 +184,11 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Gain of a vertex of degree `degree` in a cluster with `ties` of its neighbours and the volume `volume` without
+    /// Gain of a vertex of degree `degree` in a cluster with so many `edges` to it and the volume `volume` without
     /// it, times 2m'^2.
     #[inline(always)]
-    fn gain(&self, degree: u32, ties: u32, volume: u64) -> i128 {
-        self.ends * i128::from(ties) - i128::from(degree) * i128::from(volume)
+    fn gain(&self, degree: u32, edges: u32, volume: u64) -> i128 {
+        self.ends * i128::from(edges) - i128::from(degree) * i128::from(volume)
     }
 
     /// Gain of `v` where it is.
@@ -201,34 +201,34 @@ impl<'a> State<'a> {
     }
 
     #[inline(always)]
-    fn has_room(&self, cluster: u32, degree: u32) -> bool {
+    fn fits(&self, cluster: u32, degree: u32) -> bool {
         let members = u64::from(self.sizes[cluster as usize]) + 1;
         members <= self.max_vertices
             && self.volumes[cluster as usize] + u64::from(degree) + members <= self.max_volume
     }
 
     /// The best place for the vertex whose neighbours were counted.
-    fn best(&self, ties: &RatingMap, v: u32) -> Move {
+    fn best(&self, connections: &RatingMap, v: u32) -> Move {
         let (own, degree) = (self.cluster_of[v as usize], self.csr.degree(v));
-        let here = if own == NONE { 0 } else { ties.sum(own) };
+        let here = if own == NONE { 0 } else { connections.sum(own) };
         let staying = self.gain_of_staying(v, here);
         let to = if staying < 0 { NONE } else { own };
         let (mut best, mut found) = (staying.max(0), Move { to, there: here, here });
-        for [cluster, there] in ties.sums().filter(|&[cluster, _]| cluster != own) {
+        for [cluster, there] in connections.sums().filter(|&[cluster, _]| cluster != own) {
             let gain = self.gain(degree, there, self.volumes[cluster as usize]);
-            if gain > best && self.has_room(cluster, degree) {
+            if gain > best && self.fits(cluster, degree) {
                 (best, found) = (gain, Move { to: cluster, there, here });
             }
         }
         found
     }
 
-    /// The gain of the move in the current state, times 2m'^2. `None` if there is no room.
+    /// The gain of the move in the current state, times 2m'^2. `None` if the cluster is full.
     fn gain_of(&self, v: u32, Move { to, there, here }: Move) -> Option<i128> {
         let degree = self.csr.degree(v);
         let arriving = match to {
             NONE => 0,
-            to if !self.has_room(to, degree) => return None,
+            to if !self.fits(to, degree) => return None,
             to => self.gain(degree, there, self.volumes[to as usize]),
         };
         Some(arriving - self.gain_of_staying(v, here))
@@ -295,9 +295,9 @@ impl Decider for State<'_> {
         }
     }
 
-    fn decide(&self, ties: &mut RatingMap, v: u32) -> Option<Move> {
+    fn decide(&self, connections: &mut RatingMap, v: u32) -> Option<Move> {
         let neighbours = self.csr.neighbours(v);
-        ties.begin_growing(neighbours.len());
+        connections.begin_growing(neighbours.len());
         let mut waits = false;
         // In the first pass no vertex after v is placed.
         let unplaced = self.cluster_of[v as usize] == NONE;
@@ -313,14 +313,14 @@ impl Decider for State<'_> {
                 waits = true;
                 break;
             }
-            if ties.add(cluster, 1) {
+            if connections.add(cluster, 1) {
                 prefetch(&self.volumes, cluster as usize);
             }
         }
-        if waits { None } else { Some(self.best(ties, v)) }
+        if waits { None } else { Some(self.best(connections, v)) }
     }
 
-    fn commit(&mut self, ties: &mut RatingMap, v: u32, decision: Option<Move>) {
+    fn commit(&mut self, connections: &mut RatingMap, v: u32, decision: Option<Move>) {
         let own = self.cluster_of[v as usize];
         if let Some(found) = decision.filter(|_| !self.stale.contains(v)) {
             if found.to == own && own != NONE {
@@ -330,7 +330,7 @@ impl Decider for State<'_> {
                 return self.carry_out(v, found.to, gain);
             }
         }
-        let Some(found) = self.decide(ties, v) else { return };
+        let Some(found) = self.decide(connections, v) else { return };
         if found.to != own || own == NONE {
             let gain = self.gain_of(v, found).unwrap_or(0);
             self.carry_out(v, found.to, gain);

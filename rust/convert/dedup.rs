@@ -1,6 +1,6 @@
 //! The first record of each undirected pair.
 //!
-//! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
+//! **Requirements.** An edge stream of fewer than 2^54 records, and space on the disk.
 //!
 //! **Algorithm.** (u, v) and (v, u) are the same pair. Of all its records the one with the lowest number is kept.
 //! The kept records stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay in stream

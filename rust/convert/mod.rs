@@ -136,7 +136,10 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     let read = |forward: &mut Forward| {
         let mut intake = Intake::new(ids, weights.as_deref(), options.drop_loops, run, forward)?;
         let stated = format.read((&file, &metadata), (input, target), options, &mut intake, run)?;
-        check_num_vertices(options.num_vertices, intake.n)?;
+        if let Some(given) = options.num_vertices.filter(|&given| given < intake.n) {
+            let what = format!("{given}, but the largest id is {}", intake.n - 1);
+            return Err(Error::parameter("num_vertices", what));
+        }
         // Relabelled graphs have no isolated vertices.
         let stated = stated.filter(|_| !options.relabel);
         if let (Some(given), Some(stated)) = (options.num_vertices, stated)
@@ -199,16 +202,6 @@ fn check_plausible(n: u64, m: u64, origin: &str) -> Result<()> {
              or row numbers, name the columns of the ids source and target in a header"
         )
     })
-}
-
-fn check_num_vertices(given: Option<u64>, n: u64) -> Result<()> {
-    match given.filter(|&given| given < n) {
-        Some(given) => {
-            let what = format!("{given}, but the largest id is {}", n - 1);
-            Err(Error::parameter("num_vertices", what))
-        }
-        None => Ok(()),
-    }
 }
 
 /// The file of the original ids of a graph with other ids.

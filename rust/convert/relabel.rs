@@ -28,15 +28,15 @@ pub(super) struct Relabel<'a> {
 }
 
 impl<'a> Relabel<'a> {
-    /// An empty table. `held` bytes of the budget are reserved for other data.
-    pub(super) fn new(run: &'a Run, held: u64) -> Result<Self> {
+    /// An empty table. So many bytes of the budget are `reserved` for other data.
+    pub(super) fn new(run: &'a Run, reserved: u64) -> Result<Self> {
         let small = SMALL.min(run.budget() / 16 / size_of::<u32>() as u64);
         Ok(Self {
             run,
             small: Buffer::zeroed(small as usize, "convert: table of small ids")?,
             shards: (0..SHARDS).map(|_| FxHashMap::default()).collect(),
             n: 0,
-            bytes: held + small * size_of::<u32>() as u64,
+            bytes: reserved + small * size_of::<u32>() as u64,
         })
     }
 
@@ -71,15 +71,15 @@ impl<'a> Relabel<'a> {
         if let Some(&dense) = self.shards[shard].get(&original) {
             return Ok(dense);
         }
-        self.make_room(shard)?;
+        self.grow(shard)?;
         let dense = next(&mut self.n)?;
         self.shards[shard].insert(original, dense);
         originals.push(original);
         Ok(dense)
     }
 
-    /// Doubles a full shard, if the budget has room for the old and the new one.
-    fn make_room(&mut self, shard: usize) -> Result<()> {
+    /// Doubles a full shard, if the budget allows the old and the new one.
+    fn grow(&mut self, shard: usize) -> Result<()> {
         let shard = &mut self.shards[shard];
         if shard.len() < shard.capacity() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The same graph under other ids, in a file of its own.
+//! A graph under other ids, in a file of its own.
 //!
 //! Record `r` of the output is record `r` of the input. So whatever belongs to the records, such as their weights,
 //! their features or an edge partition, belongs to those of the output as it is. `TARGET.ids.npy` leads back. It has

@@ -31,16 +31,13 @@ pub(super) struct Intake<'a> {
 struct WeightFile {
     file: AtomicFile,
     kept: Vec<f64>,
-    count: u64,
 }
 
 impl WeightFile {
     fn push(&mut self, weights: impl Iterator<Item = f64>) -> Result<()> {
         self.kept.clear();
         self.kept.extend(weights);
-        self.file.write_at(bytemuck::cast_slice(&self.kept), self.count * size_of::<f64>() as u64)?;
-        self.count += self.kept.len() as u64;
-        Ok(())
+        self.file.append(bytemuck::cast_slice(&self.kept))
     }
 }
 
@@ -61,18 +58,12 @@ impl<'a> Intake<'a> {
         run: &'a Run,
         forward: &'a mut Forward<'a>,
     ) -> Result<Self> {
-        let ids = ids.map(|path| {
-            let held = text::memory_for(run);
-            Ok(Ids {
-                relabel: Relabel::new(run, held)?,
-                file: AtomicFile::create(path)?,
-                originals: Vec::new(),
-            })
-        });
-        let ids = ids.transpose()?;
-        let weights = weights
-            .map(|path| Ok(WeightFile { file: AtomicFile::create(path)?, kept: vec![], count: 0 }))
-            .transpose()?;
+        let relabelled = |path| {
+            let relabel = Relabel::new(run, text::memory_for(run))?;
+            Ok(Ids { relabel, file: AtomicFile::create(path)?, originals: vec![] })
+        };
+        let weighed = |path| Ok(WeightFile { file: AtomicFile::create(path)?, kept: vec![] });
+        let (ids, weights) = (ids.map(relabelled).transpose()?, weights.map(weighed).transpose()?);
         let (narrow, notes) = (vec![], vec![]);
         Ok(Self { run, ids, weights, drop_loops, forward, narrow, n: 0, dropped_loops: 0, notes })
     }
@@ -158,17 +149,13 @@ const IDS: usize = 1 << 14;
 
 /// Writes the map of ids that are known already, to be committed.
 pub(super) fn write_ids(ids: &[u32], target: &Path, run: &Run) -> Result<AtomicFile> {
-    let file = AtomicFile::create(target)?;
-    let mut bytes = ids_header(ids.len() as u64);
-    let mut at = 0;
+    let mut file = AtomicFile::create(target)?;
+    file.append(&ids_header(ids.len() as u64))?;
     for chunk in ids.chunks(IDS) {
-        bytes.extend(chunk.iter().flat_map(|&id| u64::from(id).to_le_bytes()));
-        file.write_at(&bytes, at)?;
-        at += bytes.len() as u64;
-        bytes.clear();
+        let wide: Vec<u64> = chunk.iter().map(|&id| id.into()).collect();
+        file.append(bytemuck::cast_slice(&wide))?;
         run.check()?;
     }
-    file.write_at(&bytes, at)?;
     Ok(file)
 }
 
@@ -191,8 +178,8 @@ impl RawWriter {
         }
         self.file.write_at(bytemuck::cast_slice(records), self.m * size_of::<Record>() as u64)?;
         self.loops += records.iter().filter(|[u, v]| u == v).count() as u64;
-        let room = (UNIT - self.m % UNIT) as usize;
-        let (head, tail) = records.split_at(room.min(records.len()));
+        let left = (UNIT - self.m % UNIT) as usize;
+        let (head, tail) = records.split_at(left.min(records.len()));
         for part in [head, tail].into_iter().filter(|part| !part.is_empty()) {
             // The number of records is not known yet: `finish` closes the last unit.
             self.hasher.update(self.m, part, u64::MAX);

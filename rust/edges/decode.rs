@@ -98,7 +98,7 @@ pub(crate) unsafe fn decode(
     out.clear();
     if is_packed_u32(from) {
         out.reserve(count);
-        // SAFETY: the caller vouches for `count` records of 8 bytes from here. `out` has the room, and any bytes
+        // SAFETY: the caller vouches for `count` records of 8 bytes from here. `out` has reserved them, and any bytes
         // are valid u32 pairs.
         unsafe {
             std::ptr::copy_nonoverlapping(from[0].at(first), out.as_mut_ptr().cast::<u8>(), count * 8);
@@ -111,7 +111,7 @@ pub(crate) unsafe fn decode(
     unsafe { decode_columns(from, first, out, |_, id| (id < n).then_some(id as u32)) }
 }
 
-/// The same without narrowing: every id that is not negative passes.
+/// Copies records as [`decode`] does, without narrowing: every id that is not negative passes.
 ///
 /// # Safety
 /// As for [`decode`].

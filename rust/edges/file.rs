@@ -106,7 +106,7 @@ impl EdgeFile {
         Ok(Self { bytes, shape, n: MAX_VERTICES })
     }
 
-    /// The same file, with ids required to be below `n`.
+    /// Requires ids to be below `n`.
     pub fn set_num_vertices(&mut self, n: u64) {
         self.n = n;
     }

@@ -23,7 +23,7 @@ impl MemoryEdges {
         Self { columns, m, n }
     }
 
-    /// The same edges, with ids required to be below `n`.
+    /// Requires ids to be below `n`.
     pub fn set_num_vertices(&mut self, n: u64) {
         self.n = n;
     }

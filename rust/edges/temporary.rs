@@ -18,11 +18,11 @@ pub struct TempRecords {
 impl TempRecords {
     /// An empty file in the directory `into`.
     pub fn create(into: &Path) -> Result<Self> {
-        Self::with_room(into, 0, 0)
+        Self::of_size(into, 0, 0)
     }
 
-    /// A file in the directory `into` with room for `m` records of `n` vertices, to be written before they are read.
-    pub fn with_room(into: &Path, n: u64, m: u64) -> Result<Self> {
+    /// A file in the directory `into` for `m` records of `n` vertices, to be written before they are read.
+    pub fn of_size(into: &Path, n: u64, m: u64) -> Result<Self> {
         Ok(Self { file: TempFile::create(into)?, n, m })
     }
 

@@ -35,7 +35,7 @@ unsafe impl Send for Source {}
 unsafe impl Sync for Source {}
 
 impl Weights {
-    /// Those in a `.npy` file.
+    /// Weights in a `.npy` file.
     pub fn open(path: &Path, io: Io) -> Result<Self> {
         let (bytes, (header, swapped)) = OpenFile::open(path, io, |head, size| {
             let refused = |what| Error::format(shown(path), what);
@@ -53,7 +53,7 @@ impl Weights {
         Ok(Self { source, len: header.shape[0], origin: shown(path) })
     }
 
-    /// Those in memory, native u32.
+    /// Weights in memory, native u32.
     ///
     /// # Safety
     /// `len` of them must stay readable from `start` on as long as this value lives.

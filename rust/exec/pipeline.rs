@@ -39,7 +39,7 @@ pub(crate) fn pipeline<T: Sync + Send, S: Default + Send>(
     arranged(edges, shared, run, gather, |_| {}, place, finish)
 }
 
-/// The same, but `arrange` sees each gathered slice before it is placed, in order and by one thread at a time.
+/// Places all records as [`pipeline`] does, but `arrange` sees each gathered slice before it is placed, in order and by one thread at a time.
 pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
@@ -60,7 +60,7 @@ pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     edges.check_unchanged()
 }
 
-/// The same for `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and
+/// Gathers, arranges and places `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and
 /// counts as done.
 pub(crate) fn slices<T: Sync + Send, S: Default + Send>(
     count: u64,

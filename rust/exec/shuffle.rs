@@ -1,6 +1,6 @@
 //! A random order of all records that depends on the seed alone.
 //!
-//! **Requirements.** An edge stream of fewer than 2^54 records, and room on the disk.
+//! **Requirements.** An edge stream of fewer than 2^54 records, and space on the disk.
 //!
 //! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. The key is a bijection
 //! of the record number. So no two records tie, and the order is one permutation for any threads, budget and

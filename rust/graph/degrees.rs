@@ -47,7 +47,7 @@ pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
     needed(edges.num_vertices(), run.threads())
 }
 
-/// The same for `n` vertices and so many threads.
+/// Bytes that [`scan`] takes for `n` vertices and so many threads.
 pub(crate) fn needed(n: u64, threads: usize) -> u64 {
     n * (4 + if threads <= PRIVATE { threads as u64 } else { 0 })
 }
@@ -58,7 +58,7 @@ pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     scan_ends::<2>(edges, run, |[u, v]| [u != v; 2])
 }
 
-/// The same with out-degrees: a record counts for its first end alone.
+/// Counts out-degrees and loops, and hashes the records: a record counts for its first end alone.
 pub fn scan_sources(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     scan_ends::<1>(edges, run, |[u, v]| [u != v; 1])
 }

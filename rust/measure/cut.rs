@@ -163,11 +163,11 @@ fn make_symmetric(matrix: &mut [u64], k: usize, run: &Run) -> Result<()> {
 /// bytes per pair and worker, refused as soon as it is too much.
 pub fn sparse_matrix(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Result<SparseMatrix> {
     validate(assignment, k, edges.num_vertices(), run)?;
-    let held = AtomicU64::new(0);
+    let in_use = AtomicU64::new(0);
     run.begin("cut", edges.num_edges());
     let init = || Ok(FxHashMap::default());
     let maps = pass(edges, run, BLOCK, usize::MAX, init, |pairs, _, records| {
-        make_room(pairs, records.len(), &held, run)?;
+        reserve(pairs, records.len(), &in_use, run)?;
         for &[u, v] in records.iter().filter(|&&[u, v]| u != v) {
             let (p, q) = (assignment[u as usize] as u64, assignment[v as usize] as u64);
             *pairs.entry(p.min(q) << 32 | p.max(q)).or_insert(0_u64) += 1;
@@ -175,7 +175,7 @@ pub fn sparse_matrix(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &R
         Ok(())
     })?;
     let total: usize = maps.iter().map(FxHashMap::len).sum();
-    run.require(held.into_inner() + 32 * total as u64, "the sparse cut matrix")?;
+    run.require(in_use.into_inner() + 32 * total as u64, "the sparse cut matrix")?;
     let mut pairs: Vec<(u64, u64)> = reserved(total, "sparse cut matrix")?;
     for map in maps {
         pairs.extend(map);
@@ -192,8 +192,8 @@ pub fn sparse_matrix(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &R
     Ok(matrix)
 }
 
-/// Makes room for `more` pairs, if the budget allows for what all workers then hold (`held` bytes).
-fn make_room(pairs: &mut FxHashMap<u64, u64>, more: usize, held: &AtomicU64, run: &Run) -> Result<()> {
+/// Lets a table grow by `more` pairs, if the budget allows what all workers then have `in_use`.
+fn reserve(pairs: &mut FxHashMap<u64, u64>, more: usize, in_use: &AtomicU64, run: &Run) -> Result<()> {
     if pairs.capacity() - pairs.len() >= more {
         return Ok(());
     }
@@ -201,9 +201,9 @@ fn make_room(pairs: &mut FxHashMap<u64, u64>, more: usize, held: &AtomicU64, run
     let bytes = |capacity: usize| 17 * (capacity as u64 * 8).div_ceil(7).next_power_of_two();
     let (old, new) = (bytes(pairs.capacity()), bytes((pairs.len() + more).max(2 * pairs.capacity())));
     // The old table is kept until the new one is filled.
-    run.require(held.fetch_add(new, Relaxed) + new, "the sparse cut matrix")?;
+    run.require(in_use.fetch_add(new, Relaxed) + new, "the sparse cut matrix")?;
     let refused = |_| Error::Capacity(format!("the sparse cut matrix: the system refused {new} bytes"));
     pairs.try_reserve((pairs.len() + more).max(2 * pairs.capacity()) - pairs.len()).map_err(refused)?;
-    held.fetch_sub(old, Relaxed);
+    in_use.fetch_sub(old, Relaxed);
     Ok(())
 }

@@ -44,7 +44,7 @@ pub fn label_skew(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Resu
 fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<FxHashMap<(i32, i64), u64>> {
     run.require(24 * u64::from(k), format!("label counts of {k} parts"))?;
     run.begin("labels", assignment.len() as u64);
-    let pairs_held = AtomicU64::new(0);
+    let num_pairs = AtomicU64::new(0);
     let init = || Ok(FxHashMap::default());
     let maps = over_vertices(assignment.len(), usize::MAX, run, init, |pairs, range| {
         let before = pairs.len();
@@ -55,8 +55,8 @@ fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<
         }
         let new = (pairs.len() - before) as u64;
         // The merged counts may hold as many once more.
-        let held = pairs_held.fetch_add(new, Relaxed) + new;
-        run.require(2 * held * BYTES_PER_PAIR, format!("label counts of {k} parts"))
+        let pairs = num_pairs.fetch_add(new, Relaxed) + new;
+        run.require(2 * pairs * BYTES_PER_PAIR, format!("label counts of {k} parts"))
     })?;
     let mut total = FxHashMap::default();
     for (pair, count) in maps.into_iter().flatten() {

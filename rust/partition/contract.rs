@@ -1,6 +1,6 @@
 //! The contract of a partitioner, the same for all: its input, its promises, its output.
 //!
-//! [`partition`] is the one door to all of them. It checks the parameters, requires the memory that a partitioner
+//! [`partition`] is the one way to run any of them. It checks the parameters, requires the memory that a partitioner
 //! states, builds the adjacency for those that read it, and requires the memory again, since that of the adjacency is in
 //! use by then. So no partitioner can forget any of it: what it gets is a [`Prepared`] graph.
 
@@ -12,7 +12,7 @@ use super::{EdgePartition, Of, VertexPartition};
 use crate::base::{Error, Result, Run};
 
 impl<R> Prepared<'_, R> {
-    /// The partition of the same graph by another partitioner, which enters by the same door.
+    /// The partition of the same graph by another partitioner, which is checked in the same way.
     pub fn partition<P: Partitioner>(&self, other: &P) -> Result<Outcome> {
         partition(other, self.input, self.run)
     }
@@ -276,8 +276,8 @@ mod tests {
             let n = graph.csr.num_vertices();
             let mut parts: Buffer<i32> = Buffer::zeroed(n, "parts")?;
             parts.iter_mut().enumerate().for_each(|(v, part)| {
-                let turn = if self.order == Order::Forwards { v } else { n - 1 - v };
-                *part = (turn % self.k as usize) as i32;
+                let place = if self.order == Order::Forwards { v } else { n - 1 - v };
+                *part = (place % self.k as usize) as i32;
             });
             Ok(VertexPartition::new(parts, self.k, Vec::new(), None, graph.csr.graph().clone()).into())
         }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_checked_at_the_door() {
+    fn what_is_given_is_checked_before_it_is_used() {
         for (k, of, name, value, expected) in [
             (0, Of::Vertices, "reads", Value::Flag(true), "k: 0 is not between 1 and"),
             (2, Of::Vertices, "balance", Value::Number(0.5), "balance: 0.5 is not a ratio"),

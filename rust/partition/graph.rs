@@ -9,7 +9,7 @@ use crate::edges::{Directedness, EdgeFile, EdgeStream, Io, OwnedEdges, Weights};
 use crate::graph::csr::AdjacencyCache;
 use crate::graph::identity::find_num_vertices;
 
-/// A graph that is open: its records, and what the calls over it share.
+/// A graph that is open: its records, and what the calls over it have in common.
 ///
 /// The adjacency is built by the first partitioner that reads it, and kept for others.
 pub struct Graph {
@@ -46,7 +46,7 @@ impl Graph {
         Self { edges, weights, directedness: Directedness::default(), adjacency }
     }
 
-    /// The same records, with these weights instead of any others.
+    /// Its records, with these weights instead of any others.
     pub fn with_weights(&self, weights: Option<Weights>) -> Self {
         Self { directedness: self.directedness, ..Self::new(Arc::clone(&self.edges), weights) }
     }

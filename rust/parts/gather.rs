@@ -101,7 +101,7 @@ impl RowGatherer {
     /// Checks the ids and creates the files.
     pub fn new(gather: Gather, run: &Run) -> Result<Self> {
         let parts = gather.ranges.len();
-        let workers = room(&gather, run)?;
+        let workers = workers(&gather, run)?;
         run.begin("ids", gather.ranges.iter().map(|(start, end)| end - start).sum());
         let targets = map(run, workers, parts, || Ok(None), |set, part| gather.prepare(part, set, run))?;
         Ok(Self { gather, targets, next: 0 })
@@ -145,7 +145,7 @@ impl RowGatherer {
         }
         let unordered: Vec<usize> = (0..targets.len()).filter(|&part| targets[part].unordered).collect();
         run.begin("order", unordered.len() as u64);
-        let workers = room(&gather, run)?;
+        let workers = workers(&gather, run)?;
         scan(
             run,
             workers,
@@ -160,8 +160,8 @@ impl RowGatherer {
     }
 }
 
-/// The number of workers that the budget leaves room for.
-fn room(gather: &Gather, run: &Run) -> Result<usize> {
+/// The number of workers that the budget allows.
+fn workers(gather: &Gather, run: &Run) -> Result<usize> {
     let each = LocalSet::memory(gather.num_rows) + 2 * (BUFFER.max(gather.row_bytes) as u64);
     run.workers(usize::MAX, 256 * gather.ranges.len() as u64, each, "gathering rows")
 }

@@ -71,17 +71,17 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
     Err(Error::Capacity(format!("{m} records. The parts of at most 2^{} can be written", spill::ID_BITS - 1)))
 }
 
-/// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and where `room` bytes allow
-/// one more for each thread.
+/// In-degree of every vertex, over the records that are `counted`. Takes 4 bytes per vertex, and one more for each thread where `available` bytes
+/// allow it.
 pub(crate) fn in_degrees(
     edges: &dyn EdgeStream,
     directedness: Directedness,
-    room: u64,
+    available: u64,
     run: &Run,
     counted: impl Fn(Record) -> bool + Sync,
 ) -> Result<Buffer<u32>> {
     run.begin("degrees", edges.num_edges());
-    let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= room;
+    let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= available;
     let counts = |record| {
         let counts = counted(record);
         [counts & directedness.reverses(record), counts]

@@ -23,12 +23,6 @@ use fastpart::internals::graph::find_num_vertices;
 use fastpart::internals::graph::{Csr, degrees};
 use fastpart::internals::partition::{Graph, Input};
 
-/// A file or an array of edges, not yet open.
-enum Source {
-    File(EdgeFile),
-    Memory(MemoryEdges),
-}
-
 /// Edges that every algorithm of the core reads.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct EdgeSource {
@@ -61,58 +55,20 @@ impl EdgeSource {
     }
 }
 
-impl Source {
-    fn stream(&self) -> &dyn EdgeStream {
-        match self {
-            Source::File(file) => file,
-            Source::Memory(memory) => memory,
-        }
+/// Takes `num_vertices`, or finds it.
+fn num_vertices_of(
+    py: Python<'_>,
+    edges: &dyn EdgeStream,
+    origin: &str,
+    [num_vertices, max_vertices]: [Option<u64>; 2],
+    options: &Options,
+) -> PyResult<u64> {
+    let find = || detached(py, options, |run| find_num_vertices(edges, run, max_vertices, origin));
+    let n = num_vertices.map_or_else(find, Ok)?;
+    if n <= MAX_VERTICES {
+        return Ok(n);
     }
-
-    fn open(self, weights: Option<Weights>, owners: Vec<Py<PyAny>>) -> EdgeSource {
-        let (edges, id_type): (Arc<dyn EdgeStream + Send>, _) = match self {
-            Source::File(file) => {
-                let id_type = file.id_type().name();
-                (Arc::new(file), Some(id_type))
-            }
-            Source::Memory(memory) => (Arc::new(memory), None),
-        };
-        EdgeSource { graph: Graph::new(edges, weights), id_type, _owners: owners }
-    }
-
-    fn set_num_vertices(&mut self, n: u64) {
-        match self {
-            Source::File(file) => file.set_num_vertices(n),
-            Source::Memory(memory) => memory.set_num_vertices(n),
-        }
-    }
-
-    /// Takes `num_vertices`, or finds it.
-    fn with_num_vertices(
-        mut self,
-        py: Python<'_>,
-        num_vertices: Option<u64>,
-        max_vertices: Option<u64>,
-        options: &Options,
-    ) -> PyResult<Self> {
-        let origin = match &self {
-            Source::File(file) => shown(file.path()),
-            Source::Memory(_) => "array".into(),
-        };
-        let n = match num_vertices {
-            Some(n) => n,
-            None => {
-                let find = |run: &Run| find_num_vertices(self.stream(), run, max_vertices, &origin);
-                detached(py, options, find)?
-            }
-        };
-        if n > MAX_VERTICES {
-            let error = Error::parameter("num_vertices", format!("{n}. Use at most {MAX_VERTICES}"));
-            return Err(raise(py, error));
-        }
-        self.set_num_vertices(n);
-        Ok(self)
-    }
+    Err(raise(py, Error::parameter("num_vertices", format!("{n}. Use at most {MAX_VERTICES}"))))
 }
 
 #[pymethods]
@@ -134,11 +90,13 @@ impl EdgeSource {
         let io = if io == "read" { Io::Read } else { Io::Map };
         let opened = id_type(dtype)
             .and_then(|id_type| py.detach(|| EdgeFile::open(&path, id_type, layout_of(layout), io)));
-        let source = Source::File(opened.map_err(|error| raise(py, error))?);
-        let mut owners = vec![];
-        let weights = weights_of(weights, source.stream(), io, &mut owners)?;
-        let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        Ok(source.open(weights, owners))
+        let mut file = opened.map_err(|error| raise(py, error))?;
+        let mut _owners = vec![];
+        let weights = weights_of(weights, &file, io, &mut _owners)?;
+        let n = num_vertices_of(py, &file, &shown(file.path()), [num_vertices, max_vertices], &options)?;
+        file.set_num_vertices(n);
+        let id_type = Some(file.id_type().name());
+        Ok(Self { graph: Graph::new(Arc::new(file), weights), id_type, _owners })
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
@@ -159,15 +117,15 @@ impl EdgeSource {
         let columns = [column(sources)?, column(targets)?];
         // SAFETY: numpy vouches for `len` items at these strides, and `_owners` keeps the arrays alive. Should
         // another thread write to them meanwhile, `decode` reads each id once and checks its copy.
-        let memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
-        let mut owners = [sources, targets].map(|array| array.clone().into_any().unbind()).into();
-        let source = Source::Memory(memory);
-        let weights = weights_of(weights, source.stream(), Io::Map, &mut owners)?;
-        let source = source.with_num_vertices(py, num_vertices, max_vertices, &options)?;
-        Ok(source.open(weights, owners))
+        let mut memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
+        let mut _owners = [sources, targets].map(|array| array.clone().into_any().unbind()).into();
+        let weights = weights_of(weights, &memory, Io::Map, &mut _owners)?;
+        let n = num_vertices_of(py, &memory, "array", [num_vertices, max_vertices], &options)?;
+        memory.set_num_vertices(n);
+        Ok(Self { graph: Graph::new(Arc::new(memory), weights), id_type: None, _owners })
     }
 
-    /// The same records with these weights instead of any others.
+    /// Its records with these weights instead of any others.
     fn with_weights(&self, py: Python<'_>, weights: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut owners = self._owners.iter().map(|owner| owner.clone_ref(py)).collect();
         let weights = weights_of(Some(weights), self.stream(), Io::Map, &mut owners)?;

@@ -62,7 +62,7 @@ mod _core {
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
     #[pymodule_export]
-    use super::traffic::{PartTraffic, draw_weights, predict_traffic};
+    use super::traffic::{PartTraffic, predict_traffic, sampling_weights};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

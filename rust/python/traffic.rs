@@ -15,14 +15,14 @@ pub struct PartTraffic {
     seeds: u64,
     rows: f64,
     remote: f64,
-    held: Vec<u64>,
+    cached: Vec<u64>,
     saved: Vec<f64>,
 }
 
 impl From<traffic::PartTraffic> for PartTraffic {
     fn from(part: traffic::PartTraffic) -> Self {
-        let traffic::PartTraffic { seeds, rows, remote, held, saved } = part;
-        Self { seeds, rows, remote, held, saved }
+        let traffic::PartTraffic { seeds, rows, remote, cached, saved } = part;
+        Self { seeds, rows, remote, cached, saved }
     }
 }
 
@@ -50,10 +50,10 @@ pub fn predict_traffic<'py>(
     .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
 }
 
-/// A weight for each record: how often training draws it.
+/// A weight for each record: how often training samples it.
 #[pyfunction]
 #[pyo3(signature = (edges, k, seeds, fanouts, *, directedness, batch_size, options))]
-pub fn draw_weights<'py>(
+pub fn sampling_weights<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     k: u32,
@@ -66,7 +66,7 @@ pub fn draw_weights<'py>(
     let seeds = copied(&seeds, "seeds")?;
     let weights = detached(py, &options, |run| {
         let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };
-        traffic::draw_weights(&edges, &seeds, k, batch_size, &fanouts, run)
+        traffic::sampling_weights(&edges, &seeds, k, batch_size, &fanouts, run)
     })?;
     array(py, weights)
 }

@@ -1,7 +1,7 @@
 //! The batches of an epoch, made ahead of their use and handed out in order.
 //!
 //! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next, and the
-//! batches that are held have room. So at most `ahead` batches are held, whatever the threads. How large a batch is to be is
+//! batches that wait take no more memory than they may. So at most `ahead` batches wait, whatever the threads. How large a batch is to be is
 //! not known before, so each counts as the largest of the epoch. An error is handed out in the place of its batch.
 
 use std::collections::BTreeMap;
@@ -68,10 +68,10 @@ struct Shared {
     maker: Maker,
     steps: Steps,
     ahead: usize,
-    /// Bytes that batches may take before they are handed out. One is always made.
-    room: u64,
+    /// Most bytes of batches before they are handed out. One is always made.
+    max_bytes: u64,
     state: Mutex<State>,
-    /// There may be room for another batch, or the end has come.
+    /// Another batch may fit, or the end has come.
     more: Condvar,
     /// There is another batch.
     ready: Condvar,
@@ -90,11 +90,13 @@ struct State {
 }
 
 impl State {
-    /// Whether another batch has room beside those that are made or being made.
-    fn has_room(&self, room: u64) -> bool {
-        let held = (self.next - self.wanted) as u64;
-        held == 0
-            || self.largest.map_or(room == u64::MAX, |largest| (held + 1).saturating_mul(largest) <= room)
+    /// Whether another batch fits beside those that are made or being made.
+    fn fits(&self, max_bytes: u64) -> bool {
+        let others = (self.next - self.wanted) as u64;
+        others == 0
+            || self
+                .largest
+                .map_or(max_bytes == u64::MAX, |largest| (others + 1).saturating_mul(largest) <= max_bytes)
     }
 }
 
@@ -108,7 +110,7 @@ impl Shared {
         let mut state = self.state();
         while !self.has_stopped()
             && state.next < self.steps.count()
-            && (state.next >= state.wanted + self.ahead || !state.has_room(self.room))
+            && (state.next >= state.wanted + self.ahead || !state.fits(self.max_bytes))
         {
             state = self.more.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
@@ -129,7 +131,7 @@ impl Shared {
             }
             state.batches.insert(step, batch);
             self.ready.notify_all();
-            self.more.notify_all(); // how much room a batch needs is known now
+            self.more.notify_all(); // how large a batch is, is known now
         }
         worker
     }
@@ -139,7 +141,7 @@ impl Shared {
     }
 
     fn stop(&self) {
-        // Whoever found that it goes on, and waits for room, has given the lock away by then.
+        // Whoever found that it goes on, and waits for memory, has given the lock away by then.
         let _state = self.state();
         self.stopped.store(true, Relaxed);
         self.more.notify_all();
@@ -148,13 +150,13 @@ impl Shared {
 }
 
 impl Ahead {
-    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `room` bytes before
+    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes` bytes before
     /// they are handed out, but one is always made.
     pub fn start(
         maker: Maker,
         steps: Steps,
         ahead: usize,
-        room: u64,
+        max_bytes: u64,
         threads: usize,
         workers: Arc<Workers>,
     ) -> Result<Self> {
@@ -162,7 +164,7 @@ impl Ahead {
             maker,
             steps,
             ahead,
-            room,
+            max_bytes,
             state: Mutex::default(),
             more: Condvar::new(),
             ready: Condvar::new(),

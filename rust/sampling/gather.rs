@@ -82,7 +82,7 @@ impl Features {
     /// Copies the features of `rows` to `target`, one after the other. Where a part lacks them, `target` stays as it is.
     ///
     /// # Safety
-    /// `target` has room for as many rows, and nobody else uses it meanwhile.
+    /// `target` has memory for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
         if self.in_order {
@@ -100,7 +100,7 @@ impl Features {
     /// Copies the features of the row at `place(0)`, at `place(1)`, ..., to these places in `target`.
     ///
     /// # Safety
-    /// `target` has room for as many rows as there are, and nobody else uses it meanwhile. Places are below their number.
+    /// `target` has memory for as many rows as there are, and nobody else uses it meanwhile. Places are below their number.
     #[inline(always)]
     unsafe fn copy(
         &self,
@@ -138,15 +138,15 @@ impl Features {
         self.parts[part].as_ref()?.row((row - self.topology.starts()[part]) as usize)
     }
 
-    /// Makes room in `target` for the features of that many rows, and returns where. What was there may be lost.
-    pub fn room(&self, rows: usize, target: &mut FeatureRows) -> Result<*mut u8> {
+    /// Lets `target` hold the features of that many rows, and returns where. What was there may be lost.
+    pub fn reserve(&self, rows: usize, target: &mut FeatureRows) -> Result<*mut u8> {
         target.reserve(rows * self.row_bytes)
     }
 
     /// Copies the features of `rows` to the start of `target`, which grows as needed.
     pub fn fill(&self, rows: &[u32], target: &mut FeatureRows, check: &dyn Fn() -> Result<()>) -> Result<()> {
-        let target = self.room(rows.len(), target)?;
-        // SAFETY: there is room, and it is borrowed.
+        let target = self.reserve(rows.len(), target)?;
+        // SAFETY: the memory was reserved, and is borrowed.
         unsafe { self.gather(rows, target, check) }
     }
 }
@@ -156,10 +156,10 @@ impl Features {
 pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
 
 impl FeatureRows {
-    /// Makes room for that many bytes, and returns where. What was there may be lost.
+    /// Makes it hold that many bytes, and returns where. What was there may be lost.
     fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
-        let room = self.bytes() as usize;
-        if room < bytes || room / WASTE > bytes.max(LARGE) {
+        let capacity = self.bytes() as usize;
+        if capacity < bytes || capacity / WASTE > bytes.max(LARGE) {
             self.0 = None;
             self.0 = Some(Buffer::zeroed((bytes + bytes / 4).div_ceil(64), "features of a batch")?);
         }
@@ -202,7 +202,7 @@ mod tests {
         for in_order in [false, true] {
             features.in_order = in_order;
             let mut found = vec![0; 2 * wanted.len()];
-            // SAFETY: there is room for all rows.
+            // SAFETY: it holds all rows.
             unsafe { features.gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }.unwrap();
             assert_eq!(found, expected);
         }

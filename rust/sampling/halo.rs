@@ -1,6 +1,6 @@
 //! The rows of the vertices in the halo of a part.
 //!
-//! A sampler looks up a large share of its sources here, at random places. So the owner and the row in it, which are two
+//! A sampler looks up many of its sources here, at random places. So the owner and the row in it, which are two
 //! files, become one array in memory when the topology is opened. There each vertex is checked, once. Without
 //! `halo_rows.npy`, which older schemas do not have, the rows are searched: the ids of a part ascend, and so do those of
 //! its halo.
@@ -43,18 +43,18 @@ impl Halo {
         let mut search = Search { part, next: vec![0; parts.len()], last: i64::MIN };
         for (halo, row) in rows[1..].iter_mut().enumerate() {
             let index = self.owners.get(halo).unwrap_or(-1) as usize;
-            let held = match (&self.rows, parts.get(index)) {
+            let row_there = match (&self.rows, parts.get(index)) {
                 (_, None) => None,
                 (Some(rows), _) => rows.get(halo).map(|row| row as u32),
                 (None, Some(owner)) => search.row_in(index, owner, halo as u32)?,
             };
-            let Some((owner, held)) =
-                parts.get(index).zip(held).filter(|(owner, row)| *row < owner.num_inner)
+            let Some((owner, row_there)) =
+                parts.get(index).zip(row_there).filter(|(owner, row)| *row < owner.num_inner)
             else {
                 let what = "a vertex of the halo that its owner does not hold";
                 return Err(damaged(self.owners.path(), what));
             };
-            *row = owner.start + held;
+            *row = owner.start + row_there;
             if halo.is_multiple_of(STRIDE) {
                 run.check()?;
             }

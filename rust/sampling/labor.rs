@@ -104,7 +104,7 @@ impl Cut<'_> {
         Ok(())
     }
 
-    /// The same, if only sources with small numbers can be picked.
+    /// Picks among the in-edges from `first` on, if only sources with small numbers can be picked.
     fn pick_among_small(&self, small: &Bits, sources: &[i32], first: usize, picks: &mut Picks) -> Result<()> {
         let mut found = [0; CHUNK];
         let found = small.find(sources, &mut found).ok_or_else(|| self.part.no_vertex())?;

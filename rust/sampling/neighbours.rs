@@ -44,7 +44,7 @@ impl Picker for Uniform {
             self.pick_many(target, part, picks);
             return Ok(Picked::Some);
         }
-        let edges = picks.room(self.fanout);
+        let edges = picks.reserve(self.fanout);
         if target.degree <= SHORT {
             self.pick_from_short(target, edges);
         } else {
@@ -59,11 +59,11 @@ impl Uniform {
     #[inline(always)]
     fn pick_from_short(&self, target: &Target, edges: &mut [u64]) {
         let draws = self.key.draws(target.id);
-        let mut held = 0_u64;
+        let mut picked = 0_u64;
         for (index, (last, place)) in (0..).zip((target.degree - self.fanout..).zip(edges)) {
             let edge = draws.below(index, last as u64 + 1);
-            let edge = select_unpredictable(held >> edge & 1 == 1, last as u64, edge);
-            held |= 1 << edge;
+            let edge = select_unpredictable(picked >> edge & 1 == 1, last as u64, edge);
+            picked |= 1 << edge;
             *place = target.first as u64 + edge;
         }
     }
@@ -79,14 +79,14 @@ impl Uniform {
         }
     }
 
-    /// The same with a hash set.
+    /// Many from a longer list. A hash set says what is picked.
     fn pick_many(&self, target: &Target, part: &Part, picks: &mut Picks) {
         let draws = self.key.draws(target.id);
-        let mut held = FxHashSet::with_capacity_and_hasher(self.fanout, Default::default());
+        let mut picked = FxHashSet::with_capacity_and_hasher(self.fanout, Default::default());
         for (index, last) in (target.degree - self.fanout..target.degree).enumerate() {
             let edge = draws.below(index as u64, last as u64 + 1) as usize;
-            let edge = if held.insert(edge) { edge } else { last };
-            held.insert(edge);
+            let edge = if picked.insert(edge) { edge } else { last };
+            picked.insert(edge);
             picks.push(part, target.first + edge);
         }
     }

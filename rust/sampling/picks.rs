@@ -55,9 +55,9 @@ impl Picks {
         self.edges.push(edge as u64);
     }
 
-    /// Room for as many picks. [`Self::end`] has to follow.
+    /// Places for as many picks, to be set. [`Self::end`] has to follow.
     #[inline(always)]
-    pub fn room(&mut self, count: usize) -> &mut [u64] {
+    pub fn reserve(&mut self, count: usize) -> &mut [u64] {
         let begin = self.edges.len();
         self.edges.resize(begin + count, 0);
         &mut self.edges[begin..]

@@ -77,7 +77,7 @@ impl Bits {
         Some(self.find_from(0, 0, sources, found))
     }
 
-    /// Those from place `first` on, behind `count` that were found.
+    /// Finds places from `first` on, behind `count` that were found.
     #[inline(always)]
     fn find_from<'a>(
         &self,

@@ -107,7 +107,7 @@ impl Topology {
 /// Finds the part of a row with one look at a small table, and a few steps.
 #[derive(Debug)]
 struct Finder {
-    /// Rows that share an entry, as a power of two.
+    /// Rows of an entry, as a power of two.
     shift: u32,
     /// Part of the first row of each such range.
     first: Vec<u32>,

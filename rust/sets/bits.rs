@@ -33,7 +33,7 @@ impl Bits {
         self.0[id as usize / 64] >> (id % 64) & 1 != 0
     }
 
-    /// Number of members below `id` among those that share its word.
+    /// Number of members below `id` among the ids of its word.
     #[inline(always)]
     pub(crate) fn below(&self, id: impl Into<u64>) -> u32 {
         let id = id.into();
@@ -55,7 +55,7 @@ impl Bits {
         self.0.fill(0);
     }
 
-    /// Removes `first..=last`, and all ids that share a word with these.
+    /// Removes `first..=last`, and all ids of the same words.
     pub(crate) fn clear_around(&mut self, first: u32, last: u32) {
         self.0[first as usize / 64..=last as usize / 64].fill(0);
     }
@@ -66,13 +66,13 @@ impl Bits {
         &self.0
     }
 
-    /// The same, mutable.
+    /// The bits, 64 a word, mutable.
     #[inline(always)]
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         &mut self.0
     }
 
-    /// The same set, for several threads.
+    /// The set, for several threads.
     pub(crate) fn shared(&mut self) -> Shared<'_> {
         Shared(shared(&mut self.0))
     }

@@ -62,7 +62,7 @@ impl Groups {
         &self.items
     }
 
-    /// The same, without the groups.
+    /// All items, group after group, without the groups.
     pub(crate) fn into_items(self) -> Buffer<u32> {
         self.items
     }

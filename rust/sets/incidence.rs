@@ -58,7 +58,7 @@ impl Incidence {
         prefetch(&self.words, v as usize * self.stride);
     }
 
-    /// The same bits, for several threads.
+    /// The matrix, for several threads.
     pub fn shared(&mut self) -> Shared<'_> {
         Shared { words: shared(&mut self.words), stride: self.stride }
     }

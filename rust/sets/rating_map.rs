@@ -6,7 +6,7 @@
 /// Clusters up to which each has a slot of its own.
 const SMALL: usize = 1 << 14;
 /// Initial capacity, in clusters, of a table that grows: few collide, and the cache holds it.
-const ROOM: usize = 127;
+const INITIAL: usize = 127;
 
 /// Sums of one neighbourhood, in the order in which their clusters came. Open addressing.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct RatingMap {
     /// Slots that are taken, in the order in which their clusters came.
     taken: Vec<u32>,
     /// Most slots that may be taken before the table grows.
-    room: usize,
+    limit: usize,
     factor: u32,
     shift: u32,
 }
@@ -24,24 +24,24 @@ pub(crate) struct RatingMap {
 impl RatingMap {
     /// Bytes for up to `most` clusters, if it grows with them.
     pub(crate) fn memory(most: u64) -> u64 {
-        // While it grows, what it held is there a second time.
-        16 * most.next_power_of_two().max(ROOM as u64 + 1) * 3 / 2 + 4 * most
+        // While it grows, its content is there a second time.
+        16 * most.next_power_of_two().max(INITIAL as u64 + 1) * 3 / 2 + 4 * most
     }
 
-    /// Forgets all sums and makes room for `most` of the clusters `0..count`.
+    /// Forgets all sums and prepares for `most` of the clusters `0..count`.
     #[inline(always)]
     pub(crate) fn begin(&mut self, most: usize, count: usize) {
         let direct = count <= SMALL || most > count / 4;
         let bits = usize::BITS - if direct { count } else { most }.leading_zeros() + u32::from(!direct);
         (self.factor, self.shift) = if direct { (1, 0) } else { (0x9e37_79b9, 32 - bits) };
-        self.room = if direct { usize::MAX } else { 1 << (bits - 1) };
+        self.limit = if direct { usize::MAX } else { 1 << (bits - 1) };
         self.clear(1 << bits);
     }
 
     /// Forgets all sums. The table grows with the clusters that come, of which there may be far fewer than `most`.
     #[inline(always)]
     pub(crate) fn begin_growing(&mut self, most: usize) {
-        self.begin(most.min(self.slots.len() / 2).saturating_sub(1).max(ROOM), usize::MAX);
+        self.begin(most.min(self.slots.len() / 2).saturating_sub(1).max(INITIAL), usize::MAX);
     }
 
     #[inline(always)]
@@ -65,7 +65,7 @@ impl RatingMap {
         if first {
             *key = cluster;
             self.taken.push(slot as u32);
-            if self.taken.len() > self.room {
+            if self.taken.len() > self.limit {
                 self.grow();
             }
         }
@@ -102,7 +102,7 @@ impl RatingMap {
     #[cold]
     fn grow(&mut self) {
         let sums: Vec<_> = self.sums().collect();
-        self.begin(2 * self.room - 1, usize::MAX);
+        self.begin(2 * self.limit - 1, usize::MAX);
         for [cluster, sum] in sums {
             self.add(cluster, sum);
         }

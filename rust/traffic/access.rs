@@ -46,8 +46,8 @@ pub(crate) fn accesses(
     Ok(missed)
 }
 
-/// How often a step is expected to draw an in-edge of each vertex, if a part has the `seeds`.
-pub(crate) fn draws(
+/// How often a step is expected to sample an in-edge of each vertex, if a part has the `seeds`.
+pub(crate) fn expected_samples(
     edges: &dyn InEdges,
     degrees: &[u32],
     seeds: &[u32],
@@ -55,19 +55,21 @@ pub(crate) fn draws(
     run: &Run,
 ) -> Result<Buffer<f32>> {
     let (n, hops) = (edges.num_vertices(), epoch.fanouts().len());
-    run.require((BYTES + 4) * n, format!("expected draws of {n} vertices ({} bytes each)", BYTES + 4))?;
+    run.require((BYTES + 4) * n, format!("expected samples of {n} vertices ({} bytes each)", BYTES + 4))?;
     let mut levels = Levels::begin(n as usize, &[seeds], epoch)?;
-    let mut draws = Buffer::zeroed(n as usize, "expected draws")?;
+    let mut expected = Buffer::zeroed(n as usize, "expected samples")?;
     for (hop, &fanout) in (1..).zip(epoch.fanouts()) {
         run.begin("access", edges.work() + 2 * n);
         levels.enter(degrees, fanout, run)?;
         let weights = &levels.weights;
-        for_each(&mut draws, run, |vertex, draws: &mut f32| *draws -= libm::expm1f(-weights[vertex]))?;
+        for_each(&mut expected, run, |vertex, expected: &mut f32| {
+            *expected -= libm::expm1f(-weights[vertex])
+        })?;
         if hop < hops {
             levels.follow(edges, run)?;
         }
     }
-    Ok(draws)
+    Ok(expected)
 }
 
 /// -ln(1 - q) of the in-edges of a vertex that is in a level with probability `present`.
@@ -99,9 +101,9 @@ impl Levels {
     fn begin(n: usize, seeds: &[&[u32]], epoch: &Epoch) -> Result<Self> {
         let count = seeds.len();
         let mut sums = Buffer::zeroed(n * count, "sums of access probabilities")?;
-        let share = fixed(-libm::log1p(-epoch.share().min(1.0)));
+        let seed_sum = fixed(-libm::log1p(-epoch.seed_probability().min(1.0)));
         for (part, seeds) in seeds.iter().enumerate() {
-            seeds.iter().for_each(|&seed| sums[seed as usize * count + part] = share);
+            seeds.iter().for_each(|&seed| sums[seed as usize * count + part] = seed_sum);
         }
         let mut missed = Buffer::zeroed(n * count, "missed vertices")?;
         missed.fill(1.0);

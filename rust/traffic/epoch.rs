@@ -54,7 +54,7 @@ impl Epoch {
     }
 
     /// Probability that a seed is in a full batch.
-    pub fn share(&self) -> f64 {
+    pub fn seed_probability(&self) -> f64 {
         self.batch_size as f64 / self.num_seeds.max(1) as f64
     }
 

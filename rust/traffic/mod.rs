@@ -6,7 +6,7 @@
 //! **Algorithm.** Two methods that read the edges once for each hop. `access` follows for each part the probability that a
 //! vertex is in a level of its batches. A vertex of in-degree d that is in level h with probability p samples each in-edge
 //! with q = min(1, f/d) p. A source is missed by all of its out-edges with the product of 1 - q, as if these were
-//! independent, and is in no level with the product over the levels. `lots` draws up to 64 batches at once. What they fetch
+//! independent, and is in no level with the product over the levels. `samples` samples up to 64 batches at once. What they fetch
 //! is the prediction. The mean of both ranks the vertices for a cache. What a cache saves is counted in the half of the
 //! batches that did not rank it.
 //!
@@ -22,7 +22,7 @@
 mod access;
 mod edges;
 mod epoch;
-mod lots;
+mod samples;
 mod totals;
 mod weights;
 
@@ -30,4 +30,4 @@ pub use edges::GraphEdges;
 pub(crate) use edges::{BLOCK, DirectedEdge, InEdges};
 pub use epoch::Epoch;
 pub use totals::{PartTraffic, expected_steps, traffic};
-pub use weights::draw_weights;
+pub use weights::sampling_weights;

@@ -1,9 +1,9 @@
-//! The rows that each part reads and fetches in an epoch, and what a cache of the hottest ones saves.
+//! The rows that each part reads and fetches in an epoch, and what a cache of the most accessed ones saves.
 
 use super::access;
 use super::edges::InEdges;
 use super::epoch::{Epoch, check_seeds};
-use super::lots::{self, Lots};
+use super::samples::{self, Samples};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
 /// Rows per epoch of a part. A row that a batch has in several levels counts once.
@@ -13,11 +13,11 @@ pub struct PartTraffic {
     pub seeds: u64,
     /// Rows of its batches.
     pub rows: f64,
-    /// Those of other parts.
+    /// Rows of other parts among them.
     pub remote: f64,
-    /// Rows that each cache holds.
-    pub held: Vec<u64>,
-    /// Those of `remote` that each cache saves.
+    /// Rows in each cache.
+    pub cached: Vec<u64>,
+    /// Rows of `remote` that each cache saves.
     pub saved: Vec<f64>,
 }
 
@@ -25,7 +25,7 @@ pub struct PartTraffic {
 struct Found {
     accesses: Buffer<f32>,
     masks: Buffer<u64>,
-    lots: Lots,
+    samples: Samples,
 }
 
 fn find(
@@ -36,13 +36,13 @@ fn find(
     run: &Run,
 ) -> Result<Found> {
     let accesses = access::accesses(edges, degrees, seeds, epoch, run)?;
-    let lots = Lots::new(epoch);
-    let masks = lots.draw(edges, degrees, (before, seeds), epoch, run)?;
-    Ok(Found { accesses, masks, lots })
+    let samples = Samples::new(epoch);
+    let masks = samples.masks(edges, degrees, (before, seeds), epoch, run)?;
+    Ok(Found { accesses, masks, samples })
 }
 
 /// Bytes per vertex and part: the results of the one method stay while the other works.
-const BYTES: u64 = 4 + if access::BYTES > lots::BYTES { access::BYTES } else { lots::BYTES };
+const BYTES: u64 = 4 + if access::BYTES > samples::BYTES { access::BYTES } else { samples::BYTES };
 
 /// Bytes per vertex beside them: degrees, and the candidates for a cache.
 const FIXED: u64 = 4 + 12;
@@ -51,7 +51,7 @@ const FIXED: u64 = 4 + 12;
 const GROUP: u64 = 8;
 
 /// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`. It is the mean
-/// of what probabilities and drawn batches say. The first know rare vertices, the second what comes together.
+/// of what probabilities and sampled batches say. The first know rare vertices, the second what comes together.
 pub fn expected_steps(
     edges: &dyn InEdges,
     mut seeds: Vec<u32>,
@@ -63,9 +63,9 @@ pub fn expected_steps(
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
     seeds.sort_unstable();
     let degrees = edges.in_degrees(run)?;
-    let Found { mut accesses, masks, lots } = find(edges, &degrees, (0, &[&seeds]), epoch, run)?;
+    let Found { mut accesses, masks, samples } = find(edges, &degrees, (0, &[&seeds]), epoch, run)?;
     for (steps, mask) in accesses.iter_mut().zip(masks.iter()) {
-        *steps = 0.5 * (*steps + (f64::from(mask.count_ones()) * lots.scale) as f32);
+        *steps = 0.5 * (*steps + (f64::from(mask.count_ones()) * samples.scale) as f32);
     }
     Ok(accesses)
 }
@@ -87,8 +87,8 @@ pub fn traffic(
         return Err(Error::parameter("cache", format!("{cache} is not a share of 0 or more")));
     }
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
-    let room = (run.budget() - FIXED * n).checked_div(BYTES * n).unwrap_or(1);
-    let group = room.min(GROUP) as usize;
+    let fitting = (run.budget() - FIXED * n).checked_div(BYTES * n).unwrap_or(1);
+    let group = fitting.min(GROUP) as usize;
     let lists = by_part(assignment, k, seeds)?;
     let sizes = crate::measure::part_sizes(assignment, k, run)?;
     let degrees = edges.in_degrees(run)?;
@@ -130,46 +130,49 @@ impl Found {
         caches: &[u64],
         run: &Run,
     ) -> Result<PartTraffic> {
-        let mut of =
-            PartTraffic { held: vec![0; caches.len()], saved: vec![0.0; caches.len()], ..Default::default() };
+        let mut of = PartTraffic {
+            cached: vec![0; caches.len()],
+            saved: vec![0.0; caches.len()],
+            ..Default::default()
+        };
         let mut remote = reserved(self.masks.len() / count, "rows of other parts")?;
         let (mut rows, mut fetched) = (0_u64, 0_u64);
         run.each(self.masks.len() / count, |vertex| {
             let index = vertex as usize * count + place;
-            let drawn = u64::from(self.masks[index].count_ones());
-            rows += drawn;
+            let sampled = u64::from(self.masks[index].count_ones());
+            rows += sampled;
             if !own(vertex as usize) && self.accesses[index] > 0.0 {
-                fetched += drawn;
+                fetched += sampled;
                 remote.push(vertex);
             }
         })?;
-        (of.rows, of.remote) = (rows as f64 * self.lots.scale, fetched as f64 * self.lots.scale);
-        let [first, second] = self.lots.halves();
+        (of.rows, of.remote) = (rows as f64 * self.samples.scale, fetched as f64 * self.samples.scale);
+        let [first, second] = self.samples.halves();
         for (ranking, counting) in [(first, second), (second, first)] {
             let most = caches.iter().copied().max().unwrap_or(0).min(remote.len() as u64) as usize;
-            self.hottest(&mut remote, (place, count), ranking, most);
-            for ((&cache, held), saved) in caches.iter().zip(&mut of.held).zip(&mut of.saved) {
-                *held = cache.min(remote.len() as u64);
-                let hits = remote[..*held as usize].iter();
+            self.most_accessed(&mut remote, (place, count), ranking, most);
+            for ((&cache, cached), saved) in caches.iter().zip(&mut of.cached).zip(&mut of.saved) {
+                *cached = cache.min(remote.len() as u64);
+                let hits = remote[..*cached as usize].iter();
                 let hits = hits
                     .map(|&v| u64::from((self.masks[v as usize * count + place] & counting).count_ones()));
-                *saved += hits.sum::<u64>() as f64 * self.lots.scale;
+                *saved += hits.sum::<u64>() as f64 * self.samples.scale;
             }
             run.check()?;
         }
         Ok(of)
     }
 
-    /// Moves the `most` vertices of the largest expectations to the front, in their order. What is drawn in the batches of
+    /// Moves the `most` vertices of the largest expectations to the front, in their order. What is sampled in the batches of
     /// `ranking` counts for all, so that the others can tell what is saved.
-    fn hottest(&self, vertices: &mut [u32], (place, count): (usize, usize), ranking: u64, most: usize) {
-        let scale = 2.0 * self.lots.scale;
-        let heat = |&vertex: &u32| {
+    fn most_accessed(&self, vertices: &mut [u32], (place, count): (usize, usize), ranking: u64, most: usize) {
+        let scale = 2.0 * self.samples.scale;
+        let accesses = |&vertex: &u32| {
             let index = vertex as usize * count + place;
-            let drawn = f64::from((self.masks[index] & ranking).count_ones());
-            (f64::from(self.accesses[index]) + scale * drawn).to_bits()
+            let sampled = f64::from((self.masks[index] & ranking).count_ones());
+            (f64::from(self.accesses[index]) + scale * sampled).to_bits()
         };
-        let order = |a: &u32, b: &u32| heat(b).cmp(&heat(a)).then(a.cmp(b));
+        let order = |a: &u32, b: &u32| accesses(b).cmp(&accesses(a)).then(a.cmp(b));
         if 0 < most && most < vertices.len() {
             vertices.select_nth_unstable_by(most - 1, order);
         }

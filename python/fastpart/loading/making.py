@@ -70,7 +70,7 @@ class SequentialSource(Source):
             epoch=epoch,
             features=self._features(),
             ahead=self._ahead,
-            room=self._free_bytes,
+            max_bytes=self._free_bytes,
             threads=self._threads,
         )
         try:
@@ -163,7 +163,7 @@ def with_features(sampled: SampledArrays, features: _core.Features | None) -> Pi
     """Return a batch with its features, which are read in pieces."""
     if features is None:
         return Pieces([], sampled)
-    x = features.room(len(sampled.rows))
+    x = features.empty(len(sampled.rows))
     step = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
     calls = [
         partial(features.gather, sampled.rows[begin : begin + step], x[begin : begin + step])

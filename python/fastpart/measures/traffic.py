@@ -208,7 +208,7 @@ class SamplingPlan:
                 "seeds": np.array([part.seeds for part in found], np.int64),
                 "rows": np.array([part.rows for part in found], float),
                 "remote_rows": np.array([part.remote for part in found], float),
-                "cached_rows": np.array([part.held[index] for part in found], np.int64),
+                "cached_rows": np.array([part.cached[index] for part in found], np.int64),
                 "saved_rows": np.array([part.saved[index] for part in found], float),
             }
         )

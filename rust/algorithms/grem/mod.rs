@@ -243,7 +243,7 @@ impl Grem {
 
     /// All records in random order.
     fn shuffled(&self, edges: &dyn EdgeStream, run: &Run) -> Result<TempRecords> {
-        let mut shuffled = TempRecords::with_room(run.tmp_dir(), edges.num_vertices(), 0)?;
+        let mut shuffled = TempRecords::of_size(run.tmp_dir(), edges.num_vertices(), 0)?;
         shuffle(edges, self.seed, run.tmp_dir(), run, |records| shuffled.append(records))?;
         Ok(shuffled)
     }
@@ -261,7 +261,7 @@ impl Grem {
         while !problems.is_empty() {
             // Each sub-problem's records lie within the range that its parent's had: two files do for any
             // number of parts.
-            let target = TempRecords::with_room(run.tmp_dir(), n, m)?;
+            let target = TempRecords::of_size(run.tmp_dir(), n, m)?;
             let level = Level {
                 edges: source.as_ref().map_or(edges, |source| source),
                 target: &target,

@@ -221,7 +221,7 @@ fn eight(word: u64) -> (u64, usize) {
     (value, count)
 }
 
-/// The same for the last bytes of a piece.
+/// The number that the leading digits of the last bytes of a piece make, and how many digits these are.
 fn few(bytes: &[u8]) -> (u64, usize) {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold((0, 0), |(value, count), &digit| (value * 10 + u64::from(digit - b'0'), count + 1))
@@ -334,7 +334,7 @@ fn explain(line: &[u8], mut at: usize, largest: u64) -> (usize, String) {
     (at, "no record".into())
 }
 
-/// The same of a line with named columns.
+/// Which field of a wrong line with named columns is wrong, and why.
 fn explain_named(
     line: &[u8],
     ids: [usize; 2],

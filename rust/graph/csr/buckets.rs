@@ -10,7 +10,7 @@ use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::{pass, scan};
 
 /// Entries that a worker collects for a bucket: 512 bytes.
-const ROOM: usize = 64;
+const BUFFERED: usize = 64;
 
 /// Most vertices of a bucket: a source is stored as its distance from the first.
 const VERTICES: usize = 1 << 16;
@@ -19,10 +19,10 @@ const VERTICES: usize = 1 << 16;
 /// page of the result.
 const CHECK_EVERY: usize = 1 << 10;
 
-/// Entries of a bucket, but for a vertex that has more: the buffers of all buckets, `8 ROOM entries / T` bytes, then
+/// Entries of a bucket, but for a vertex that has more: the buffers of all buckets, `8 BUFFERED entries / T` bytes, then
 /// take what a bucket takes while it is sorted, `16 T` bytes.
 fn target(entries: u64) -> u64 {
-    (entries * ROOM as u64 / 2).isqrt() + 1
+    (entries * BUFFERED as u64 / 2).isqrt() + 1
 }
 
 /// The most buckets: two neighbouring ones have more than T entries, or more than `VERTICES` vertices.
@@ -34,7 +34,7 @@ fn most_buckets(n: u64, entries: u64) -> u64 {
 pub(crate) fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 {
     let buckets = most_buckets(n, entries);
     let entry = (size_of::<Record>() + if weighted { size_of::<u32>() } else { 0 }) as u64;
-    let fill = buckets * (ROOM as u64 * entry + 4) + BLOCK * entry;
+    let fill = buckets * (BUFFERED as u64 * entry + 4) + BLOCK * entry;
     buckets * 24 + workers * fill.max(sort::memory(target(entries), VERTICES as u64))
 }
 
@@ -62,12 +62,12 @@ impl<'a> Buckets<'a> {
         let (n, entries) = (degree.len(), offsets[degree.len()]);
         let most = target(entries);
         let mut first = reserved(most_buckets(n as u64, entries) as usize + 1, "buckets of the adjacency")?;
-        let (mut of, mut held, mut begun) = (degree, 0, 0);
+        let (mut of, mut filled, mut begun) = (degree, 0, 0);
         for start in (0..n).step_by(CHUNK) {
             for v in start..n.min(start + CHUNK) {
-                held += u64::from(of[v]);
-                if v == 0 || held > most || v - begun == VERTICES {
-                    held = u64::from(of[v]);
+                filled += u64::from(of[v]);
+                if v == 0 || filled > most || v - begun == VERTICES {
+                    filled = u64::from(of[v]);
                     begun = v;
                     first.push(v as u32);
                 }
@@ -141,8 +141,8 @@ impl<'a> Buckets<'a> {
             let vertices = self.first[bucket] as usize..=self.first[bucket + 1] as usize;
             (targets, &sources[start..end], weights, &self.offsets[vertices])
         });
-        let (n, room) = (self.of.len(), target(self.num_entries()) as usize);
-        let init = || Ok((Sorter::new(n, room, VERTICES, weighted)?, 0));
+        let (n, capacity) = (self.of.len(), target(self.num_entries()) as usize);
+        let init = || Ok((Sorter::new(n, capacity, VERTICES, weighted)?, 0));
         let sorted =
             scan(run, usize::MAX, jobs, init, |(sorter, sum), (targets, sources, weights, offsets)| {
                 sorter.sort(targets, sources, weights, offsets, run)?;
@@ -233,8 +233,8 @@ impl Places<'_> {
 /// One worker's buffers. With weights if `W` says so.
 struct Filler<'a, const W: bool> {
     places: &'a Places<'a>,
-    entries: Buffer<[Record; ROOM]>,
-    weights: Buffer<[u32; ROOM]>,
+    entries: Buffer<[Record; BUFFERED]>,
+    weights: Buffer<[u32; BUFFERED]>,
     filled: Buffer<u32>,
 }
 
@@ -272,12 +272,12 @@ impl<'a, const W: bool> Filler<'a, W> {
     fn push(&mut self, bucket: u32, entry: Record, weight: u32) -> Result<()> {
         let bucket = bucket as usize;
         let filled = &mut self.filled[bucket];
-        self.entries[bucket][*filled as usize % ROOM] = entry;
+        self.entries[bucket][*filled as usize % BUFFERED] = entry;
         if W {
-            self.weights[bucket][*filled as usize % ROOM] = weight;
+            self.weights[bucket][*filled as usize % BUFFERED] = weight;
         }
         *filled += 1;
-        if *filled as usize == ROOM { self.flush(bucket) } else { Ok(()) }
+        if *filled as usize == BUFFERED { self.flush(bucket) } else { Ok(()) }
     }
 
     #[inline(never)]

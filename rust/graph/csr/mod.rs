@@ -88,7 +88,7 @@ impl Csr {
         Self::build_weighted(edges, None, symmetric, run)
     }
 
-    /// The same with the weights of the records, if there are any.
+    /// Builds it as [`Csr::build`] does, with the weights of the records if there are any.
     pub fn build_weighted(
         edges: &dyn EdgeStream,
         weights: Option<&Weights>,

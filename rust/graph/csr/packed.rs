@@ -130,7 +130,7 @@ impl Packed {
         self.visit(v, usize::MAX, visit);
     }
 
-    /// The same, but only what begins in the first `most` bytes of the list.
+    /// Calls `visit` like [`each`](Self::each), but only with what begins in the first `most` bytes of the list.
     #[inline(never)]
     pub fn each_within(&self, v: u32, most: usize, visit: impl FnMut(u32, u32)) {
         self.visit(v, most, visit);

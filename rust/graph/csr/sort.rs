@@ -25,8 +25,8 @@ const MOVES: u64 = 1 << 16;
 type Counts = [u32; 1 << DIGIT];
 
 /// Bytes of a [`Sorter`].
-pub(crate) fn memory(room: u64, vertices: u64) -> u64 {
-    16 * room + 4 * vertices + (DIGITS * size_of::<Counts>()) as u64
+pub(crate) fn memory(capacity: u64, vertices: u64) -> u64 {
+    16 * capacity + 4 * vertices + (DIGITS * size_of::<Counts>()) as u64
 }
 
 /// What one worker needs to sort.
@@ -41,14 +41,14 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter of ids below `n`, of buckets of up to `room` entries, or of one vertex, and of up to `vertices` vertices.
-    pub(crate) fn new(n: usize, room: usize, vertices: usize, weighted: bool) -> Result<Self> {
-        let (room, weighted) = if weighted { (0, room) } else { (room, 0) };
+    /// A sorter of ids below `n`, of buckets of up to `capacity` entries, or of one vertex, and of up to `vertices` vertices.
+    pub(crate) fn new(n: usize, capacity: usize, vertices: usize, weighted: bool) -> Result<Self> {
+        let (capacity, weighted) = if weighted { (0, capacity) } else { (capacity, 0) };
         Ok(Self {
             weighted: Buffer::zeroed(weighted, "sorting the adjacency")?,
             bits: usize::BITS - n.saturating_sub(1).leading_zeros(),
-            keys: Buffer::zeroed(room, "sorting the adjacency")?,
-            other: Buffer::zeroed(room, "sorting the adjacency")?,
+            keys: Buffer::zeroed(capacity, "sorting the adjacency")?,
+            other: Buffer::zeroed(capacity, "sorting the adjacency")?,
             counts: Buffer::zeroed(DIGITS, "sorting the adjacency")?,
             next: reserved(vertices, "sorting the adjacency")?,
         })
@@ -64,7 +64,7 @@ impl Sorter {
         offsets: &[u64],
         run: &Run,
     ) -> Result<()> {
-        if targets.len() > self.room() {
+        if targets.len() > self.capacity() {
             return self.sort_long(targets, weights, self.bits, run);
         }
         if !weights.is_empty() {
@@ -79,7 +79,7 @@ impl Sorter {
     }
 
     /// Entries that are sorted at a time.
-    fn room(&self) -> usize {
+    fn capacity(&self) -> usize {
         self.keys.len().max(self.weighted.len())
     }
 
@@ -165,7 +165,7 @@ impl Sorter {
             weights.sort_unstable();
             return Ok(());
         }
-        if list.len() <= self.room() {
+        if list.len() <= self.capacity() {
             if !weights.is_empty() {
                 self.sort_weighted(list, weights, std::iter::repeat(0));
                 return run.check();

@@ -32,11 +32,11 @@ pub fn write_vertex_parts(
     let n = edges.num_vertices();
     measure::validate(assignment, k, n, run)?;
     let workers = plan(edges, k, directedness, halo_hops, run)?;
-    let room = run.budget() - if halo_hops == 0 { 4 * n } else { 0 };
-    let degree = in_degrees(edges, directedness, room, run, |_| true)?;
+    let available = run.budget() - if halo_hops == 0 { 4 * n } else { 0 };
+    let degree = in_degrees(edges, directedness, available, run, |_| true)?;
     let inside = |[u, v]: Record| assignment[u as usize] == assignment[v as usize];
     let inner_degree =
-        (halo_hops == 0).then(|| in_degrees(edges, directedness, room, run, inside)).transpose()?;
+        (halo_hops == 0).then(|| in_degrees(edges, directedness, available, run, inside)).transpose()?;
     let members = Members::new(assignment, k as usize, run)?;
     let graph = VertexParts { edges, assignment, directedness, halo_hops, into, run, degree, members };
     let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers)?;
@@ -48,7 +48,7 @@ pub fn write_vertex_parts(
     Ok(sizes)
 }
 
-/// Checks the budget, and returns the number of workers it has room for.
+/// Checks the budget, and returns the number of workers that it allows.
 fn plan(
     edges: &dyn EdgeStream,
     k: u32,

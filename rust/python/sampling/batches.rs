@@ -25,7 +25,7 @@ impl Source {
         maker: Maker,
         steps: Steps,
         ahead: usize,
-        room: u64,
+        max_bytes: u64,
         threads: usize,
         workers: Arc<Workers>,
     ) -> Result<Self> {
@@ -41,7 +41,7 @@ impl Source {
                 return Err(Error::MemoryBudget { what, needed, budget });
             }
         }
-        Ahead::start(maker, steps, ahead, room, threads, workers).map(Source::Ahead)
+        Ahead::start(maker, steps, ahead, max_bytes, threads, workers).map(Source::Ahead)
     }
 
     fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {

@@ -45,9 +45,9 @@ impl Features {
     }
 
     /// An array for so many rows of features, in memory that is used again once it is gone.
-    fn room<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn empty<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut memory = self.pools.features();
-        self.inner.room(count, &mut memory).map_err(|error| raise(py, error))?;
+        self.inner.reserve(count, &mut memory).map_err(|error| raise(py, error))?;
         self.array(py, memory, count)
     }
 
@@ -63,7 +63,7 @@ impl Features {
         if let Some(out) = out {
             self.check(py, &out, rows.len())?;
             let start = data(&out).expose_provenance();
-            // SAFETY: numpy vouches for the room, which `out` keeps. Its owner asked for the bytes to be overwritten.
+            // SAFETY: numpy vouches for the memory, which `out` keeps. Its owner asked for the bytes to be overwritten.
             let gather = |check: &dyn Fn() -> Result<()>| unsafe {
                 self.inner.gather(&rows, with_exposed_provenance_mut(start), check)
             };
@@ -103,7 +103,8 @@ impl Features {
     ) -> PyResult<Bound<'py, PyAny>> {
         let start = memory.as_mut_ptr();
         let owner = owner(py, memory)?;
-        // SAFETY: there is room for the rows, zeros or what was filled, the owner keeps them, and nobody else uses them until it is gone.
+        // SAFETY: the rows have memory, zeros or what was filled, which the owner keeps. Nobody else uses it until it is
+        // gone.
         let bytes = unsafe { array_within::<u8>(start, count * self.inner.row_bytes, owner) };
         let shape: Vec<usize> = std::iter::once(count).chain(self.inner.row_shape.iter().copied()).collect();
         let shape = PyTuple::new(py, shape)?;

@@ -74,7 +74,7 @@ impl Sampler {
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, room = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
@@ -83,15 +83,15 @@ impl Sampler {
         epoch: u64,
         features: Option<Py<Features>>,
         ahead: usize,
-        room: Option<u64>,
+        max_bytes: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
         let (maker, workers) = (this.maker(&features), Arc::clone(&this.topology.get().workers));
         let seeds = copied(&seeds, "seeds")?;
         let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
-        let room = room.unwrap_or(u64::MAX);
-        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, room, threads, workers));
+        let max_bytes = max_bytes.unwrap_or(u64::MAX);
+        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, max_bytes, threads, workers));
         let source = source.map_err(|error| raise(py, error))?;
         let edge_ids = this.edge_ids;
         Ok(Batches::new(source, edge_ids, features, slf.into_any().unbind()))
@@ -118,25 +118,18 @@ fn fanout(fanout: i64) -> Result<Option<usize>> {
 }
 
 fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Name {
-        Uniform,
-        Weighted,
-        Labor,
+    let known = ["uniform", "weighted", "labor"].map(|name| (name, name));
+    if let Err(error) = named("kind", "value", kind, &known) {
+        return Ok(Err(error));
     }
-    let known = [("uniform", Name::Uniform), ("weighted", Name::Weighted), ("labor", Name::Labor)];
-    let name = match named("kind", "value", kind, &known) {
-        Ok(name) => name,
-        Err(error) => return Ok(Err(error)),
-    };
-    Ok(match (name, weights) {
-        (Name::Weighted, Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
-        (Name::Weighted, None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
+    Ok(match (kind, weights) {
+        ("weighted", Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
+        ("weighted", None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
         (_, Some(_)) => {
             Err(Error::parameter("weights", format!("only kind=\"weighted\" takes them, not {kind:?}")))
         }
-        (Name::Uniform, None) => Ok(Kind::Uniform),
-        (Name::Labor, None) => Ok(Kind::Labor),
+        ("uniform", None) => Ok(Kind::Uniform),
+        _ => Ok(Kind::Labor),
     })
 }
 

@@ -219,7 +219,7 @@ def _weighted_by_samples(graph: Graph, k: int, given: tuple[Any, ...], options: 
         raise ParameterError(
             'objective: "traffic" makes weights of the records of its own. Open the graph with weights=False'
         )
-    weights = _core.draw_weights(
+    weights = _core.sampling_weights(
         graph._source,
         k,
         train_of(splits_of(splits, graph.num_vertices, split)),

@@ -1,4 +1,4 @@
-//! Batches of a part drawn by lot, 64 at a time.
+//! Sampled batches of a part, 64 at a time.
 //!
 //! A level is a mask per vertex, with a bit for each batch. An in-edge of a vertex passes each bit on with the probability
 //! that the edge is sampled. Probabilities add up as if the vertices of a level were independent. The masks know that the
@@ -12,28 +12,28 @@ use crate::base::{Buffer, Permutation, Result, Run, ahead, prefetch, shared, spl
 use crate::exec::for_each;
 
 /// Batches at a time: the bits of a mask.
-const LOTS: u64 = 64;
+const BATCHES: u64 = 64;
 
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 24;
 
-/// Which steps are drawn. If an epoch has few, those of several epochs are.
+/// Which steps are sampled: of several epochs, where one has few.
 #[derive(Debug, Clone)]
-pub(crate) struct Lots {
+pub(crate) struct Samples {
     steps: u64,
-    /// The order of the seeds in each epoch that is drawn.
+    /// The order of the seeds in each sampled epoch.
     orders: Vec<Permutation>,
-    /// Steps of an epoch for each that is drawn.
+    /// Steps of an epoch for each sampled step.
     pub scale: f64,
 }
 
-impl Lots {
-    /// Draws as many steps of `epoch` as a mask has bits for.
+impl Samples {
+    /// Samples as many steps of `epoch` as a mask has bits for.
     pub(crate) fn new(epoch: &Epoch) -> Self {
         let (steps, epochs, scale) = match epoch.num_steps() {
             0 => (0, 0, 0.0),
-            steps if steps > LOTS => (LOTS, 1, epoch.num_full_batches() / LOTS as f64),
-            steps => (steps, LOTS / steps, 1.0 / (LOTS / steps) as f64),
+            steps if steps > BATCHES => (BATCHES, 1, epoch.num_full_batches() / BATCHES as f64),
+            steps => (steps, BATCHES / steps, 1.0 / (BATCHES / steps) as f64),
         };
         let orders = (0..epochs).map(|number| Permutation::new(number, epoch.num_seeds())).collect();
         Self { steps, orders, scale }
@@ -41,23 +41,23 @@ impl Lots {
 
     /// A mask of the first half of the batches, and one of the others.
     pub(crate) fn halves(&self) -> [u64; 2] {
-        let drawn = self.steps * self.orders.len() as u64;
-        let first = (1 << (drawn / 2)) - 1;
+        let sampled = self.steps * self.orders.len() as u64;
+        let first = (1 << (sampled / 2)) - 1;
         [first, !first]
     }
 
     /// The batches that have the seed with that number.
     fn of(&self, number: u64, epoch: &Epoch) -> u64 {
-        let lot = |(order, place): (&Permutation, u64)| {
+        let bit = |(order, place): (&Permutation, u64)| {
             let step = epoch.step_of(order.of(number));
             if step < self.steps { 1 << (place * self.steps + step) } else { 0 }
         };
-        self.orders.iter().zip(0..).map(lot).sum()
+        self.orders.iter().zip(0..).map(bit).sum()
     }
 
     /// The batches that have each vertex, for each list of `seeds`, which ascend: the `seeds.len()` masks of a vertex follow
     /// each other. `before` are the seeds of other lists. `degrees` are the in-degrees.
-    pub(crate) fn draw(
+    pub(crate) fn masks(
         &self,
         edges: &dyn InEdges,
         degrees: &[u32],
@@ -66,11 +66,11 @@ impl Lots {
         run: &Run,
     ) -> Result<Buffer<u64>> {
         let (n, count) = (edges.num_vertices(), seeds.len());
-        let what = format!("drawn batches of {count} parts ({BYTES} bytes per vertex and part)");
+        let what = format!("sampled batches of {count} parts ({BYTES} bytes per vertex and part)");
         run.require(BYTES * n * count as u64, what)?;
-        let masks = |what| Buffer::<u64>::zeroed(n as usize * count, what);
+        let zeros = |what| Buffer::<u64>::zeroed(n as usize * count, what);
         let (mut level, mut next, mut all) =
-            (masks("a level")?, masks("the next level")?, masks("all levels")?);
+            (zeros("a level")?, zeros("the next level")?, zeros("all levels")?);
         let listed =
             seeds.iter().enumerate().flat_map(|(part, seeds)| seeds.iter().map(move |&seed| (part, seed)));
         for (number, (part, seed)) in (before..).zip(listed) {
@@ -78,7 +78,7 @@ impl Lots {
         }
         all.copy_from_slice(&level);
         for (hop, &fanout) in (0..).zip(epoch.fanouts()) {
-            run.begin("draw", edges.work() + 2 * all.len() as u64);
+            run.begin("samples", edges.work() + 2 * all.len() as u64);
             let hop = Hop { level: &level, next: shared(&mut next), degrees, fanout, hop, count };
             edges.visit(run, &|block| hop.follow(block))?;
             std::mem::swap(&mut level, &mut next);
@@ -109,15 +109,15 @@ impl Hop<'_> {
                 prefetch(self.next, ahead.source as usize * self.count);
             }
             let masks = &self.level[edge.target as usize * self.count..][..self.count];
-            let lots = masks.iter().fold(0, |lots, mask| lots | mask);
-            if lots == 0 {
+            let bits = masks.iter().fold(0, |bits, mask| bits | mask);
+            if bits == 0 {
                 continue;
             }
             let threshold = threshold(self.fanout, self.degrees[edge.target as usize]);
-            let lots = some_of(lots, threshold, splitmix64(edge.id ^ self.hop << 56));
+            let bits = some_of(bits, threshold, splitmix64(edge.id ^ self.hop << 56));
             let next = &self.next[edge.source as usize * self.count..][..self.count];
-            for (&mask, next) in masks.iter().zip(next).filter(|(mask, _)| **mask & lots != 0) {
-                next.fetch_or(mask & lots, Relaxed);
+            for (&mask, next) in masks.iter().zip(next).filter(|(mask, _)| **mask & bits != 0) {
+                next.fetch_or(mask & bits, Relaxed);
             }
         }
     }
@@ -132,14 +132,14 @@ fn threshold(fanout: Option<u32>, degree: u32) -> u64 {
     }
 }
 
-/// Some of the bits `lots`, each with the probability `threshold`. The digits of a random number for each bit come from
+/// Some of the bits `bits`, each with the probability `threshold`. The digits of a random number for each bit come from
 /// random words and are compared with those of the threshold, until all bits are decided.
 #[inline(always)]
-fn some_of(lots: u64, threshold: u64, key: u64) -> u64 {
+fn some_of(bits: u64, threshold: u64, key: u64) -> u64 {
     if threshold == 1 << 32 {
-        return lots;
+        return bits;
     }
-    let (mut open, mut less, mut rest, mut state) = (lots, 0, threshold as u32, key);
+    let (mut open, mut less, mut rest, mut state) = (bits, 0, threshold as u32, key);
     while open != 0 && rest != 0 {
         state = splitmix64(state);
         if rest >> 31 == 1 {
@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn a_seed_is_in_one_batch_of_each_epoch() {
         let epoch = Epoch::new(25, 10, &[]).unwrap();
-        let lots = Lots::new(&epoch);
-        assert!((0..25).all(|seed| lots.of(seed, &epoch).count_ones() == 21));
-        let sizes = |lot: u32| (0..25).filter(|&seed| lots.of(seed, &epoch) >> lot & 1 == 1).count();
+        let samples = Samples::new(&epoch);
+        assert!((0..25).all(|seed| samples.of(seed, &epoch).count_ones() == 21));
+        let sizes = |batch: u32| (0..25).filter(|&seed| samples.of(seed, &epoch) >> batch & 1 == 1).count();
         assert_eq!([0, 1, 2, 60, 61, 62, 63].map(sizes), [10, 10, 5, 10, 10, 5, 0]);
-        let [first, second] = lots.halves();
+        let [first, second] = samples.halves();
         assert_eq!((first.count_ones(), first & second), (31, 0));
     }
 }
