@@ -286,7 +286,7 @@ fn foreign_byte_order_is_noticed() {
     let bytes: Vec<u8> = (0..1000_u32).flat_map(u32::to_be_bytes).collect();
     assert_contains(&format_error(open(&bytes, None)), &["big-endian", "convert --swap", "dtype=\"u32\""]);
     let (_home, path) = file(&bytes);
-    let swapped = EdgeFile::open_big_endian(&path, None, Io::Map).unwrap();
+    let swapped = EdgeFile::open_ordered(&path, None, None, Io::Map, true).unwrap();
     assert_eq!(all(&swapped).unwrap()[499], [998, 999]);
     assert!(open(&bytes, Some(IdType::U32)).is_ok());
 }

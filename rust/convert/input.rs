@@ -81,30 +81,27 @@ impl Input {
         match self {
             Input::Text { metis, gzip } => {
                 run.begin("convert", metadata.len());
-                let source = ProgressReader { file, run };
+                let mut source: Box<dyn Read + Send> = Box::new(ProgressReader { file, run });
+                if gzip {
+                    source = Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)));
+                }
                 let weight = match options.weights {
                     WeightsFrom::Column(column) => Some(column),
                     _ => None,
                 };
                 let asked = text::Asked { weight, unsure: options.unsure };
-                let read = if gzip {
-                    let source = MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source));
-                    from_text(source, path, metis, asked, intake, run)
-                } else {
-                    from_text(source, path, metis, asked, intake, run)
+                let read = match metis {
+                    true => from_metis(source, path, intake, run).map(Some),
+                    false => from_text(source, path, asked, intake, run).map(|()| None),
                 };
                 // Asked first: nonsense in a file that changed is no fault of the file.
                 check_unchanged(file, metadata, path)?;
                 read
             }
             Input::Npy | Input::Raw => {
-                let edges = if options.swap {
-                    EdgeFile::open_big_endian(path, options.id_type, Io::Map)?
-                } else {
-                    EdgeFile::open(path, options.id_type, options.layout, Io::Map)?
-                };
-                from_binary(&edges, weights, intake, run)?;
-                Ok(None)
+                let layout = options.layout.filter(|_| !options.swap);
+                let edges = EdgeFile::open_ordered(path, options.id_type, layout, Io::Map, options.swap)?;
+                from_binary(&edges, weights, intake, run).map(|()| None)
             }
             Input::Binedgelist => from_binedgelist(path, weights, intake, run).map(Some),
         }
@@ -149,14 +146,10 @@ impl Read for ProgressReader<'_> {
 fn from_text(
     source: impl Read + Send,
     path: &Path,
-    metis: bool,
     asked: text::Asked,
     intake: &mut Intake,
     run: &Run,
-) -> Result<Option<u64>> {
-    if metis {
-        return from_metis(source, path, intake, run).map(Some);
-    }
+) -> Result<()> {
     let largest = if intake.relabels() { u64::MAX } else { MAX_VERTICES - 1 };
     let deliver = |records: &[WideRecord], weights: &[f64]| {
         intake.weigh(records, weights)?;
@@ -164,7 +157,7 @@ fn from_text(
     };
     let notes = text::read(source, path, largest, text::Cut::default(), asked, run, deliver)?;
     intake.notes.extend(notes);
-    Ok(None)
+    Ok(())
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {

@@ -51,25 +51,16 @@ impl EdgeFile {
         Self::open_ordered(path, id_type, layout, io, false)
     }
 
-    /// Opens a raw file whose ids are big-endian. Without an `id_type` they are u32, and of the looks at the bytes
-    /// only that for u64 ids is taken.
-    pub fn open_big_endian(path: &Path, id_type: Option<IdType>, io: Io) -> Result<Self> {
-        Self::open_ordered(path, id_type, None, io, true)
-    }
-
     /// Opens a file of the 2PS and HEP programs: the number of vertices (u32) and of records (u64), then u32 pairs, all
     /// little-endian. Returns the number of vertices, too, which the ids are not compared with.
     pub fn open_binedgelist(path: &Path, io: Io) -> Result<(Self, u64)> {
-        let mut n = 0;
-        let edges = Self::open_shaped(path, io, |head, size| {
-            let (header_n, shape) = binedgelist_shape(path, head, size)?;
-            n = header_n;
-            Ok(shape)
-        })?;
-        Ok((edges, n))
+        let (bytes, (n, shape)) = OpenFile::open(path, io, |head, size| binedgelist_shape(path, head, size))?;
+        Ok((Self { bytes, shape, n: MAX_VERTICES }, n))
     }
 
-    fn open_ordered(
+    /// Opens `path` as [`EdgeFile::open`] does. The ids of a raw file may be big-endian. Without an `id_type` they are then
+    /// u32, and of the looks at the bytes only that for u64 ids is taken.
+    pub fn open_ordered(
         path: &Path,
         id_type: Option<IdType>,
         layout: Option<Layout>,
@@ -77,7 +68,7 @@ impl EdgeFile {
         big_endian: bool,
     ) -> Result<Self> {
         let mut is_npy = false;
-        let edges = Self::open_shaped(path, io, |head, size| {
+        let (bytes, shape) = OpenFile::open(path, io, |head, size| {
             is_npy = head.starts_with(MAGIC);
             let mut shape = match is_npy {
                 true if big_endian => {
@@ -92,18 +83,13 @@ impl EdgeFile {
             shape.swapped |= big_endian;
             Ok(shape)
         })?;
+        let edges = Self { bytes, shape, n: MAX_VERTICES };
         match (id_type, is_npy) {
             (None, false) if big_endian => plausible::check_width(&edges, 0, &shown(path))?,
             (None, false) => plausible::check_words(&edges, &shown(path))?,
             _ => {}
         }
         Ok(edges)
-    }
-
-    /// Opens `path`, whose first bytes and length say its shape.
-    fn open_shaped(path: &Path, io: Io, shape: impl FnOnce(&[u8], u64) -> Result<Shape>) -> Result<Self> {
-        let (bytes, shape) = OpenFile::open(path, io, shape)?;
-        Ok(Self { bytes, shape, n: MAX_VERTICES })
     }
 
     /// Requires ids to be below `n`.

@@ -26,4 +26,4 @@ pub(crate) use rounds::{propose, scratches, share};
 pub(crate) use scan::{for_each, map, scan};
 pub(crate) use shuffle::shuffle;
 pub(crate) use side_by_side::side_by_side;
-pub(crate) use spill::{Entry, Pieces, Spill, SpillReader, Writer, spill_edges};
+pub(crate) use spill::{Entry, Spill, SpillReader, Writer, spill_edges};

@@ -15,6 +15,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
@@ -105,31 +106,41 @@ struct Piece {
 
 /// A file that entries are being written to.
 pub(crate) struct Spill<T = Entry> {
-    file: TempFile,
-    end: AtomicU64,
+    place: Arc<Place>,
     buckets: usize,
     entries: PhantomData<T>,
+}
+
+/// The file, and the number of entries that have a place in it.
+struct Place {
+    file: TempFile,
+    end: AtomicU64,
 }
 
 impl<T: Pod> Spill<T> {
     /// Creates the file in the directory `into`.
     pub(crate) fn create(into: &Path, buckets: usize) -> Result<Self> {
-        let file = TempFile::create(into)?;
-        Ok(Spill { file, end: AtomicU64::new(0), buckets, entries: PhantomData })
+        let place = Place { file: TempFile::create(into)?, end: AtomicU64::new(0) };
+        Ok(Spill { place: Arc::new(place), buckets, entries: PhantomData })
     }
 
     /// A writer for one worker.
-    pub(crate) fn writer(&self) -> Result<Writer<'_, T>> {
+    pub(crate) fn writer(&self) -> Result<Writer<T>> {
         let capacity = capacity::<T>(self.buckets);
         let fill = zeros(self.buckets, "spill buffers")?;
         let entries = Buffer::zeroed(self.buckets * capacity, "spill buffers")?;
-        Ok(Writer { spill: self, unit: 0, capacity, entries, fill, pieces: Vec::new() })
+        Ok(Writer { place: Arc::clone(&self.place), unit: 0, capacity, entries, fill, pieces: Vec::new() })
     }
 
-    /// Ends the writing.
-    pub(crate) fn seal(self, pieces: Pieces) -> Result<SpillReader<T>> {
-        self.file.expect_random();
-        let mut pieces = pieces.0;
+    /// Ends the writing, of which these are all writers.
+    pub(crate) fn seal(self, writers: Vec<Writer<T>>) -> Result<SpillReader<T>> {
+        let mut pieces = Vec::new();
+        for mut writer in writers {
+            writer.flush_all()?;
+            reserve(&mut pieces, writer.pieces.len())?;
+            pieces.append(&mut writer.pieces);
+        }
+        self.place.file.expect_random();
         pieces.sort_unstable();
         let mut first = reserved(self.buckets + 1, "spill directory")?;
         let mut at = 0;
@@ -137,23 +148,7 @@ impl<T: Pod> Spill<T> {
             at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
             first.push(at);
         }
-        Ok(SpillReader { file: self.file, pieces, first, entries: PhantomData })
-    }
-}
-
-/// The pieces that all writers made.
-pub(crate) struct Pieces(Vec<Piece>);
-
-impl Pieces {
-    /// Flushes the writers and takes their directories.
-    pub(crate) fn of<T: Pod>(writers: Vec<Writer<'_, T>>) -> Result<Pieces> {
-        let mut all = Vec::new();
-        for mut writer in writers {
-            writer.flush_all()?;
-            reserve(&mut all, writer.pieces.len())?;
-            all.append(&mut writer.pieces);
-        }
-        Ok(Pieces(all))
+        Ok(SpillReader { place: self.place, pieces, first, entries: PhantomData })
     }
 }
 
@@ -163,8 +158,8 @@ fn reserve(pieces: &mut Vec<Piece>, more: usize) -> Result<()> {
 }
 
 /// One worker's buffers.
-pub(crate) struct Writer<'a, T = Entry> {
-    spill: &'a Spill<T>,
+pub(crate) struct Writer<T = Entry> {
+    place: Arc<Place>,
     unit: u32,
     capacity: usize,
     entries: Buffer<T>,
@@ -172,7 +167,7 @@ pub(crate) struct Writer<'a, T = Entry> {
     pieces: Vec<Piece>,
 }
 
-impl<T: Pod> Writer<'_, T> {
+impl<T: Pod> Writer<T> {
     /// Begins the unit, if another was at work. A worker takes each unit at most once and as a whole.
     pub(crate) fn begin(&mut self, unit: u64) -> Result<()> {
         if u64::from(self.unit) == unit {
@@ -197,8 +192,8 @@ impl<T: Pod> Writer<'_, T> {
     fn flush(&mut self, bucket: usize) -> Result<()> {
         let count = std::mem::take(&mut self.fill[bucket]);
         let start = bucket * self.capacity;
-        let first = self.spill.end.fetch_add(u64::from(count), Relaxed);
-        self.spill.file.write(first, &self.entries[start..start + count as usize])?;
+        let first = self.place.end.fetch_add(u64::from(count), Relaxed);
+        self.place.file.write(first, &self.entries[start..start + count as usize])?;
         reserve(&mut self.pieces, 1)?;
         self.pieces.push(Piece { bucket: bucket as u32, unit: self.unit, first, count });
         Ok(())
@@ -216,7 +211,7 @@ impl<T: Pod> Writer<'_, T> {
 
 /// Entries by bucket, to be read.
 pub struct SpillReader<T = Entry> {
-    file: TempFile,
+    place: Arc<Place>,
     pieces: Vec<Piece>,
     first: Vec<usize>,
     entries: PhantomData<T>,
@@ -254,7 +249,7 @@ impl<T: Pod> SpillReader<T> {
     pub fn read_piece(&self, piece: usize, buf: &mut Vec<T>) -> Result<()> {
         let Piece { first, count, .. } = self.pieces[piece];
         buf.resize(count as usize, T::zeroed());
-        self.file.read(first, buf)
+        self.place.file.read(first, buf)
     }
 }
 
@@ -285,6 +280,5 @@ pub(crate) fn spill_edges(
             emit(writer, first, records)
         },
     )?;
-    let pieces = Pieces::of(writers)?;
-    spill.seal(pieces)
+    spill.seal(writers)
 }

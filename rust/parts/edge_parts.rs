@@ -15,7 +15,7 @@ use super::{PartSizes, check_records, in_degrees, part_folder};
 use crate::base::npy::{ArrayWriter, Ids, Start};
 use crate::base::{Buffer, Error, Result, Run, shared, zeros};
 use crate::edges::{BLOCK, Directedness, EdgeStream};
-use crate::exec::{Entry, Pieces, Spill, SpillReader, pass, spill, spill_edges};
+use crate::exec::{Entry, Spill, SpillReader, pass, spill, spill_edges};
 use crate::measure::validate_records;
 use crate::sets::LocalSet;
 
@@ -262,8 +262,7 @@ impl Writer<'_> {
             }
             Ok(())
         })?;
-        let pieces = Pieces::of(vec![writer])?;
-        spill.seal(pieces)
+        spill.seal(vec![writer])
     }
 
     /// Writes what each part receives: its roots, by the parts that hold a leaf.

@@ -16,7 +16,7 @@ use super::rows::changed;
 use crate::base::npy::Ids;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
 use crate::capacity::{LeastLoaded, place_last};
-use crate::exec::{Entry, Pieces, Spill, SpillReader, scan};
+use crate::exec::{Entry, Spill, SpillReader, scan};
 use crate::sets::{Groups, to_starts};
 
 /// Where the roots of all vertices are.
@@ -131,8 +131,7 @@ pub(crate) fn spill_lists(
         })?;
         run.advance(sizes[part])
     })?;
-    let pieces = Pieces::of(writers)?;
-    spill.seal(pieces)
+    spill.seal(writers)
 }
 
 /// Places the vertices without a copy. Returns them by part.

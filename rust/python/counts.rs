@@ -1,11 +1,11 @@
 //! Counts for the measures, for Python.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
 use super::partitions::Identity;
-use super::results::{settled, with_parts};
+use super::results::{Array, View, settled, with_parts};
 use super::run::{Options, detached};
 use fastpart::internals::measure;
 use fastpart::internals::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
@@ -33,7 +33,7 @@ pub struct EdgeCounts {
 pub fn count_vertex_partition<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
-    assignment: PyReadonlyArray1<'py, i32>,
+    assignment: View<'py, i32>,
     k: u32,
     options: Options,
 ) -> PyResult<VertexCounts> {
@@ -63,10 +63,10 @@ pub fn count_vertex_partition<'py>(
 pub fn weighted_cut<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
-    assignment: PyReadonlyArray1<'py, i32>,
+    assignment: View<'py, i32>,
     k: u32,
     options: Options,
-) -> PyResult<Option<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)>> {
+) -> PyResult<Option<(Array<'py, u64>, Array<'py, u64>)>> {
     let Some(weights) = edges.weights() else { return Ok(None) };
     let parts = &*settled(&assignment, "parts")?;
     let WeightedCut { internal, cut } =
@@ -95,7 +95,7 @@ fn identity(edges: &EdgeSource, loops: u64, checksum: String) -> Identity {
 }
 
 /// Counts as int64, which everything in Python computes with.
-fn signed<'py>(py: Python<'py>, counts: &[u64]) -> Bound<'py, PyArray1<i64>> {
+fn signed<'py>(py: Python<'py>, counts: &[u64]) -> Array<'py, i64> {
     PyArray1::from_iter(py, counts.iter().map(|&count| count as i64))
 }
 
@@ -104,10 +104,10 @@ fn signed<'py>(py: Python<'py>, counts: &[u64]) -> Bound<'py, PyArray1<i64>> {
 pub fn sparse_cut_matrix<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
-    assignment: PyReadonlyArray1<'py, i32>,
+    assignment: View<'py, i32>,
     k: u32,
     options: Options,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>)> {
+) -> PyResult<(Array<'py, i32>, Array<'py, i32>, Array<'py, i64>)> {
     let parts = &*settled(&assignment, "parts")?;
     let SparseMatrix { first, second, records } =
         detached(py, &options, |run| measure::sparse_matrix(edges.stream(), parts, k, run))?;
@@ -119,11 +119,11 @@ pub fn sparse_cut_matrix<'py>(
 #[pyfunction]
 pub fn split_counts<'py>(
     py: Python<'py>,
-    assignment: PyReadonlyArray1<'py, i32>,
-    ids: PyReadonlyArray1<'py, i64>,
+    assignment: View<'py, i32>,
+    ids: View<'py, i64>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Array<'py, i64>> {
     let (parts, ids) = (settled(&assignment, "parts")?, settled(&ids, "ids of a split")?);
     let counts = detached(py, &options, |run| measure::split_counts(&parts, &ids, k, run))?;
     Ok(signed(py, &counts))
@@ -133,11 +133,11 @@ pub fn split_counts<'py>(
 #[pyfunction]
 pub fn label_skew<'py>(
     py: Python<'py>,
-    assignment: PyReadonlyArray1<'py, i32>,
-    labels: PyReadonlyArray1<'py, i64>,
+    assignment: View<'py, i32>,
+    labels: View<'py, i64>,
     k: u32,
     options: Options,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Array<'py, f64>> {
     let (parts, labels) = (settled(&assignment, "parts")?, settled(&labels, "labels")?);
     let skew = detached(py, &options, |run| measure::label_skew(&parts, &labels, k, run))?;
     Ok(PyArray1::from_vec(py, skew))

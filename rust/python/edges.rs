@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::{
-    PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
-    PyUntypedArrayMethods,
-};
+use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
+use super::results::{Array, View};
 use super::run::{Options, detached};
 use fastpart::internals::base::{Error, Result, Run, named, reserved, shown};
 use fastpart::internals::edges::{Column, IdType};
@@ -194,11 +192,7 @@ impl EdgeSource {
     }
 
     /// Degrees (uint32, length n), loops and checksum.
-    fn degrees<'py>(
-        &self,
-        py: Python<'py>,
-        options: Options,
-    ) -> PyResult<(Bound<'py, PyArray1<u32>>, u64, String)> {
+    fn degrees<'py>(&self, py: Python<'py>, options: Options) -> PyResult<(Array<'py, u32>, u64, String)> {
         let degrees = detached(py, &options, |run| {
             run.require(degrees::memory(self.stream(), run), "degrees")?;
             degrees::scan(self.stream(), run)
@@ -227,7 +221,7 @@ fn weights_of(
 ) -> PyResult<Option<Weights>> {
     let Some(given) = given else { return Ok(None) };
     let py = given.py();
-    let weights = if let Ok(array) = given.extract::<PyReadonlyArray1<'_, u32>>() {
+    let weights = if let Ok(array) = given.extract::<View<'_, u32>>() {
         let values = array.as_slice()?;
         let (start, len) = (values.as_ptr().cast::<u8>(), values.len() as u64);
         owners.push(given.clone().unbind());

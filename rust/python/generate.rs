@@ -6,6 +6,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use super::errors::raise;
+use super::results::Array;
 use super::run::{Options, detached};
 use fastpart::internals::generate;
 use fastpart::internals::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
@@ -52,7 +53,7 @@ pub struct Planted {
     model: Model,
 }
 
-type Ids<'py> = Bound<'py, PyArray1<i64>>;
+type Ids<'py> = Array<'py, i64>;
 
 #[pymethods]
 impl Planted {

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
 use super::partitions::Identity;
-use super::results::settled;
+use super::results::{View, settled};
 use super::run::{Options, detached};
 use fastpart::internals::algorithms::multilevel::ordering;
 use fastpart::internals::convert::renumber;
@@ -30,7 +29,7 @@ pub fn order(
     py: Python<'_>,
     edges: &EdgeSource,
     target: PathBuf,
-    assignment: Option<PyReadonlyArray1<'_, u32>>,
+    assignment: Option<View<'_, u32>>,
     k: u32,
     seed: u64,
     symmetric: bool,

@@ -12,6 +12,12 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use fastpart::internals::base::{Buffer, reserved};
 
+/// A one-dimensional array.
+pub type Array<'py, T> = Bound<'py, PyArray1<T>>;
+
+/// A one-dimensional array that is read.
+pub type View<'py, T> = PyReadonlyArray1<'py, T>;
+
 /// Keeps the memory of an array alive. The array holds it as its base.
 #[pyclass(frozen)]
 struct Owner {
@@ -50,7 +56,7 @@ pub unsafe fn array_within<T: Element>(
 }
 
 /// A copy of an array that Python may change while the GIL is free.
-pub fn copied(array: &PyReadonlyArray1<'_, u32>, what: &str) -> PyResult<Vec<u32>> {
+pub fn copied(array: &View<'_, u32>, what: &str) -> PyResult<Vec<u32>> {
     let values = array.as_slice()?;
     let mut copy = reserved(values.len(), what).map_err(|error| raise(array.py(), error))?;
     copy.extend_from_slice(values);
@@ -59,10 +65,7 @@ pub fn copied(array: &PyReadonlyArray1<'_, u32>, what: &str) -> PyResult<Vec<u32
 
 /// The values of an array, for work while the GIL is free. Python may write to an array, or to one that it is a view of,
 /// meanwhile: then they are copied.
-pub fn settled<'a, T: Element + Copy>(
-    array: &'a PyReadonlyArray1<'_, T>,
-    what: &str,
-) -> PyResult<Cow<'a, [T]>> {
+pub fn settled<'a, T: Element + Copy>(array: &'a View<'_, T>, what: &str) -> PyResult<Cow<'a, [T]>> {
     let values = array.as_slice()?;
     if !is_writable(array.as_any())? {
         return Ok(Cow::Borrowed(values));
@@ -86,9 +89,9 @@ fn is_writable(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Parts of any width, in a contiguous array.
 pub enum Parts<'py> {
-    U8(PyReadonlyArray1<'py, u8>),
-    I16(PyReadonlyArray1<'py, i16>),
-    I32(PyReadonlyArray1<'py, i32>),
+    U8(View<'py, u8>),
+    I16(View<'py, i16>),
+    I32(View<'py, i32>),
 }
 
 impl<'py> Parts<'py> {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::edges::EdgeSource;
 use super::errors::raise;
-use super::results::{settled, with_parts};
+use super::results::{View, settled, with_parts};
 use super::run::{Options, detached};
 use fastpart::internals::base::{Error, locked};
 use fastpart::internals::edges::Directedness;
@@ -23,7 +23,7 @@ use fastpart::internals::parts::{Gather, PartSizes, Rows};
 pub fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
-    assignment: PyReadonlyArray1<'py, i32>,
+    assignment: View<'py, i32>,
     k: u32,
     directedness: &str,
     halo_hops: u32,

@@ -1,10 +1,9 @@
 //! Predicted traffic, for Python.
 
-use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use super::edges::EdgeSource;
-use super::results::{array, copied, settled};
+use super::results::{Array, View, array, copied, settled};
 use super::run::{Options, detached};
 use fastpart::internals::edges::Directedness;
 use fastpart::internals::traffic::{self, Epoch, GraphEdges};
@@ -32,9 +31,9 @@ impl From<traffic::PartTraffic> for PartTraffic {
 pub fn predict_traffic<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
-    assignment: PyReadonlyArray1<'py, i32>,
+    assignment: View<'py, i32>,
     k: u32,
-    seeds: PyReadonlyArray1<'py, u32>,
+    seeds: View<'py, u32>,
     fanouts: Vec<i64>,
     directedness: &str,
     batch_size: u64,
@@ -57,12 +56,12 @@ pub fn sampling_weights<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     k: u32,
-    seeds: PyReadonlyArray1<'py, u32>,
+    seeds: View<'py, u32>,
     fanouts: Vec<i64>,
     directedness: &str,
     batch_size: u64,
     options: Options,
-) -> PyResult<Bound<'py, PyArray1<u32>>> {
+) -> PyResult<Array<'py, u32>> {
     let seeds = copied(&seeds, "seeds")?;
     let weights = detached(py, &options, |run| {
         let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };

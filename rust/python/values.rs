@@ -1,10 +1,9 @@
 //! Values of parameters, in both directions.
 
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use super::results::copied;
+use super::results::{View, copied};
 use fastpart::internals::partition::Value;
 
 /// A value as Python has it. Arrays are not given back.
@@ -39,6 +38,6 @@ pub fn from_python(item: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(tuple) = item.cast::<PyTuple>() {
         Value::List(tuple.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?)
     } else {
-        Value::PerVertex(copied(&item.extract::<PyReadonlyArray1<'_, u32>>()?, "numbers per vertex")?)
+        Value::PerVertex(copied(&item.extract::<View<'_, u32>>()?, "numbers per vertex")?)
     })
 }

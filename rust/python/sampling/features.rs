@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::topology::Topology;
 use crate::errors::raise;
-use crate::results::{array_within, copied, owner};
+use crate::results::{View, array_within, copied, owner};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{self, FeatureRows, Pooled, Pools};
@@ -56,7 +56,7 @@ impl Features {
     fn gather<'py>(
         &self,
         py: Python<'py>,
-        rows: PyReadonlyArray1<'py, u32>,
+        rows: View<'py, u32>,
         out: Option<Bound<'py, PyUntypedArray>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let rows = copied(&rows, "rows")?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use super::batches::{Batches, Source, arrays_of};
 use super::features::{Features, data};
 use super::topology::Topology;
 use crate::errors::raise;
-use crate::results::copied;
+use crate::results::{View, copied};
 use crate::run::in_place;
 use fastpart::internals::base::{Error, Result, named};
 use fastpart::internals::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps};
@@ -59,7 +59,7 @@ impl Sampler {
     fn sample(
         &self,
         py: Python<'_>,
-        seeds: PyReadonlyArray1<'_, u32>,
+        seeds: View<'_, u32>,
         epoch: u64,
         step: u64,
         features: Option<Py<Features>>,
@@ -78,8 +78,8 @@ impl Sampler {
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
-        seeds: PyReadonlyArray1<'_, u32>,
-        offsets: PyReadonlyArray1<'_, i64>,
+        seeds: View<'_, u32>,
+        offsets: View<'_, i64>,
         epoch: u64,
         features: Option<Py<Features>>,
         ahead: usize,

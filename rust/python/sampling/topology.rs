@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::batch::SampledBatch;
 use crate::errors::raise;
-use crate::results::{array, copied};
+use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
 use crate::traffic::PartTraffic;
+use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{self, Part, Place, Pools, Workers};
 use fastpart::internals::traffic::{self, Epoch};
 
@@ -28,6 +29,22 @@ impl Topology {
         let workers = Arc::new(Workers::new(Arc::clone(&inner)));
         Self { inner, workers, pools: Arc::default() }
     }
+
+    /// What `append` finds of rows.
+    fn of_rows<'py>(
+        &self,
+        py: Python<'py>,
+        rows: View<'py, u32>,
+        append: fn(&sampling::Topology, &[u32], &mut Vec<i64>) -> Result<()>,
+    ) -> PyResult<Array<'py, i64>> {
+        let rows = copied(&rows, "rows")?;
+        let found = in_place(py, |_| {
+            self.inner.check_rows("rows", &rows)?;
+            let mut found = Vec::with_capacity(rows.len());
+            append(&self.inner, &rows, &mut found).map(|()| found)
+        })?;
+        Ok(PyArray1::from_vec(py, found))
+    }
 }
 
 #[pymethods]
@@ -42,9 +59,9 @@ impl Topology {
     #[staticmethod]
     fn in_memory(
         py: Python<'_>,
-        vertices: PyReadonlyArray1<'_, i64>,
-        indptr: PyReadonlyArray1<'_, i64>,
-        indices: PyReadonlyArray1<'_, i32>,
+        vertices: View<'_, i64>,
+        indptr: View<'_, i64>,
+        indices: View<'_, i32>,
     ) -> PyResult<Self> {
         let arrays =
             [vertices.as_any(), indptr.as_any(), indices.as_any()].map(|array| array.clone().unbind());
@@ -66,7 +83,7 @@ impl Topology {
     }
 
     #[getter]
-    fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+    fn starts<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
         let starts: Vec<i64> = self.inner.starts().iter().map(|&start| i64::from(start)).collect();
         PyArray1::from_vec(py, starts)
     }
@@ -77,44 +94,20 @@ impl Topology {
     }
 
     /// Rows of vertices.
-    fn rows_of<'py>(
-        &self,
-        py: Python<'py>,
-        ids: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn rows_of<'py>(&self, py: Python<'py>, ids: View<'py, i64>) -> PyResult<Array<'py, u32>> {
         let ids = ids.as_slice()?.to_vec();
         let rows = in_place(py, |check| self.inner.rows_of(&ids, check))?;
         Ok(PyArray1::from_vec(py, rows))
     }
 
     /// Original ids of rows.
-    fn ids_of<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyReadonlyArray1<'py, u32>,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let rows = copied(&rows, "rows")?;
-        let ids = in_place(py, |_| {
-            self.inner.check_rows("rows", &rows)?;
-            let mut ids = Vec::with_capacity(rows.len());
-            sampling::append_ids(&self.inner, &rows, &mut ids).map(|()| ids)
-        })?;
-        Ok(PyArray1::from_vec(py, ids))
+    fn ids_of<'py>(&self, py: Python<'py>, rows: View<'py, u32>) -> PyResult<Array<'py, i64>> {
+        self.of_rows(py, rows, sampling::append_ids)
     }
 
     /// In-degrees of rows in the whole graph.
-    fn degrees_of<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyReadonlyArray1<'py, u32>,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let rows = copied(&rows, "rows")?;
-        let degrees = in_place(py, |_| {
-            self.inner.check_rows("rows", &rows)?;
-            let mut degrees = Vec::with_capacity(rows.len());
-            sampling::append_degrees(&self.inner, &rows, &mut degrees).map(|()| degrees)
-        })?;
-        Ok(PyArray1::from_vec(py, degrees))
+    fn degrees_of<'py>(&self, py: Python<'py>, rows: View<'py, u32>) -> PyResult<Array<'py, i64>> {
+        self.of_rows(py, rows, sampling::append_degrees)
     }
 
     /// Expected number of steps of an epoch whose batch has each row.
@@ -122,12 +115,12 @@ impl Topology {
     fn accesses<'py>(
         &self,
         py: Python<'py>,
-        seeds: PyReadonlyArray1<'py, u32>,
+        seeds: View<'py, u32>,
         fanouts: Vec<i64>,
         num_seeds: u64,
         batch_size: u64,
         options: Option<Options>,
-    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    ) -> PyResult<Array<'py, f32>> {
         let seeds = copied(&seeds, "seeds")?;
         let epoch = Epoch::new(num_seeds, batch_size, &fanouts).map_err(|error| raise(py, error))?;
         let accesses = detached(py, &options.unwrap_or_default(), |run| {
@@ -142,7 +135,7 @@ impl Topology {
     fn traffic<'py>(
         &self,
         py: Python<'py>,
-        seeds: PyReadonlyArray1<'py, u32>,
+        seeds: View<'py, u32>,
         fanouts: Vec<i64>,
         batch_size: u64,
         caches: Vec<f64>,
@@ -163,12 +156,7 @@ impl Topology {
 
     /// The in-edges between vertices.
     #[pyo3(signature = (rows, *, edge_ids = false))]
-    fn subgraph(
-        &self,
-        py: Python<'_>,
-        rows: PyReadonlyArray1<'_, u32>,
-        edge_ids: bool,
-    ) -> PyResult<SampledBatch> {
+    fn subgraph(&self, py: Python<'_>, rows: View<'_, u32>, edge_ids: bool) -> PyResult<SampledBatch> {
         let rows = copied(&rows, "rows")?;
         let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
         let mut sample = self.pools.sample();
@@ -185,7 +173,7 @@ impl Topology {
     fn walks<'py>(
         &self,
         py: Python<'py>,
-        roots: PyReadonlyArray1<'py, u32>,
+        roots: View<'py, u32>,
         length: usize,
         seed: u64,
         epoch: u64,

@@ -27,7 +27,7 @@ use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::Graph;
 use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
-use crate::exec::spill::{self, Pieces, Spill, SpillReader};
+use crate::exec::spill::{self, Spill, SpillReader};
 use crate::exec::{map, scan};
 use crate::sets::RatingMap;
 
@@ -185,8 +185,7 @@ impl Buckets {
             }
             Ok(())
         })?;
-        let pieces = Pieces::of(pass.into_iter().map(|(writer, _)| writer).collect())?;
-        spill.seal(pieces)
+        spill.seal(pass.into_iter().map(|(writer, _)| writer).collect())
     }
 }
 

@@ -48,7 +48,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
 use crate::exec::scan::for_each;
 use crate::exec::spill;
-use crate::exec::spill::{Entry, Pieces, Spill, Writer};
+use crate::exec::spill::{Entry, Spill, Writer};
 use crate::graph::csr::Csr;
 use crate::graph::identity::Identity;
 use crate::partition::parameters::Whole;
@@ -154,7 +154,6 @@ impl SigmaEdge {
         let mut open = spill.as_ref().map(Spill::writer).transpose()?;
         let sinks = (&mut streamer, &mut parts, &mut open);
         let preassigned = preassign(edges, preferred, &degrees, (cap, &bands), sinks, run)?;
-        let pieces = Pieces::of(open.into_iter().collect())?;
         let fullest = streamer.loads.records().into_iter().max().unwrap_or(0);
         let start = if cap > 0 { LEAST_OPEN.max(fullest as f64 / cap as f64) } else { 1.0 };
         let expected = (graph.m - graph.loops).saturating_sub(preassigned);
@@ -162,7 +161,13 @@ impl SigmaEdge {
         let worth = |records: &[Record], gains: &mut _| by_degree(&degrees, |&degree| degree, records, gains);
         if let Some(spill) = spill {
             run.begin("streaming", expected);
-            streamer.stream_spilled(&spill.seal(pieces)?, graph.n, &mut parts, run, worth)?;
+            streamer.stream_spilled(
+                &spill.seal(open.into_iter().collect())?,
+                graph.n,
+                &mut parts,
+                run,
+                worth,
+            )?;
         } else {
             run.begin("streaming", graph.m);
             streamer.stream_all(edges, &mut parts, run, Some(&choose_open), worth)?;
