@@ -18,7 +18,7 @@ pub(crate) use buffer::{shared, zeros};
 pub(crate) use error::bytes;
 pub use error::{Error, Result, named, shown};
 pub(crate) use output::AtomicFile;
-pub(crate) use prefetch::{ahead, prefetch, prefetch_at, prefetch_ends, read_ahead};
+pub(crate) use prefetch::{ahead, on_avx2, prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub use run::{Run, locked};
 pub(crate) use temporary::TempFile;

@@ -122,12 +122,12 @@ impl Hollocou {
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
         // Ids of clusters count the vertices that appeared. Those that did not get the ids after them.
         let mut alone = n as u32;
-        super::in_steps(&mut cluster_of, run, |v, cluster| {
+        run.each(n, |v| {
             let own = vertices[v as usize].cluster;
             if own == n as u32 {
                 alone -= 1;
             }
-            *cluster = if own == n as u32 { alone } else { own };
+            cluster_of[v as usize] = if own == n as u32 { alone } else { own };
         })?;
         let spare = Buffer::zeroed(n, "numbers of clusters")?;
         Clusters::numbered(cluster_of, spare, |v| vertices[v as usize].degree, run)

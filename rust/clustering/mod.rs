@@ -13,9 +13,6 @@ use crate::graph::Csr;
 pub use hollocou::Hollocou;
 pub use modularity::Modularity;
 
-/// Vertices between two looks at the cancel flag.
-const STEP: usize = 1 << 14;
-
 /// A clustering of all vertices.
 #[derive(Debug)]
 pub struct Clusters {
@@ -53,8 +50,9 @@ impl Clusters {
         run: &Run,
     ) -> Result<Self> {
         let mut count = 0;
-        in_steps(&mut spare, run, |_, id| *id = NONE)?;
-        in_steps(&mut cluster_of, run, |_, cluster| {
+        run.each(spare.len(), |v| spare[v as usize] = NONE)?;
+        run.each(cluster_of.len(), |v| {
+            let cluster = &mut cluster_of[v as usize];
             let id = &mut spare[*cluster as usize];
             if *id == NONE {
                 *id = count;
@@ -65,23 +63,13 @@ impl Clusters {
         drop(spare);
         let mut sizes: Buffer<u32> = Buffer::zeroed(count as usize, "sizes of clusters")?;
         let mut volumes: Buffer<u64> = Buffer::zeroed(count as usize, "volumes of clusters")?;
-        in_steps(&mut cluster_of, run, |v, &mut cluster| {
-            sizes[cluster as usize] += 1;
-            volumes[cluster as usize] += u64::from(degree(v));
+        run.each(cluster_of.len(), |v| {
+            let cluster = cluster_of[v as usize] as usize;
+            sizes[cluster] += 1;
+            volumes[cluster] += u64::from(degree(v));
         })?;
         Ok(Self { cluster_of, sizes, volumes })
     }
-}
-
-/// Calls `work` with every item and its index. Can be cancelled.
-fn in_steps<T>(items: &mut [T], run: &Run, mut work: impl FnMut(u32, &mut T)) -> Result<()> {
-    for (first, items) in (0..).step_by(STEP).zip(items.chunks_mut(STEP)) {
-        for (item, index) in items.iter_mut().zip(first..) {
-            work(index, item);
-        }
-        run.check()?;
-    }
-    Ok(())
 }
 
 /// Modularity of `clusters`: the share of edges inside, less that expected in a random graph of the same degrees,

@@ -30,7 +30,7 @@ use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
 
-use super::{Clusters, in_steps};
+use super::Clusters;
 use crate::base::{Buffer, Error, NONE, Result, Run, ahead, prefetch};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
@@ -132,8 +132,8 @@ type Batch = Option<(u32, u32)>;
 impl<'a> State<'a> {
     fn new(csr: &'a Csr, caps: &Modularity, run: &Run) -> Result<Self> {
         let n = csr.num_vertices();
-        let mut cluster_of = Buffer::zeroed(n, "clusters of vertices")?;
-        in_steps(&mut cluster_of, run, |_, cluster| *cluster = NONE)?;
+        let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
+        run.each(n, |v| cluster_of[v as usize] = NONE)?;
         Ok(Self {
             csr,
             ends: i128::from(csr.num_entries()),

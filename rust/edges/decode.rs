@@ -1,6 +1,7 @@
 //! From bytes of any supported integer type and layout to checked u32 records.
 
 use super::Record;
+use crate::base::on_avx2;
 
 /// A record with ids as wide as a file can hold, before they are narrowed or relabelled.
 pub type WideRecord = [u64; 2];
@@ -137,35 +138,21 @@ pub(crate) fn is_packed_u32(from: [Column; 2]) -> bool {
     native(from[0]) && native(from[1]) && from[0].start.wrapping_add(4) == from[1].start
 }
 
-/// The largest id of `records`. 0 without records.
+/// The largest id of `records`. 0 without records. Measured: the baseline processor has no unsigned maximum, and a pass
+/// that only reads takes 1.7 times as long.
 pub(crate) fn largest(records: &[Record]) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2. Measured: the baseline has no unsigned maximum, and a pass that only
-        // reads takes 1.7 times as long.
-        return unsafe { largest_avx2(records) };
-    }
-    largest_portable(records)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn largest_avx2(records: &[Record]) -> u32 {
-    largest_portable(records)
-}
-
-#[inline(always)]
-fn largest_portable(records: &[Record]) -> u32 {
-    // As many maxima as vector registers take, so that no addition waits for the one before.
-    let ids: &[u32] = bytemuck::cast_slice(records);
-    let (chunks, rest) = ids.as_chunks::<64>();
-    let mut lanes = [0_u32; 64];
-    for chunk in chunks {
-        for (lane, &id) in lanes.iter_mut().zip(chunk) {
-            *lane = id.max(*lane);
+    on_avx2!(|records: &[Record]| -> u32 {
+        // As many maxima as vector registers take, so that no addition waits for the one before.
+        let ids: &[u32] = bytemuck::cast_slice(records);
+        let (chunks, rest) = ids.as_chunks::<64>();
+        let mut lanes = [0_u32; 64];
+        for chunk in chunks {
+            for (lane, &id) in lanes.iter_mut().zip(chunk) {
+                *lane = id.max(*lane);
+            }
         }
-    }
-    lanes.iter().chain(rest).fold(0, |largest, &id| largest.max(id))
+        lanes.iter().chain(rest).fold(0, |largest, &id| largest.max(id))
+    })
 }
 
 /// Refuses the first record with an id that is not below `n`.

@@ -7,23 +7,7 @@ use std::arch::x86_64::*;
 
 use super::part::Part;
 use super::random::HopKey;
-use crate::base::{Result, reserved};
-
-/// Does the same work, compiled for AVX2 if the processor has it: on eight items at a time.
-macro_rules! on_avx2 {
-    (|$($name:ident: $type:ty),*| -> $output:ty $work:block) => {{
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn with_avx2($($name: $type),*) -> $output $work
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has what the function needs.
-                return unsafe { with_avx2($($name),*) };
-            }
-        }
-        $work
-    }};
-}
+use crate::base::{Result, on_avx2, reserved};
 
 /// A small number has this many zeros at its front.
 pub(crate) const ZEROS: u32 = 6;
