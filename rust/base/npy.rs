@@ -231,9 +231,8 @@ impl<'a, T: Item> ArrayWriter<'a, T> {
     /// Appends an item.
     #[inline]
     pub(crate) fn push(&mut self, item: T) -> Result<()> {
-        let bytes = bytemuck::bytes_of(&item);
-        // SAFETY: a slice.
-        unsafe { self.file.push(bytes.as_ptr(), bytes.len()) }
+        self.file.buffer.extend_from_slice(bytemuck::bytes_of(&item));
+        if self.file.buffer.len() >= BUFFER { self.file.flush() } else { Ok(()) }
     }
 
     /// Appends items.
