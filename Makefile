@@ -16,7 +16,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo docs linkcheck test test-core test-train test-dgl test-oldest soak bench quality lint stubs build wheel clean machine
+.PHONY: quickstart train-demo docs linkcheck test test-rust test-core test-train test-dgl test-oldest soak bench quality lint lint-rust lint-python stubs build wheel clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -29,6 +29,9 @@ SPHINX := $(TRAIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-
 
 # One interpreter for every build of the extension module, so that cargo does not build it anew for each tool.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
+
+# `make -j` says how many targets are made at a time. Cargo would take it for the number of its own jobs.
+unexport MAKEFLAGS
 
 quickstart: build
 	$(VENV)/python datasets/quickstart.py
@@ -46,10 +49,12 @@ linkcheck: .venv-train/.docs
 
 build: $(CORE)
 
-test: test-core test-train test-dgl
+test: test-rust test-core test-train test-dgl
+
+test-rust: | machine
+	cargo test --locked
 
 test-core: build
-	cargo test --locked
 	$(VENV)/python $(PYTEST)
 
 # Tests of modules that skip without torch, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
@@ -72,11 +77,15 @@ bench: build
 quality: build
 	$(VENV)/python benches/quality.py
 
-lint: build
+lint: lint-rust lint-python
+
+lint-rust: .venv/.installed
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo 'make: rustfmt or clippy is missing; run: rustup component add rustfmt clippy' >&2; exit 1; }
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+lint-python: build
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
 	$(VENV)/mypy
