@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import fastpart as fp
 from fastpart.core.options import run_options
 from fastpart.measures.compare.peers import PEERS, Bench, Peer, child
 from fastpart.measures.compare.peers.limited import PeerError, run_limited
+from soaked import some_of
 from strategies import edge_lists
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 0], [5, 5]], dtype=np.uint32)
@@ -233,20 +235,21 @@ def test_real_peers_see_parallel_records_as_weight():
             assert row["cut_ratio"] < 0.02, row
 
 
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize(
-    ("n", "records"),
-    [
-        (0, []),  # nothing
-        (1, [[0, 0]]),
-        (7, []),  # no edges
-        (5, [[0, 0], [0, 1], [1, 0], [1, 0], [4, 4]]),  # loops, parallel records, isolated vertices
-        (4, [[0, 1], [1, 2], [2, 3]]),  # fewer vertices than parts
-        (501, [[0, leaf] for leaf in range(1, 501)]),  # a star
-    ],
-)
-def test_mtkahypar_on_graphs_of_odd_shape(name, n, records):
+ODD_SHAPES = {
+    "nothing": (0, []),
+    "a loop": (1, [[0, 0]]),
+    "no edges": (7, []),
+    "loops, parallel records, isolated vertices": (5, [[0, 0], [0, 1], [1, 0], [1, 0], [4, 4]]),
+    "fewer vertices than parts": (4, [[0, 1], [1, 2], [2, 3]]),
+    "a star": (501, [[0, leaf] for leaf in range(1, 501)]),
+}
+ALWAYS = [(PRESETS[0], shape) for shape in ODD_SHAPES] + [(name, "a star") for name in PRESETS[1:]]
+
+
+@pytest.mark.parametrize(("name", "shape"), some_of(product(PRESETS, ODD_SHAPES), ALWAYS))
+def test_mtkahypar_on_graphs_of_odd_shape(name, shape):
     pytest.importorskip("mtkahypar")
+    n, records = ODD_SHAPES[shape]
     graph = fp.open_graph(np.array(records, np.uint32).reshape(-1, 2), num_vertices=n)
     for row in fp.compare(graph, [1, 9], [name]).summary.rows(named=True):
         assert row["error"] is None

@@ -18,10 +18,10 @@ def graph(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def endless(tmp_path_factory) -> Path:
-    """A sparse file of 2**31 records, all of them the loop (0, 0), which takes seconds to read once."""
+    """A sparse file of 2**29 records, all of them the loop (0, 0), which takes a second or more to read once."""
     path = tmp_path_factory.mktemp("endless") / "endless.bin"
     path.touch()
-    os.truncate(path, 8 << 31)
+    os.truncate(path, 8 << 29)
     return path
 
 

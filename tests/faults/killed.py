@@ -59,14 +59,14 @@ save_apart(0)
 once = time.monotonic() - begun
 
 def pause():
-    return moments.uniform(0, min(2 * once, 1))
+    return moments.uniform(0, min(2 * once, 5))
 """
 
 # `pause()` is the time until the kill.
 KILL = """
 left = 0
 now = stored()
-for turn in range(100):
+for turn in range(int(sys.argv[-1])):
     child = os.fork()
     if child == 0:
         turn = 1 - now
@@ -95,10 +95,10 @@ def numbers(code, *arguments, timeout):
     return list(map(int, outcome.out.split()))
 
 
-def assert_kills_hit(code, *arguments, timeout):
-    """Kill saves at any time: both contents are seen, and what a kill leaves is swept later."""
-    old, new, left = numbers(code + KILL, *arguments, timeout=timeout)
-    assert old + new == 100
+def assert_kills_hit(code, turns, *arguments, timeout):
+    """Kill saves at any time, so many times: both contents are seen, and what a kill leaves is swept later."""
+    old, new, left = numbers(code + KILL, *arguments, turns, timeout=timeout)
+    assert old + new == turns
     # Otherwise no kill hit a save in its middle.
     assert min(old, new, left) > 0
 

@@ -6,6 +6,8 @@ import pytest
 from child import run_child
 from killed import DIGESTS, SEEN, TIMED, assert_interrupts_hit, assert_kills_hit, numbers
 
+from soaked import some_of
+
 # `save(i)` writes content i % 2 over the other one; `stored()` is the content that is there, byte by byte.
 HEAD = (
     """
@@ -81,10 +83,13 @@ print(refused)
 KINDS = pytest.mark.parametrize("kind", ["vertex", "edge"])
 
 
-@KINDS
-@pytest.mark.timeout(120)
-def test_killed_at_any_time(kind, folder):
-    assert_kills_hit(HEAD + TIMED, folder / "parts", kind, timeout=110)
+KILLS = [("vertex", 40), ("edge", 40), ("vertex", 200), ("edge", 200)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("kind", "kills"), some_of(KILLS, KILLS[:2]))
+def test_killed_at_any_time(kind, kills, folder):
+    assert_kills_hit(HEAD + TIMED, kills, folder / "parts", kind, timeout=290)
 
 
 @KINDS

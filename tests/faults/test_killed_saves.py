@@ -24,21 +24,23 @@ def stored():
     return whole.index(True)
 
 save_apart = save
+begun = time.monotonic()
 save(0)
+once = time.monotonic() - begun
 """
     + SEEN
 )
 
 SHORT = """
 def pause():
-    return moments.uniform(0.001, 0.03)
+    return moments.uniform(0.001, max(0.03, 3 * once))
 """
 
 INTERRUPT = """
 import threading
 interrupted = 0
 for turn in range(1, 61):
-    timer = threading.Timer(moments.uniform(0.0005, 0.01), os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(moments.uniform(0.0005, max(0.01, 3 * once)), os.kill, (os.getpid(), signal.SIGINT))
     try:
         timer.start()
         while True:
@@ -57,7 +59,7 @@ print(seen[0], seen[1], interrupted)
 
 @pytest.mark.parametrize("name", ["part.npy", "part.txt", "parts"])
 def test_killed_at_any_time(name, folder):
-    assert_kills_hit(HEAD + SHORT, folder / name, timeout=55)
+    assert_kills_hit(HEAD + SHORT, 100, folder / name, timeout=55)
 
 
 @pytest.mark.parametrize("name", ["part.npy", "parts"])
