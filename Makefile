@@ -58,11 +58,14 @@ test-core: build
 	$(VENV)/python $(PYTEST)
 
 # Tests of modules that skip without torch, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
-test-train: MARK := torch and not dgl
-test-oldest: MARK := torch and not dgl
+# Others do not name the library, and need not be collected, which takes each process of pytest seconds.
+test-train test-oldest: MARK := torch and not dgl
+test-train test-oldest: NAMED := torch
 test-dgl: MARK := dgl
+test-dgl: NAMED := dgl\|torch_geometric.dist
 test-train test-dgl test-oldest: test-%: .venv-%/.package
-	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow and not soak"
+	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow and not soak" \
+		$$(grep -rl --include='test_*.py' '$(NAMED)' tests)
 	$(if $(TIDY),rm -rf .venv-$*)
 
 # The cases that `make test` leaves out, and new examples for property tests.

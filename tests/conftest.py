@@ -30,11 +30,14 @@ WHOLE = {
 
 def pytest_collection_modifyitems(items):
     """Mark the tests of modules that need a library, so that its environment runs them and nothing else."""
-    texts = {item.path: item.path.read_text() for item in items}
+    marks = {path: _marks(path.read_text()) for path in {item.path for item in items}}
     for item in items:
-        for name, needs in WHOLE.items():
-            if needs.search(texts[item.path]):
-                item.add_marker(name)
+        for name in marks[item.path]:
+            item.add_marker(name)
+
+
+def _marks(text):
+    return [name for name, needs in WHOLE.items() if needs.search(text)]
 
 
 def pytest_runtest_setup(item):
