@@ -1,4 +1,4 @@
-"""HEP from Python: its parameters, and what it says where memory is short; `tests/hep.rs` has the oracle."""
+"""HEP from Python: its parameters, and what it says if memory is short. The oracle: `tests/partitioners/hep.rs`."""
 
 import re
 

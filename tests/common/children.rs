@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Runs an ignored test of the file at hand in a process of its own, in a shell that has done `setup`.
+/// Runs an ignored test of the program at hand, named with its module, in a process of its own, in a shell that has done `setup`.
 pub fn in_child(name: &str, dir: &Path, setup: &str) {
     let program = std::env::current_exe().unwrap();
     let mut shell = Command::new("sh");

@@ -1,6 +1,6 @@
 //! What the integration tests share: graphs in memory, and random ones.
 
-// Each test is a crate of its own and uses some of this.
+// Each group of tests is a crate of its own and uses some of this.
 #![allow(dead_code)]
 
 pub mod children;

@@ -1,0 +1,14 @@
+//! The multilevel partitioner.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bounds;
+mod checkpoints;
+mod objectives;
+mod packed;
+mod partitions;
+mod refining;
+mod semi_external;
