@@ -244,8 +244,8 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of threads, of
-        which no more than ``ahead`` start, does not change them.
+        more than ``max_bytes`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of
+        threads, of which no more than ``ahead`` start, does not change them.
         """
 
 @final
