@@ -14,6 +14,9 @@ from fastpart.partitions.partitioners import PARTITIONERS
 
 OBJECTS = {
     "graph",
+    "loss",
+    "optimizer",
+    "scheduler",
     "source",
     "partition",
     "degrees",

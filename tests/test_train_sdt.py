@@ -88,7 +88,7 @@ def test_several_workers_average_as_one_does(one_hop):
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_rounds_against_plain_loops(one_hop, tmp_path, moments, epochs):
     dataset, options = Dataset(one_hop), Options(dropout=0.0, hidden=8)
-    how = {"average": "weights", "average_every": epochs, "moments": moments}
+    how = {"average": "weights", "average_every": epochs, "moments": moments, "free_bytes": 1 << 20}
     worker = Worker(dataset, options, how, tmp_path, {})
     shared = copy.deepcopy(worker.network)
     for _ in range(2):

@@ -237,14 +237,15 @@ proptest! {
         let graph = Sizes(n, m);
         let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
         let (multilevel, input) = (Multilevel { bounds, ..Multilevel::new(k) }, Input::new(&graph));
-        let costs = multilevel.costs(&input, &run(threads));
+        let run = run(threads);
+        let costs = multilevel.costs(&input, &run);
         let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
         prop_assert!(ranks.is_sorted_by(|a, b| a >= b), "{costs:?}");
         let last = costs.last().unwrap();
         prop_assert!(ranks.last() == Some(&0) && !last.outside);
         // Between two limits of the list nothing changes, and whatever a limit chooses fits into it.
         for limit in (0..400).map(|step| (20.0 + f64::from(step) / 30.0).exp2() as u64) {
-            let within = multilevel.costs_within(limit, &input, &run(threads));
+            let within = multilevel.costs_within(limit, &input, &run);
             let listed = costs.iter().rfind(|costs| costs.memory <= limit);
             prop_assert_eq!(
                 within.map(|costs| (costs.plan, costs.outside)), listed.map(|costs| (costs.plan, costs.outside))

@@ -56,7 +56,9 @@ def refuse_unfit(
         network = make(task, options)
         refuse_untrainable(network, options.model)
         refuse_batch_norm(network, copies)
-        scheduler_of(optimizer_of(network.parameters(), options), options)
+        if options.optimizer is not None or options.scheduler is not None:
+            # Only then: to make any optimizer, torch imports 70 MB more.
+            scheduler_of(optimizer_of(network.parameters(), options), options)
         if is_made(options.model):
             _refuse_unfit_network(build(task, options), task, options)
         if options.loss is not None:
