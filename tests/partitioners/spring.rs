@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn parameters() -> impl Strategy<Value = Spring> {
-    let k = prop_oneof![1_u32..=8, 9_u32..=70, Just(1 << 17)];
+    let k = prop_oneof![1_u32..=8, 9_u32..=70, Just(1 << 20)];
     let balance = prop_oneof![Just(1.05), Just(1.0), 1.0..3.0, Just(1e308)];
     (k, balance, 1_u32..=2, any::<bool>()).prop_map(|(k, balance, passes, strict)| Spring {
         balance,
