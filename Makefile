@@ -31,7 +31,7 @@ SPHINX := $(TRAIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
 
 # `make -j` says how many targets are made at a time. Cargo would take it for the number of its own jobs.
-unexport MAKEFLAGS
+unexport MAKEFLAGS MFLAGS
 
 quickstart: build
 	$(VENV)/python datasets/quickstart.py
