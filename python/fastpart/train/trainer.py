@@ -1,6 +1,6 @@
 """A training as four choices: which batches, where they are made, what workers exchange, how their weights agree.
 
-The methods of :mod:`fastpart.train.methods` are presets of them. Nothing here imports torch.
+The methods of ``fastpart.train`` are presets of them. Nothing here imports torch.
 """
 
 from __future__ import annotations
