@@ -121,7 +121,7 @@ def test_one_process_trains_a_lambda_but_not_what_does_not_fit(parts, mine):
         with pytest.raises(error, match=text):
             fp.train.full(parts, **QUICK, model=model)
     with pytest.raises(
-        fp.ParameterError, match=r"^model: .* cannot be called with 8 features: TypeError: .*Linear"
+        fp.ParameterError, match=r"^model: .*:Mine cannot be called with 8 features: TypeError: .*Linear"
     ):
         fp.train.full(parts, **QUICK, model=mine("import torch\nMine = torch.nn.Linear(1, 1)"))
 

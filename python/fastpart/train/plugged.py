@@ -45,7 +45,7 @@ def is_network(model: object) -> bool:
 
 def name_of(value: object) -> str:
     """Return the name of an object for files and errors."""
-    return str(getattr(value, "__qualname__", type(value).__name__))
+    return value if isinstance(value, str) else str(getattr(value, "__qualname__", type(value).__name__))
 
 
 def pickled(objects: Mapping[str, Any]) -> str | None:
@@ -60,17 +60,19 @@ def pickled(objects: Mapping[str, Any]) -> str | None:
             f"{names}: workers get it by cloudpickle, which is not installed: pip install 'fastpart[train]'",
             name="cloudpickle",
         ) from None
+    content = {}
     for name, value in objects.items():
         try:
-            cloudpickle.dumps(value)
+            content[name] = cloudpickle.dumps(value)
         except Exception as error:  # what it holds may raise anything
             raise ParameterError(
                 f"{name}: other processes cannot get {name_of(value)} ({type(error).__name__}: {error}). Do not use "
                 "open files, locks or connections in it"
             ) from error
-    return base64.b64encode(cloudpickle.dumps(dict(objects))).decode()
+    return base64.b64encode(pickle.dumps(content)).decode()
 
 
 def unpickled(text: str | None) -> dict[str, Any]:
     """Return the objects that the process of the user has sent."""
-    return {} if text is None else dict(pickle.loads(base64.b64decode(text)))
+    content = {} if text is None else pickle.loads(base64.b64decode(text))
+    return {name: pickle.loads(value) for name, value in content.items()}
