@@ -62,19 +62,19 @@ def plugged(loss=smoothed):
 
 
 def by_hand(parts, loss=smoothed, epochs=3):
-    """Train in a plain loop on the whole graph, and return the losses."""
+    """Train in a plain loop on the whole graph in float64, and return the losses."""
     from fastpart.train.data import Dataset
     from fastpart.train.models import build
 
     dataset, options = Dataset(parts), Options(hidden=8, dropout=0.0)
     local, given = dataset.whole(), plugged(loss)
     torch.manual_seed(0)
-    network = build(dataset.task, options)
+    network = build(dataset.task, options).double()
     optimizer = given["optimizer"](network.parameters())
     scheduler = given["scheduler"](optimizer)
     ids, losses = local.splits["train"], []
     for _ in range(epochs):
-        value = loss(network([local.graph] * 2, local.features)[ids], local.labels[ids])
+        value = loss(network([local.graph] * 2, local.features.double())[ids], local.labels[ids])
         value = value.mean()
         optimizer.zero_grad()
         value.backward()
@@ -94,13 +94,16 @@ METHODS = {
     "distgnn": {},
     "sancus": {},
 }
+EXACT = {"rtol": 1e-10}
+"""With float64. What one worker adds up, two add up in another order."""
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains_what_is_plugged_in(parts, edge_parts, method):
     source = edge_parts if method == "distgnn" else parts
-    trained = getattr(fp.train, method)(source, **QUICK, **METHODS[method], **plugged())
-    np.testing.assert_allclose(trained.history["loss"], by_hand(parts), rtol=1e-5)
+    trained = getattr(fp.train, method)(source, precision="float64", **QUICK, **METHODS[method], **plugged())
+    np.testing.assert_allclose(trained.history["loss"], by_hand(parts), **EXACT)
+    assert {weight.dtype for weight in trained.weights.values()} == {torch.float64}
     assert trained.options.loss is smoothed
 
 
@@ -109,9 +112,12 @@ def test_weights_of_classes_divide(parts, edge_parts, method):
     weights = torch.tensor([1.0, 2.0, 0.5, 3.0])
     loss = torch.nn.CrossEntropyLoss(weight=weights)
     source = edge_parts if method == "distgnn" else parts
-    trained = getattr(fp.train, method)(source, **QUICK, **METHODS[method], **plugged(loss))
-    expected = by_hand(parts, lambda outputs, labels: F.cross_entropy(outputs, labels, weight=weights))
-    np.testing.assert_allclose(trained.history["loss"], expected, rtol=1e-5)
+    trained = getattr(fp.train, method)(
+        source, precision="float64", **QUICK, **METHODS[method], **plugged(loss)
+    )
+    double = weights.double()
+    expected = by_hand(parts, lambda outputs, labels: F.cross_entropy(outputs, labels, weight=double))
+    np.testing.assert_allclose(trained.history["loss"], expected, **EXACT)
 
 
 def test_a_mini_batch_is_divided_by_the_weights_of_all_workers(parts):

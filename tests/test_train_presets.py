@@ -60,12 +60,23 @@ def test_only_some_choices_fit_together():
 @pytest.mark.torch
 def test_a_description_refuses_what_its_method_does_not_take():
     sancus = Trainer(trainer.Whole(), trainer.Here(), trainer.Blocks(), trainer.GradientSum())
-    with pytest.raises(
-        TypeError, match=r"^sancus\(\) has no parameter 'precision'\. Its parameters: model, "
-    ):
-        sancus.train("absent", precision="float32")
+    with pytest.raises(TypeError, match=r"^sancus\(\) has no parameter 'scores'\. Its parameters: model, "):
+        sancus.train("absent", scores="none")
+    with pytest.raises(TypeError, match=r"^sancus\(\) has no parameter 'workers': it starts one worker"):
+        sancus.train("absent", workers=2)
     with pytest.raises(TypeError, match=r"^train\(\) has no parameter 'epocs'"):
         sancus.train("absent", epocs=3)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_takes_what_all_take_or_says_why_not(name):
+    taken = inspect.signature(method(name)).parameters
+    for shared in keywords.Training.__annotations__:
+        why = trainer.WITHOUT[name].get(shared)
+        assert (shared in taken) == (why is None)
+        if why is not None:
+            with pytest.raises(TypeError, match=re.escape(f"{name}() has no parameter {shared!r}: {why}")):
+                method(name)("absent", **{shared: 1})
 
 
 def test_the_defaults_of_a_run_are_of_parameters_that_exist():

@@ -224,7 +224,10 @@ def test_gpus_that_are_not_there_are_refused(parts):
         ({"sampling": "best"}, "sampling: unknown value 'best'. Valid values are 'uniform', 'labor'"),
         ({"workers": 0}, "workers"),
         ({"device": "tpu"}, "device: unknown value 'tpu'. Valid values are 'cpu', 'cuda'"),
-        ({"precision": "half"}, "precision: unknown value 'half'. Valid values are 'float32', 'bfloat16'"),
+        (
+            {"precision": "half"},
+            "precision: unknown value 'half'. Valid values are 'float32', 'float64', 'bfloat16'",
+        ),
         ({"batch_size": 0}, "batch_size: 0"),
         ({"fanouts": [5]}, "fanouts: 1 numbers for 2 layers"),
         ({"resume": True}, "resume: needs out="),

@@ -6,7 +6,7 @@ A function takes them as ``**options: Unpack[Options]`` under the decorator :fun
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -134,21 +134,28 @@ def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def with_options(function: Function, defaults: Mapping[str, Any] | None = None) -> Function:
+def with_options(
+    function: Function,
+    defaults: Mapping[str, Any] | None = None,
+    without: Mapping[str, str] | None = None,
+) -> Function:
     """Decorate a function that takes ``**options: Unpack[...]``.
 
     A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
     an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the
-    typed dictionary one by one. ``defaults`` holds the defaults that are not None.
+    typed dictionary one by one. ``defaults`` holds the defaults that are not None. ``without`` names entries that this
+    function does not take, and says why.
     """
-    known = expanded(function, defaults or {})
+    missing = without or {}
+    known = expanded(function, defaults or {}, missing)
     taken = [name for name in NAMES if name in known.parameters]
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         if unknown := [name for name in given if name not in known.parameters]:
             names = ", ".join(name for name in known.parameters if name != "self")
-            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}. Its parameters: {names}")
+            why = f": {missing[unknown[0]]}" if unknown[0] in missing else f". Its parameters: {names}"
+            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}{why}")
         wanted = {**_CONFIG.get(Options()), **given}
         run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
         try:
@@ -161,12 +168,14 @@ def with_options(function: Function, defaults: Mapping[str, Any] | None = None) 
     return cast(Function, call)
 
 
-def expanded(function: Callable[..., Any], defaults: Mapping[str, Any]) -> Signature:
-    """Return the signature with a parameter for each entry of the typed dictionary behind ``**``."""
+def expanded(
+    function: Callable[..., Any], defaults: Mapping[str, Any], without: Container[str] = ()
+) -> Signature:
+    """Return the signature with a parameter for each entry of the typed dictionary behind ``**``, without some."""
     known = inspect.signature(function)
     named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     if len(named) < len(known.parameters):
-        named += parameters_of(unpacked(function), defaults)
+        named += (each for each in parameters_of(unpacked(function), defaults) if each.name not in without)
     return known.replace(parameters=named)
 
 

@@ -91,7 +91,7 @@ def compare(
         Number of trainings of each pair, with the seeds 0, 1, ...
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
-    loss, optimizer, scheduler, clip, eval_every
+    loss, optimizer, scheduler, clip, precision, device, eval_every
         As in :func:`fastpart.train.full`.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
         As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the

@@ -11,7 +11,7 @@ from ..core import parameters
 from ..core.options import RunOptions
 from ..core.parameters import StrPath
 from ..errors import ParameterError
-from .keywords import SCORES, OnEpoch, Scores
+from .keywords import DEVICES, PRECISIONS, SCORES, Device, OnEpoch, Precision, Scores
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
 from .plugged import PLUGGED, is_network, name_of, pickled, plugged, unpickled
@@ -37,6 +37,8 @@ class Options:
         Share of the outputs of each hidden layer that is dropped in training.
     lr, weight_decay : float
         Learning rate and weight decay of Adam.
+    precision : str
+        Numbers that layers compute with.
     epochs : int
         Maximum number of epochs.
     batch_size : int or None
@@ -62,6 +64,7 @@ class Options:
     dropout: float = 0.5
     lr: float = 0.01
     weight_decay: float = 5e-4
+    precision: Precision = "float32"
     epochs: int = 100
     batch_size: int | None = None
     fanouts: tuple[int, ...] = ()
@@ -90,6 +93,7 @@ class Options:
         values["weight_decay"] = parameters.number("weight_decay", given["weight_decay"])
         if not values["weight_decay"] >= 0:
             raise ParameterError(f"weight_decay: {values['weight_decay']} is below 0")
+        values["precision"] = parameters.choice("precision", given["precision"], PRECISIONS)
         values["seed"] = parameters.seed(given["seed"])
         values["clip"] = None if given["clip"] is None else parameters.positive("clip", given["clip"])
         for name in ("loss", "optimizer", "scheduler"):
@@ -211,6 +215,16 @@ class Call:
                 'patience: with scores="none" no epoch is better than another. Leave it out, or use scores="sampled"'
             )
         return scores
+
+    @property
+    def device(self) -> Device:
+        """Where workers compute."""
+        return parameters.choice("device", self.given["device"], DEVICES)
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that workers wait for each other."""
+        return parameters.positive("timeout", self.given["timeout"])
 
     @property
     def workers(self) -> int | None:

@@ -30,12 +30,16 @@ class Criterion:
         Takes outputs and labels.
     device : torch.device, optional
         Where they are.
+    dtype : torch.dtype
+        Numbers of the outputs.
     """
 
-    def __init__(self, loss: Loss, device: torch.device | None = None) -> None:
+    def __init__(
+        self, loss: Loss, device: torch.device | None = None, dtype: torch.dtype = torch.float32
+    ) -> None:
         self._weights: Tensor | None = None
         if isinstance(loss, nn.Module):
-            loss = copy.deepcopy(loss).to(device)
+            loss = copy.deepcopy(loss).to(device, dtype)
             if hasattr(loss, "reduction"):
                 loss.reduction = "none"
             if isinstance(loss, nn.CrossEntropyLoss | nn.NLLLoss):
@@ -51,7 +55,7 @@ class Criterion:
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each row."""
-        losses = self._loss(outputs, labels)
+        losses = self._loss(outputs, labels.to(outputs.dtype) if labels.is_floating_point() else labels)
         if not isinstance(losses, Tensor):
             raise ParameterError(f"loss: it returned a {type(losses).__name__}, not a tensor")
         if losses.ndim == 0:

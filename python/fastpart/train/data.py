@@ -20,6 +20,7 @@ from ..partitions.partition import Partition, VertexPartition
 from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
 from .batches.field import Field
+from .kernels import CPU
 from .rows import Rows
 from .scores import Task
 
@@ -45,6 +46,8 @@ class LocalGraph:
         Local ids of the labelled inner vertices of ``train``, ``val`` and ``test``.
     vertices : numpy.ndarray
         Global id of each vertex.
+    device : torch.device
+        Where they are.
     cache : dict
         Data that the batches computed about the graph. It survives when the part is loaded again.
     """
@@ -55,6 +58,7 @@ class LocalGraph:
     splits: dict[str, Tensor]
     vertices: Ids
     num_inner: int
+    device: torch.device = CPU
     cache: dict[Any, Any] = field(default_factory=dict)
 
     def inner(self) -> Rows:
@@ -75,6 +79,7 @@ class LocalGraph:
             lambda rows: graph.source_degree[torch.from_numpy(rows.astype(np.int64))],
             slice(0, graph.num_targets),
             len(graph.indices),
+            device=self.device,
             cache=self.cache,
         )
 
@@ -154,8 +159,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
             for name, mask in masks.items()
         }
 
-    def whole(self) -> LocalGraph:
-        """Return the whole graph. Local ids are global ids."""
+    def whole(self, device: torch.device = CPU) -> LocalGraph:
+        """Return the whole graph on a device. Local ids are global ids."""
         n = int(self.manifest["n"])
         features = np.empty((n, self.task.features), np.float32)
         degree = np.zeros(n, np.int64)
@@ -180,8 +185,9 @@ class AnyDataset(ABC, Generic[AnyPart]):
             name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
         vertices = np.arange(n)
-        graph = _graph(*self._rows(), degree, vertices)
-        return LocalGraph(graph, torch.from_numpy(features), labels, chosen_ids, vertices, n)
+        graph = _graph(*self._rows(), degree, vertices, device)
+        rows = torch.from_numpy(features).to(device)
+        return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -240,19 +246,20 @@ class Dataset(AnyDataset[VertexPartData]):
         """Return a mask of all inner vertices."""
         return np.ones(part.num_inner, bool)
 
-    def part(self, index: int) -> LocalGraph:
-        """Return a part with its halo and the halo's features."""
+    def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
+        """Return a part with its halo and the halo's features, on a device."""
         part = self.partition.parts[index]
         features = np.empty((len(part.vertices), self.task.features), np.float32)
         features[: part.num_inner] = part.features
         features[part.num_inner :] = self.features_of_halo(part)
         return LocalGraph(
-            _graph(part.indptr, part.indices, part.degree, part.vertices),
-            torch.from_numpy(features),
-            self.labels(part),
+            _graph(part.indptr, part.indices, part.degree, part.vertices, device),
+            torch.from_numpy(features).to(device),
+            self.labels(part).to(device),
             self.splits(part),
             part.vertices,
             part.num_inner,
+            device,
             self._caches.setdefault(index, {}),
         )
 
@@ -290,7 +297,7 @@ def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return indptr, np.concatenate([indices for _, indices in pieces])[places]
 
 
-def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -> Rows:
+def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids, device: torch.device) -> Rows:
     """Return the graph of the given rows. Vertices beyond them have no in-edges."""
     padded = np.full(len(vertices) + 1, indptr[-1], np.int64)
     padded[: len(indptr)] = indptr
@@ -299,4 +306,5 @@ def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids) -
         np.array(indices, np.int32),
         torch.from_numpy(np.array(degree)),
         torch.from_numpy(np.array(vertices)),
+        device=device,
     )

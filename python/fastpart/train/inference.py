@@ -180,7 +180,7 @@ class Inference:
         self, network: Network, index: int, rows: _core.Features | None, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
-        where = _numbers(network)
+        where = numbers_of(network)
         width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
         for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted, width)):
             x = x.to(**where)
@@ -194,7 +194,7 @@ class Inference:
         hops = _core.Sampler(
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
-        where = _numbers(network)
+        where = numbers_of(network)
         blocks = [block for number in self._own for block in self._fitting(hops, number, wanted)]
         for number, vertices, sample, x in self._read(hops, self._features(), blocks):
             x = x.to(**where)
@@ -286,7 +286,7 @@ class Inference:
         )
 
 
-def _numbers(network: nn.Module) -> dict[str, Any]:
+def numbers_of(network: nn.Module) -> dict[str, Any]:
     """Return type and device of the weights."""
     for weight in network.parameters():
         return {"dtype": weight.dtype, "device": weight.device}

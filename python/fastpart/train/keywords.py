@@ -17,7 +17,7 @@ OnEpoch = Callable[[dict[str, Any]], object]
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = get_args(Device)
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "float64", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 Scores = Literal["exact", "sampled", "none"]
@@ -64,6 +64,12 @@ class Learning(TypedDict, total=False):
         Learning rate of Adam.
     weight_decay : float
         Weight decay of Adam.
+    precision : {"float32", "float64", "bfloat16"}
+        Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
+        and losses stay float32.
+    device : {"cpu", "cuda"}
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
+        was never run on a GPU.
     epochs : int
         Maximum number of epochs.
     eval_every : int
@@ -84,6 +90,8 @@ class Learning(TypedDict, total=False):
     clip: float | None
     lr: float
     weight_decay: float
+    precision: Precision
+    device: Device
     epochs: int
     eval_every: int
     patience: int | None
@@ -121,6 +129,10 @@ class Training(Learning, CallOptions, total=False):
         Remove the training that ``out`` holds. Without this and ``resume`` it is refused.
     on_epoch : callable, optional
         Called with each new row of the history, a dict, as loggers need it.
+    workers : int, optional
+        Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
+    timeout : float
+        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The threads are torch's, and all workers share them. The step of ``progress``
         is "epoch". The memory limit is for all processes of the training on this machine. What they need is stated
@@ -132,56 +144,8 @@ class Training(Learning, CallOptions, total=False):
     resume: bool
     overwrite: bool
     on_epoch: OnEpoch | None
-
-
-class Processes(TypedDict, total=False):
-    """What methods with several processes take.
-
-    Parameters
-    ----------
-    timeout : float
-        Seconds that workers wait for each other. Then training ends with an error that names the one that hangs.
-    """
-
-    timeout: float
-
-
-class Workers(TypedDict, total=False):
-    """The number of processes that train.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
-    """
-
     workers: int | None
-
-
-class Devices(TypedDict, total=False):
-    """Where a method computes.
-
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
-        was never run on a GPU.
-    """
-
-    device: Device
-
-
-class Precisions(TypedDict, total=False):
-    """The numbers that a method computes with.
-
-    Parameters
-    ----------
-    precision : {"float32", "bfloat16"}
-        Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
-        and losses stay float32.
-    """
-
-    precision: Precision
+    timeout: float
 
 
 class Scored(TypedDict, total=False):
@@ -233,27 +197,15 @@ class BatchTraining(Training, Batches, total=False):
     """Parameters of methods that may train on mini-batches."""
 
 
-class WholeBatchTraining(Training, Devices, Processes, total=False):
-    """Parameters of methods that train on whole parts of the graph."""
+class ScoredTraining(BatchTraining, Scored, total=False):
+    """Parameters of methods that never compute the whole graph in a step."""
 
 
-class AveragedTraining(BatchTraining, Workers, Processes, total=False):
-    """Parameters of methods whose workers train on the CPU."""
-
-
-class WorkerTraining(AveragedTraining, Scored, Devices, Precisions, total=False):
-    """Parameters of methods whose workers make their batches."""
-
-
-class ReceiverTraining(BatchTraining, Scored, Devices, Precisions, Processes, total=False):
-    """Parameters of methods whose workers receive their batches."""
-
-
-class SampledTraining(WorkerTraining, Sampling, InputRows, total=False):
+class SampledTraining(ScoredTraining, Sampling, InputRows, total=False):
     """Parameters of ``sampled`` and its like."""
 
 
-class ReceivedTraining(ReceiverTraining, Sampling, total=False):
+class ReceivedTraining(ScoredTraining, Sampling, total=False):
     """Parameters of ``armada``."""
 
 
@@ -266,7 +218,6 @@ DEFAULTS: dict[str, Any] = {
     "overwrite": False,
     "timeout": 1800.0,
     "device": "cpu",
-    "precision": "float32",
     "scores": "exact",
     "sampling": "uniform",
     "cache_by": "access",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -9,11 +11,15 @@ from torch import Tensor, nn
 
 from .config import Options
 from .criterion import Criterion, Loss
+from .kernels import CPU
 from .models import build
 from .optimizers import optimizer_of, scheduler_of
 from .ranks import copy_from_first, world_size
 from .scores import Task
 from .trainable import Make, refuse_batch_norm, refuse_untrainable
+
+PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
+"""Types of numbers that layers compute with."""
 
 
 class Learner:
@@ -29,6 +35,8 @@ class Learner:
         The loss.
     optimizer : torch.optim.Optimizer
         The optimizer of its weights.
+    dtype : torch.dtype
+        Type of weights and losses.
     epochs : int
         Number of epochs so far.
     """
@@ -43,10 +51,13 @@ class Learner:
         loss: Loss | None = None,
     ) -> None:
         torch.manual_seed(options.seed)
-        self.network = make(task, options).to(device)
+        self._device = device or CPU
+        self._precision = PRECISIONS[options.precision]
+        self.dtype = torch.promote_types(self._precision, torch.float32)
+        self.network = make(task, options).to(device, self.dtype)
         refuse_untrainable(self.network, options.model)
         refuse_batch_norm(self.network, world_size())
-        self.criterion = Criterion(options.loss or loss or task.losses, device)
+        self.criterion = Criterion(options.loss or loss or task.losses, device, self.dtype)
         self.optimizer = optimizer_of(self.network.parameters(), options)
         self._scheduler = scheduler_of(self.optimizer, options)
         self._clip = options.clip
@@ -61,6 +72,17 @@ class Learner:
         self.optimizer.load_state_dict(state["adam"])
         self.put_rates(state)
         torch.set_rng_state(state["random"])
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Return a block in which layers compute with the numbers that the user wants."""
+        mixed = self._precision == torch.bfloat16
+        return torch.autocast(self._device.type, self._precision) if mixed else nullcontext()
+
+    def outputs(self, graphs: Sequence[Any], x: Tensor) -> Tensor:
+        """Return the outputs of the network in training, as losses take them."""
+        with self.computing():
+            outputs: Tensor = self.network(graphs, x.to(self.dtype))
+        return outputs.to(self.dtype)
 
     def step(self) -> None:
         """Change the weights by their gradients, which are those of all workers."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, TypeVar, cast, is_typeddict
 
 from ..core.options import unpacked, with_options
 from . import keywords
 from .calls import recorded
 from .config import DEFAULTS
+from .trainer import WITHOUT
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,22 +29,23 @@ def preset(**defaults: Any) -> Callable[[Function], Function]:
     known = {**DEFAULTS, **keywords.DEFAULTS, **defaults}
 
     def decorate(function: Function) -> Function:
-        taken = {name: known.get(name) for name in unpacked(function).__annotations__}
+        without = WITHOUT[function.__name__]
+        taken = {name: known.get(name) for name in unpacked(function).__annotations__ if name not in without}
 
         @functools.wraps(function)
         def filled(*args: Any, **given: Any) -> Any:
             return function(*args, **taken | given)
 
-        filled.__doc__ = _documented(function)
-        return recorded(with_options(cast(Function, filled), defaults=known))
+        filled.__doc__ = _documented(function, taken)
+        return recorded(with_options(cast(Function, filled), known, without))
 
     return decorate
 
 
-def _documented(function: Callable[..., Any]) -> str:
+def _documented(function: Callable[..., Any], taken: Container[str]) -> str:
     """Return the docstring of a method with the parameters that it shares with others."""
     before, own, after = _split(inspect.getdoc(function) or "")
-    entries, taken = dict(_entries(own)), unpacked(function).__annotations__
+    entries = dict(_entries(own))
     for names, text in _shared():
         of = names.partition(" :")[0]
         if of.partition(",")[0] in taken:

@@ -34,7 +34,7 @@ def batches_of(local: LocalGraph, options: Options, generator: torch.Generator) 
 def losses(learner: Learner, local: LocalGraph, batch: Batch) -> tuple[Tensor, float]:
     """Return the sum of the weighted losses of the targets of a batch, and what it is divided by."""
     inputs = local.features if batch.inputs is None else local.features[_index(batch.inputs)]
-    logits, labels = learner.network(batch.graphs, inputs), local.labels[_index(batch.targets)]
+    logits, labels = learner.outputs(batch.graphs, inputs), local.labels[_index(batch.targets)]
     weights = learner.criterion.weights(labels)
     count = batch.count if weights is None else batch.weighted(weights).sum().item()
     return batch.weighted(learner.criterion.losses(logits[batch.rows], labels)).sum(), count

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Unpack
 
 from ..core.options import with_options
@@ -16,14 +17,7 @@ from ..core.parameters import CacheCriterion, NegativeRule, Of, StrPath
 from ..errors import ParameterError
 from .config import DEFAULTS as OF_MODEL
 from .keywords import DEFAULTS as OF_RUN
-from .keywords import (
-    AveragedTraining,
-    BatchTraining,
-    ReceiverTraining,
-    SamplingRule,
-    WholeBatchTraining,
-    WorkerTraining,
-)
+from .keywords import BatchTraining, SamplingRule, ScoredTraining, Training
 from .libraries import import_torch
 
 DecoderName = Literal["dot", "mlp"]
@@ -188,33 +182,55 @@ class Method(NamedTuple):
         The items of the parts that it trains over. None: it ignores them.
     keywords : type
         The typed dictionary of its other parameters.
+    without : mapping
+        Those that it does not take, and why.
     """
 
     name: str
     room: str
     over: Of | None
     keywords: type
+    without: Mapping[str, str] = MappingProxyType({})
 
+
+_PER_PART = {
+    "workers": "it starts one worker for each part. Partition into as many parts as there are workers"
+}
+_ALONE = {
+    "workers": "it trains in one process. Train with sampled, or with sdt, to have several",
+    "timeout": "it trains in one process, which waits for no other",
+}
+_OWN = {
+    "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers"
+}
+_DGL = {
+    "workers": "DGL starts trainers for each part: pass trainers_per_part",
+    "device": "DGL's servers are for CPUs. Train with sampled on GPUs",
+    "timeout": "DGL decides how long its processes wait for each other",
+}
 
 METHODS: dict[Choices, Method] = {
-    (Neighbours, Here, Nothing, Alone): Method("full", "centralized", None, BatchTraining),
+    (Neighbours, Here, Nothing, Alone): Method("full", "centralized", None, BatchTraining, _ALONE),
     (Neighbours, Ahead, InputRows, GradientSum): Method(
-        "sampled", "mini_batches", "vertices", WorkerTraining
+        "sampled", "mini_batches", "vertices", ScoredTraining
     ),
     (Neighbours, Scheduled, InputRows, GradientSum): Method(
-        "bytegnn", "mini_batches", "vertices", WorkerTraining
+        "bytegnn", "mini_batches", "vertices", ScoredTraining
     ),
     (Neighbours, BatchWorkers, InputRows, GradientSum): Method(
-        "armada", "disaggregated", "vertices", ReceiverTraining
+        "armada", "disaggregated", "vertices", ScoredTraining, _OWN
     ),
     (Neighbours, DGLServers, InputRows, GradientSum): Method(
-        "distdgl", "distributed", "vertices", BatchTraining
+        "distdgl", "distributed", "vertices", BatchTraining, _DGL
     ),
-    (Neighbours, Here, Nothing, ModelAverage): Method("sdt", "model_averaging", "vertices", AveragedTraining),
-    (Whole, Here, Totals, GradientSum): Method("distgnn", "edge_parts", "edges", WholeBatchTraining),
-    (Whole, Here, Blocks, GradientSum): Method("sancus", "row_blocks", "vertices", WholeBatchTraining),
-    (Pairs, Ahead, InputRows, GradientSum): Method("links", "link_prediction", "vertices", AveragedTraining),
+    (Neighbours, Here, Nothing, ModelAverage): Method("sdt", "model_averaging", "vertices", BatchTraining),
+    (Whole, Here, Totals, GradientSum): Method("distgnn", "edge_parts", "edges", Training, _PER_PART),
+    (Whole, Here, Blocks, GradientSum): Method("sancus", "row_blocks", "vertices", Training, _PER_PART),
+    (Pairs, Ahead, InputRows, GradientSum): Method("links", "link_prediction", "vertices", BatchTraining),
 }
+
+WITHOUT = {method.name: method.without for method in METHODS.values()}
+"""The parameters that each method does not take, and why."""
 
 ROOMS = {method.name: f"{__package__}.{method.room}" for method in METHODS.values()}
 """The package of each method."""
@@ -283,7 +299,7 @@ class Trainer:
         return METHODS[self._choices].name
 
     @partial(with_options, defaults=DEFAULTS)
-    def train(self, source: StrPath, **training: Unpack[WorkerTraining]) -> Any:
+    def train(self, source: StrPath, **training: Unpack[ScoredTraining]) -> Any:
         """Train over a partition directory, with the parameters that all methods of these choices share.
 
         Parameters
@@ -298,11 +314,13 @@ class Trainer:
         TrainedModel or TrainedLinks
             As from the method.
         """
-        name, _, _, keywords = METHODS[self._choices]
-        taken = keywords.__annotations__
+        name, _, _, keywords, without = METHODS[self._choices]
+        taken = [each for each in keywords.__annotations__ if each not in without]
         given: dict[str, Any] = {**training}
         if unknown := [each for each in given if each not in taken]:
-            raise TypeError(f"{name}() has no parameter {unknown[0]!r}. Its parameters: {', '.join(taken)}")
+            first = unknown[0]
+            why = f": {without[first]}" if first in without else f". Its parameters: {', '.join(taken)}"
+            raise TypeError(f"{name}() has no parameter {first!r}{why}")
         import_torch()
         launch = import_module(f"{ROOMS[name]}.launch")
         return launch.start(self, source, {each: given.get(each, DEFAULTS.get(each)) for each in taken})

@@ -46,7 +46,7 @@ class Batch:
 
     def weighted(self, losses: Tensor) -> Tensor:
         """Return the losses of the targets, weighted."""
-        return losses if self.weights is None else losses * self.weights
+        return losses if self.weights is None else losses * self.weights.to(losses)
 
 
 def size_of_batches(seeds: int, batch_size: int | None) -> int:

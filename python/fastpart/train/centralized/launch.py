@@ -17,6 +17,7 @@ from ..data import AnyDataset, LocalGraph
 from ..edge_data import open_dataset
 from ..history import History
 from ..identity import data_of, must_agree
+from ..jobs.group import refuse_few_gpus
 from ..learner import Learner
 from ..loop import train
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
@@ -38,6 +39,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     dataset = open_dataset(source)
     refuse_patience_without_validation(dataset, options)
     refuse_unfit(dataset.task, options)
+    refuse_few_gpus(call.device, 1)
     left_by(needs(dataset, options), run)
     folder = claimed(call.out, call.resume, call.overwrite)
     if folder is not None:
@@ -45,7 +47,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         begin(folder, call.resume, options, must, dataset.path, dataset.task)
     with torch_settings(run.threads, options.seed), nullcontext() if folder is None else folder.kept():
         history = History(trainer.method, options, folder, call.resume)
-        local = dataset.whole()
+        local = dataset.whole(torch.device(call.device))
         summary = train(lambda state: _Trainer(dataset.task, options, local, state), history, call.report)
         trained = TrainedModel.of(trainer.method, dataset.task, history, summary)
         history.finish(vars(dataset.task), trained.summary)
@@ -70,7 +72,8 @@ def needs(dataset: AnyDataset[Any], options: Options) -> list[Need]:
 class _Trainer:
     def __init__(self, task: Task, options: Options, local: LocalGraph, state: dict[str, Any]) -> None:
         self._task, self._options, self._local = task, options, local
-        self._learner = Learner(task, options, state)
+        self._learner = Learner(task, options, state, local.device)
+        local.features = local.features.to(self._learner.dtype)
         self.network = self._learner.network
         self._random = torch.Generator().manual_seed(options.seed)
         if state:
@@ -106,4 +109,6 @@ class _Trainer:
         self.network.eval()
         logits = self.network([local.graph] * self._options.layers, local.features)
         ids = [local.splits[split] for split in splits]
-        return scores_of(splits, torch.stack([self._task.tally(logits[i], local.labels[i]) for i in ids]))
+        return scores_of(
+            splits, torch.stack([self._task.tally(logits[i], local.labels[i]) for i in ids]).cpu()
+        )

@@ -15,7 +15,7 @@ from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
 from ..jobs.launch import launching
-from ..keywords import PRECISIONS, SAMPLING_RULES
+from ..keywords import SAMPLING_RULES
 from ..models import NEIGHBOUR, sampling_of
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
@@ -41,7 +41,6 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         )
     how: dict[str, Any] = {
         "sampling": parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES),
-        "precision": parameters.choice("precision", given["precision"], PRECISIONS),
         "order": parameters.choice("order", made.order, ORDERS),
     }
     scores = call.scores
@@ -70,7 +69,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         compute_workers=count,
         first=0,
         local_workers=count,
-        timeout=parameters.positive("timeout", given["timeout"]),
+        timeout=call.timeout,
         token=secrets.token_hex(16),
     )
     measured = dataset.manifest.get("summary", {})

@@ -137,7 +137,8 @@ class Trainer:
 
     def _fetch(self, inputs: Tensor, seeds: Tensor) -> tuple[Tensor, Tensor]:
         labels = self._graph.ndata["label"][seeds]
-        return self._graph.ndata["feat"][inputs].float(), labels.float() if self.task.multilabel else labels
+        x = self._graph.ndata["feat"][inputs].to(self._learner.dtype)
+        return x, labels.float() if self.task.multilabel else labels
 
     def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
         waited = self._clock.seconds[SYNCHRONISING]
@@ -152,7 +153,9 @@ class Trainer:
 
     def _losses(self, layers: list[Rows], x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         criterion = self._learner.criterion
-        return criterion.losses(self._parallel(layers, x), labels), criterion.weights(labels)
+        with self._learner.computing():
+            outputs = self._parallel(layers, x).to(self._learner.dtype)
+        return criterion.losses(outputs, labels), criterion.weights(labels)
 
     def _synchronise(self, bucket: Any) -> Any:
         """Average gradients like DistributedDataParallel, and count the time."""

@@ -46,6 +46,7 @@ class FullBatch(ABC):
         self._part = part = self.load_part(dataset, options, how, tools)
         self._learner = Learner(part.task, options, state, self._device)
         self.network = self._learner.network
+        part.features = part.features.to(self._learner.dtype)
         weights = self._learner.criterion.weights(part.labels[part.splits["train"]])
         self._divisor = (
             part.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
@@ -99,7 +100,7 @@ class FullBatch(ABC):
         part = self._part
         self.network.train()
         self._learner.optimizer.zero_grad()
-        logits = self.network(part.layers, part.features)
+        logits = self._learner.outputs(part.layers, part.features)
         ids = part.splits["train"]
         loss = self._learner.criterion.losses(logits[ids], part.labels[ids]).sum() / self._divisor
         self._memory = max(self._memory, anonymous_bytes())

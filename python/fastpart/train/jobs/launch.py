@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ... import _core
-from ...core import parameters
 from ...core.options import RunOptions
 from ...errors import FastpartError
 from ...runtime.environment import found
@@ -20,7 +19,7 @@ from ..config import Call, Options
 from ..following import follow, output_of
 from ..history import History
 from ..identity import data_of, must_agree
-from ..keywords import DEVICES, Device, OnEpoch
+from ..keywords import Device, OnEpoch
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..notebooks import in_notebook
@@ -192,8 +191,7 @@ class Launch:
 def launching(call: Call, workers: int | None = None) -> Iterator[Launch]:
     """Yield how the workers run. A launcher decides about ``workers``, the number that the user asked for, itself."""
     resume, overwrite = call.resume, call.overwrite
-    timeout = parameters.positive("timeout", call.given["timeout"])
-    device = parameters.choice("device", call.given.get("device", "cpu"), DEVICES)
+    timeout, device = call.timeout, call.device
     if (ranks := found()) is not None:
         path = shared_output(ranks, call.out, workers)
         resume, overwrite = resume or restarted(), overwrite and not restarted()

@@ -167,7 +167,7 @@ class Scorer:
         known = self._split(split)
         if known is None:
             return ranking.scores(torch.zeros(ranking.COUNTS)) | {"auc": math.nan}
-        decoder = deepcopy(network.decoder).double()
+        decoder = deepcopy(network.decoder).to("cpu", torch.float64)
         sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
         with self._rows.stored(network.encoder, known.wanted) as stored:
 

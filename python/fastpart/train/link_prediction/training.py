@@ -57,7 +57,7 @@ class Worker(mini_batches.Worker):
             dataset.task,
             options,
             learned,
-            None,
+            self._device,
             network_with(how["decoder"]),
             F.binary_cross_entropy_with_logits,
         )
@@ -120,6 +120,7 @@ class Worker(mini_batches.Worker):
                 learned, places = self._embeddings.fetch(step.inputs)
             rows = F.embedding(places, learned)
             x = rows if x is None else torch.cat([x, rows], dim=1)
+        assert x is not None
         with self._clock.timed(COMPUTE):
             self._learner.optimizer.zero_grad()
             if len(step.rows):
@@ -133,10 +134,12 @@ class Worker(mini_batches.Worker):
             self._learner.step()
         return loss
 
-    def _losses_of_pairs(self, step: Step, x: Tensor | None) -> float:
-        h = self.network.encoder(step.graphs, x)
-        logits = self.network.decoder(*(h[ends] for ends in step.ends))
-        loss = self._learner.criterion.losses(logits, step.y).sum()
+    def _losses_of_pairs(self, step: Step, x: Tensor) -> float:
+        learner = self._learner
+        with learner.computing():
+            h = self.network.encoder(step.graphs, x.to(self._device, learner.dtype))
+            logits = self.network.decoder(*(h[ends] for ends in step.ends)).to(learner.dtype)
+        loss = learner.criterion.losses(logits, step.y.to(self._device)).sum()
         (loss / step.count).backward()
         return loss.item()
 

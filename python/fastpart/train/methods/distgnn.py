@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
-from ..keywords import WholeBatchTraining
+from ..keywords import Training
 from ..preset import preset
 from ..trainer import Exchange, GradientSum, Here, Totals, Trainer, Whole
 
@@ -19,7 +19,7 @@ def distgnn(
     *,
     delay: int = 0,
     exchange: Exchange = "always",
-    **training: Unpack[WholeBatchTraining],
+    **training: Unpack[Training],
 ) -> TrainedModel:
     """Train with full batches over parts of the edges, one process for each part.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import NegativeRule, StrPath
-from ..keywords import AveragedTraining
+from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import Ahead, DecoderName, GradientSum, InputRows, Pairs, Trainer
 
@@ -23,7 +23,7 @@ def links(
     embeddings: int | None = None,
     candidates: int = 1000,
     ahead: int = 2,
-    **training: Unpack[AveragedTraining],
+    **training: Unpack[BatchTraining],
 ) -> TrainedLinks:
     """Train to tell edges from other pairs of vertices: link prediction, and training without labels.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
-from ..keywords import WholeBatchTraining
+from ..keywords import Training
 from ..preset import preset
 from ..trainer import Blocks, GradientSum, Here, RowsSent, Trainer, Whole
 
@@ -21,7 +21,7 @@ def sancus(
     max_change: float | None = None,
     period: int | None = None,
     rows: RowsSent = "all",
-    **training: Unpack[WholeBatchTraining],
+    **training: Unpack[Training],
 ) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 

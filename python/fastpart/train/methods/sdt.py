@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from ...core.parameters import StrPath
-from ..keywords import AveragedTraining
+from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import Average, Here, ModelAverage, Neighbours, Nothing, Trainer
 
@@ -22,7 +22,7 @@ def sdt(
     average_moments: bool = True,
     parts: int | Literal["auto"] | None = None,
     memory_per_worker: int | str | None = None,
-    **training: Unpack[AveragedTraining],
+    **training: Unpack[BatchTraining],
 ) -> TrainedModel:
     """Train a copy of the model on every part with its halo, and average the copies.
 

@@ -18,7 +18,7 @@ from ..config import Call
 from ..data import Dataset
 from ..jobs.group import number_of_workers
 from ..jobs.launch import launching
-from ..keywords import PRECISIONS, SAMPLING_RULES
+from ..keywords import SAMPLING_RULES
 from ..memory import (
     BatchSize,
     Need,
@@ -45,7 +45,6 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     assert isinstance(rows, InputRows)
     how: dict[str, Any] = {
         "sampling": parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES),
-        "precision": parameters.choice("precision", given["precision"], PRECISIONS),
     }
     asked, scheduled = call.workers, isinstance(made, Scheduled)
     running: dict[str, Any] = {
@@ -85,7 +84,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
 def _workers(dataset: Dataset, call: Call, asked: int | None) -> int:
     """Return the number of workers on all machines."""
     processors = call.run.threads or _core.default_threads()
-    if call.given["device"] == "cuda":
+    if call.device == "cuda":
         processors = torch.cuda.device_count()
     return number_of_workers(dataset.partition.k, asked, processors)
 
@@ -108,7 +107,7 @@ def needs(dataset: Dataset, call: Call, workers: int, resident: int | None) -> l
     seeds = math.ceil((options.batch_size or training) * share)
     size = BatchSize.of(options, seeds, training, n, edges)
     parts = -(-dataset.partition.k // workers)
-    kept = min(resident or 0, n * row_bytes(dataset)) if call.given["device"] == "cpu" else 0
+    kept = min(resident or 0, n * row_bytes(dataset)) if call.device == "cpu" else 0
     clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
     return [
         weights(options, dataset.task),

@@ -11,6 +11,7 @@ from torch import nn
 from ...loading.seeds import seeds_of
 from ..config import Options
 from ..data import Dataset
+from ..inference import numbers_of
 from ..ranks import device, total
 from ..scores import scores_of
 from .steps import LoadedSteps
@@ -54,6 +55,6 @@ class SampledScores(LoadedSteps):
         tally = torch.zeros(4, dtype=torch.float64)
         for step in on_device(self.epoch(0), self._device):
             if len(step.rows):
-                logits = network(step.graphs, step.x.float())[step.rows]
+                logits = network(step.graphs, step.x.to(**numbers_of(network)))[step.rows]
                 tally += self._task.tally(logits, step.y).cpu()
         return scores_of(("val",), total(tally).unsqueeze(0))

@@ -34,9 +34,6 @@ COMPUTE, IDLE = "compute", "idle"
 STEPS = (COMPUTE, SYNCHRONISING, IDLE)
 """The timed steps of an epoch. Between the others, a worker waits for a batch."""
 
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-"""Types of numbers that layers compute with."""
-
 
 class Worker:
     """A worker. All workers have the same weights and the same random numbers.
@@ -56,7 +53,7 @@ class Worker:
         self._task, self._options, self._topology = dataset.task, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
-        self._device, self._precision = device(), PRECISIONS[how["precision"]]
+        self._device = device()
         self._learner = Learner(dataset.task, options, state, self._device)
         self.network = self._learner.network
         own = np.flatnonzero(self._owned)
@@ -151,9 +148,8 @@ class Worker:
         return self._backward(step) if len(step.rows) else 0.0
 
     def _backward(self, step: Step) -> float:
-        with torch.autocast(self._device.type, self._precision, enabled=self._precision != torch.float32):
-            logits = self.network(step.graphs, step.x.float())[step.rows]
-        loss = step.weighted(self._learner.criterion.losses(logits.float(), self._labels(step))).sum()
+        logits = self._learner.outputs(step.graphs, step.x)[step.rows]
+        loss = step.weighted(self._learner.criterion.losses(logits, self._labels(step))).sum()
         (loss / step.count).backward()
         return loss.item()
 

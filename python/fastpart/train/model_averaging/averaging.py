@@ -13,12 +13,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ..kernels import CPU
+
 State = dict[str, Tensor]
 
 
 def weights_of(network: nn.Module) -> State:
-    """Return copies of all weights, in float64."""
-    return {name: tensor.detach().double().clone() for name, tensor in network.state_dict().items()}
+    """Return copies of all weights, in float64, on the CPU."""
+    return {name: _copied(tensor) for name, tensor in network.state_dict().items()}
 
 
 def put_weights(network: nn.Module, state: State) -> None:
@@ -31,7 +33,7 @@ def put_weights(network: nn.Module, state: State) -> None:
 def moments_of(optimizer: torch.optim.Optimizer) -> State:
     """Return copies of the tensors that an optimizer keeps for each weight, in float64. It has none before a step."""
     return {
-        f"{index}.{name}": value.detach().double().clone()
+        f"{index}.{name}": _copied(value)
         for index, weight in enumerate(_weights(optimizer))
         for name, value in optimizer.state.get(weight, {}).items()
         if isinstance(value, Tensor)
@@ -48,8 +50,12 @@ def put_moments(optimizer: torch.optim.Optimizer, state: State) -> None:
         weight = weights[int(index)]
         known = optimizer.state[weight].get(name)
         if known is None:  # a number, such as that of the steps, has no shape
-            known = weight if value.shape == weight.shape else torch.zeros((), dtype=torch.float32)
-        optimizer.state[weight][name] = value.to(known.dtype)
+            known = weight.detach() if value.shape == weight.shape else torch.zeros((), dtype=torch.float32)
+        optimizer.state[weight][name] = value.to(known)
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    return tensor.detach().to(CPU, torch.float64, copy=True)
 
 
 def _weights(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..clock import Clock
 from ..data import Dataset, LocalGraph
+from ..ranks import device
 
 LOADING = "loading"
 """The timed step of reading a part."""
@@ -32,7 +33,7 @@ class Parts:
         if self._only is not None:
             return self._only
         with self._clock.timed(LOADING):
-            local = self._dataset.part(number)
+            local = self._dataset.part(number, device())
         if len(self.numbers) == 1:
             self._only = local
         return local

@@ -21,7 +21,7 @@ from ..data import Dataset, LocalGraph
 from ..inference import Inference
 from ..learner import Learner
 from ..memory import fitting
-from ..ranks import barrier, copy_from_first, of_all, rank, total, world_size
+from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import UNSCORED
 from ..steps import batches_of, losses, train_epoch
 from ..trainable import refuse_batch_norm
@@ -56,7 +56,7 @@ class Worker:
         self._dataset, self._options, self._how = dataset, options, how
         self._clock = Clock()
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
-        self._learner = Learner(dataset.task, options, {})
+        self._learner = Learner(dataset.task, options, {}, device())
         self.network, self._optimizer = self._learner.network, self._learner.optimizer
         refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
