@@ -141,6 +141,33 @@ class Mine(GraphSAGE):
         return super().forward(graphs, self.norm(x))
 """
 
+DEEP = """
+from torch import nn
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    def __init__(self, task, options):
+        super().__init__(task, options)
+        self.norm, self.later = nn.BatchNorm1d(task.features), nn.BatchNorm1d(options.hidden, momentum=None)
+
+    def layer(self, index, graph, h):
+        h = super().layer(index, graph, h if index else self.norm(h))
+        return h if index else self.later(h)
+"""
+
+OF_TARGETS = """
+from torch import nn
+from fastpart.train.models import GraphSAGE
+
+class Mine(GraphSAGE):
+    def __init__(self, task, options):
+        super().__init__(task, options)
+        self.norm = nn.BatchNorm1d(task.classes)
+
+    def forward(self, graphs, x):
+        return self.norm(super().forward(graphs, x))
+"""
+
 REFUSAL = r"(?s)^model: its layer .*norm', a BatchNorm1d, normalises by statistics of a batch.* 2 copies .*LayerNorm"
 
 
@@ -148,13 +175,10 @@ REFUSAL = r"(?s)^model: its layer .*norm', a BatchNorm1d, normalises by statisti
 @pytest.mark.parametrize(
     ("method", "given"),
     [
-        ("sampled", {"workers": 2}),
-        ("bytegnn", {"workers": 2}),
         ("armada", {"compute_workers": 2}),
         ("sdt", {"workers": 2}),
         ("sdt", {"workers": 1}),  # a copy for each part
         ("sdt", {"workers": 2, "average": "gradients"}),
-        ("sancus", {}),
     ],
 )
 def test_batch_norm_of_several_copies_is_refused(parts, mine, method, given):
@@ -163,11 +187,42 @@ def test_batch_norm_of_several_copies_is_refused(parts, mine, method, given):
 
 
 @pytest.mark.usefixtures("no_process")
-def test_batch_norm_of_several_copies_is_refused_for_edges(edge_parts, link_parts, mine):
-    with pytest.raises(fp.ParameterError, match=REFUSAL):
-        fp.train.distgnn(edge_parts, **QUICK, model=mine(NORMALISED))
-    with pytest.raises(fp.ParameterError, match=REFUSAL):
-        fp.train.links(link_parts, **QUICK, model=mine(NORMALISED), workers=2)
+def test_statistics_of_another_kind_are_refused(parts, edge_parts, mine):
+    model = mine(
+        NORMALISED.replace("BatchNorm1d(task", "InstanceNorm1d(track_running_stats=True, num_features=task")
+    )
+    text = REFUSAL.replace("a BatchNorm1d", "a InstanceNorm1d")
+    with pytest.raises(fp.ParameterError, match=text):
+        fp.train.sampled(parts, **QUICK, model=model, workers=2)
+    with pytest.raises(fp.ParameterError, match=text):
+        fp.train.distgnn(edge_parts, **QUICK, model=model)
+
+
+@pytest.mark.parametrize("method", ["distgnn", "sancus"])
+def test_batch_norm_of_parts_is_that_of_the_whole_graph(parts, edge_parts, mine, method):
+    """Copies of vertices do not count: with them, statistics of `distgnn` would be others."""
+    given = {**QUICK, "epochs": 3, "dropout": 0.0, "precision": "float64"}
+    given["model"] = mine(DEEP)
+    source = edge_parts if method == "distgnn" else parts
+    trained, whole = getattr(fp.train, method)(source, **given), fp.train.full(source, **given)
+    np.testing.assert_allclose(trained.history["loss"], whole.history["loss"], rtol=1e-9)
+    for name, expected in whole.weights.items():
+        np.testing.assert_allclose(trained.weights[name], expected, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["sampled", "bytegnn"])
+def test_batch_norm_of_workers_is_that_of_one(tmp_path, mine, method):
+    """Some steps have vertices of one worker only, which the other one must not wait for."""
+    n, random = 120, np.random.default_rng(0)
+    labels, order = np.arange(n) // 60, random.permutation(n)
+    splits = {"train": np.append(order[:10] % 60, [70, 71]), "val": order[30:60], "test": order[60:]}
+    splits["train"] = np.unique(splits["train"])
+    ring = np.array([[v, (v + 1) % n] for v in range(n)])
+    x = random.normal(size=(n, 4)).astype(np.float32)
+    fp.VertexPartition(labels, k=2).save(tmp_path / "p", graph=ring, features=x, labels=labels, splits=splits)
+    given = {**QUICK, "batch_size": 4, "dropout": 0.0, "precision": "float64", "model": mine(OF_TARGETS)}
+    one, two = (getattr(fp.train, method)(tmp_path / "p", workers=each, **given) for each in (1, 2))
+    np.testing.assert_allclose(two.history["loss"], one.history["loss"], rtol=1e-9)
 
 
 OF_A_USER = """

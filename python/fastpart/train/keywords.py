@@ -36,8 +36,8 @@ class Learning(TypedDict, total=False):
         A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn), an import
         path ``module:Class`` or ``file.py:Class``, a class that returns a ``torch.nn.Module`` for ``(task,
         options)``, or such a module, for example ``torch_geometric.nn.GraphSAGE(100, 64, 2, 16)``. Then ``layers`` is
-        its number of hops. Batch normalisation is trained in one process only, so methods with several workers refuse
-        it.
+        its number of hops. Workers compute the statistics of ``torch.nn.BatchNorm1d`` together. ``armada``, ``sdt``
+        and ``distdgl`` refuse it if they train several copies.
     hidden : int
         Width of the hidden layers. With attention, width of each head.
     layers : int

@@ -13,6 +13,7 @@ from .config import Options
 from .criterion import Criterion, Loss
 from .kernels import CPU
 from .models import build
+from .normalisation import synchronise, synchronised
 from .optimizers import optimizer_of, scheduler_of
 from .ranks import copy_from_first, world_size
 from .scores import Task
@@ -37,6 +38,8 @@ class Learner:
         The optimizer of its weights.
     dtype : torch.dtype
         Type of weights and losses.
+    normalises : bool
+        Whether the network has layers that ask all workers for statistics. Then each must compute every step.
     epochs : int
         Number of epochs so far.
     """
@@ -56,11 +59,14 @@ class Learner:
         self.dtype = torch.promote_types(self._precision, torch.float32)
         self.network = make(task, options).to(device, self.dtype)
         refuse_untrainable(self.network, options.model)
+        if world_size() > 1:
+            synchronise(self.network)
         refuse_batch_norm(self.network, world_size())
         self.criterion = Criterion(options.loss or loss or task.losses, device, self.dtype)
         self.optimizer = optimizer_of(self.network.parameters(), options)
         self._scheduler = scheduler_of(self.optimizer, options)
         self._clip = options.clip
+        self.normalises = bool(synchronised(self.network))
         self.epochs = 0
         if state:
             self._restore(state)

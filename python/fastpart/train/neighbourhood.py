@@ -42,7 +42,7 @@ class Neighbourhood(ABC):
     remembers = False
 
     def __init__(self) -> None:
-        self._aggregate: Tensor | None = None
+        self._aggregate: tuple[Tensor, Tensor] | None = None
 
     def targets(self, x: Tensor) -> Tensor:
         """Return the rows of the targets among those of the sources."""
@@ -52,13 +52,17 @@ class Neighbourhood(ABC):
         """Return the rows of the vertices that in-edges here lead to: the targets, and copies of remote targets."""
         return self.targets(x)
 
-    def once(self, make: Callable[[], Tensor]) -> Tensor:
-        """Return an aggregate of the rows that depends on no weights. If ``remembers``, it is computed once."""
-        if not self.remembers:
+    def once(self, x: Tensor, make: Callable[[], Tensor]) -> Tensor:
+        """Return an aggregate of the rows ``x`` that depends on no weights. If ``remembers``, it is computed once.
+
+        Rows that a model has changed before this layer, such as by normalisation, are others in each step.
+        """
+        if self._aggregate is not None and self._aggregate[0] is x:
+            return self._aggregate[1]
+        if not self.remembers or x.requires_grad or not torch.is_grad_enabled():
             return make()
-        if self._aggregate is None:
-            self._aggregate = make().detach()
-        return self._aggregate
+        self._aggregate = x, make().detach()
+        return self._aggregate[1]
 
     @abstractmethod
     def mean(self, x: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from .config import Options
 from .criterion import refuse_unfit_loss
 from .model_source import ModelSource, import_path, refuse_unguarded
 from .models import build, is_made
+from .normalisation import BatchNorm, synchronise
 from .notebooks import in_notebook
 from .optimizers import optimizer_of, scheduler_of
 from .plugged import is_network, name_of, pickled
@@ -32,7 +33,12 @@ Example = tuple[Tensor, Tensor]
 
 
 def refuse_before_workers(
-    task: Task, options: Options, copies: int, make: Make = build, rows: Example | None = None
+    task: Task,
+    options: Options,
+    copies: int,
+    make: Make = build,
+    rows: Example | None = None,
+    synchronised: bool = False,
 ) -> None:
     """Raise an error if workers cannot get what the user plugs in, or it cannot be trained.
 
@@ -40,21 +46,28 @@ def refuse_before_workers(
     """
     if found() is None:
         refuse_not_importable(options.model)
-        refuse_unfit(task, options, copies, make, rows)
+        refuse_unfit(task, options, copies, make, rows, synchronised)
         pickled(options.objects)
 
 
 def refuse_unfit(
-    task: Task, options: Options, copies: int = 1, make: Make = build, rows: Example | None = None
+    task: Task,
+    options: Options,
+    copies: int = 1,
+    make: Make = build,
+    rows: Example | None = None,
+    synchronised: bool = False,
 ) -> None:
     """Raise an error if what the user plugs in does not make a training, or not one of so many copies at a time.
 
-    ``rows`` are outputs and labels, if not those of the task.
+    ``rows`` are outputs and labels, if not those of the task. ``synchronised`` copies normalise batches together.
     """
     with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # workers tell what it says
         network = make(task, options)
         refuse_untrainable(network, options.model)
+        if synchronised:
+            synchronise(network)
         refuse_batch_norm(network, copies)
         if options.optimizer is not None or options.scheduler is not None:
             # Only then: to make any optimizer, torch imports 70 MB more.
@@ -100,20 +113,17 @@ def refuse_untrainable(network: nn.Module, model: ModelSource) -> None:
 
 
 def refuse_batch_norm(network: nn.Module, copies: int) -> None:
-    """Raise an error if several copies of a network would normalise batches, each by the statistics of its own.
-
-    Statistics of all copies together would not help: vertices that several of them sample would count more than once,
-    so the result would still depend on the number of copies.
-    """
+    """Raise an error if several copies of a network would normalise batches, each by the statistics of its own."""
     if copies == 1:
         return
     for name, module in network.named_modules():
-        if (
+        if not isinstance(module, BatchNorm) and (
             isinstance(module, nn.modules.batchnorm._BatchNorm)
             or getattr(module, "running_mean", None) is not None
         ):
             raise ParameterError(
                 f"model: its layer {name!r}, a {type(module).__name__}, normalises by statistics of a batch. Each of "
                 f"the {copies} copies that train would use those of its own vertices, and results would be wrong for "
-                "the others. Use torch.nn.LayerNorm, or train one copy, with fastpart.train.full or with workers=1"
+                "the others. Use torch.nn.LayerNorm, or train one copy, with fastpart.train.full or with workers=1. "
+                "Copies of torch.nn.BatchNorm1d normalise together in sampled, bytegnn, links, distgnn and sancus"
             )

@@ -30,7 +30,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     assert isinstance(totals, Totals)
     options, how = call.options, checked(totals.delay, totals.exchange)
     dataset = EdgeDataset(source)
-    refuse_before_workers(dataset.task, options, dataset.partition.k)
+    refuse_before_workers(dataset.task, options, dataset.partition.k, synchronised=True)
     _try(dataset.task, options, how)
     measured = dataset.manifest.get("summary", {})
     summary = {

@@ -47,6 +47,11 @@ class EdgeWorkerPart(WorkerPart):
     random: torch.Generator = field(default_factory=torch.Generator)
     first: int | None = None
 
+    @property
+    def own(self) -> int:
+        """Number of the roots. The other copies have their root elsewhere."""
+        return int(self.facts["roots"])
+
     def begin(self, epoch: int) -> None:
         """Begin an epoch. After a resume there are no pending messages, so the delay begins anew."""
         self.first = epoch if self.first is None else self.first

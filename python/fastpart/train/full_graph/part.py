@@ -86,6 +86,11 @@ class WorkerPart:
     tools: Tools
     facts: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def own(self) -> int:
+        """Number of the vertices that no other worker has. They come first."""
+        return len(self.features)
+
     def begin(self, epoch: int) -> None:
         """Begin an epoch of training."""
 

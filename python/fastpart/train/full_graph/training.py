@@ -15,6 +15,7 @@ from ...loading import sum_gradients
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner
+from ..normalisation import synchronised
 from ..ranks import copy_from_first, of_all
 from ..scores import UNSCORED, scores_of
 from .part import Tools, WorkerPart
@@ -46,6 +47,8 @@ class FullBatch(ABC):
         self._part = part = self.load_part(dataset, options, how, tools)
         self._learner = Learner(part.task, options, state, self._device)
         self.network = self._learner.network
+        for layer in synchronised(self.network):
+            layer.rows, layer.own = len(part.features), part.own
         part.features = part.features.to(self._learner.dtype)
         weights = self._learner.criterion.weights(part.labels[part.splits["train"]])
         self._divisor = (

@@ -59,7 +59,8 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     }
     count = number_of_workers(dataset.partition.k, asked, call.run.threads or _core.default_threads())
     encoded = Task(dataset.task.features + (width or 0), options.hidden, multilabel=False)
-    refuse_before_workers(encoded, options, count, network_with(decoder), (torch.zeros(2), torch.zeros(2)))
+    pair = torch.zeros(2), torch.zeros(2)
+    refuse_before_workers(encoded, options, count, network_with(decoder), pair, synchronised=True)
     summary = {"parts": dataset.partition.k, "workers": count}
     summary |= {name: dataset.manifest.get("summary", {}).get(name) for name in ("halo_rf",)}
     running: dict[str, Any] = {"ahead": parameters.integer("ahead", made.batches, 0, 2**10)}

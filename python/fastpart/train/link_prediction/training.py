@@ -123,7 +123,7 @@ class Worker(mini_batches.Worker):
         assert x is not None
         with self._clock.timed(COMPUTE):
             self._learner.optimizer.zero_grad()
-            if len(step.rows):
+            if len(step.rows) or self._learner.normalises:
                 loss = self._losses_of_pairs(step, x)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())

@@ -60,7 +60,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
         running["traced"] = True
     dataset = Dataset(source)
     workers = _workers(dataset, call, asked)
-    refuse_before_workers(dataset.task, options, workers)
+    refuse_before_workers(dataset.task, options, workers, synchronised=True)
     if sampling_of(options.model) != NEIGHBOUR:
         if scheduled:
             raise ParameterError(

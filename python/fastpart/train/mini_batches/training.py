@@ -145,7 +145,7 @@ class Worker:
 
     def _losses(self, step: Step) -> float:
         """Add the gradients of a step, and return the sum of its losses here."""
-        return self._backward(step) if len(step.rows) else 0.0
+        return self._backward(step) if len(step.rows) or self._learner.normalises else 0.0
 
     def _backward(self, step: Step) -> float:
         logits = self._learner.outputs(step.graphs, step.x)[step.rows]

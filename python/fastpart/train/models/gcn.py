@@ -18,7 +18,7 @@ class Propagation(nn.Module):
 
     def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        return graph.once(lambda: self._propagated(graph, x))
+        return graph.once(x, lambda: self._propagated(graph, x))
 
     def _propagated(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         scaled = x * (graph.source_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5

@@ -28,7 +28,7 @@ class Isomorphism(nn.Module):
 
     def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        neighbours = graph.once(lambda: graph.sum(x))
+        neighbours = graph.once(x, lambda: graph.sum(x))
         h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
         return self.outer(F.relu(self.norm(h)))
 

@@ -46,7 +46,7 @@ class SAGEWithLoop(nn.Module):
 def mapped_mean(linear: nn.Linear, graph: Neighbourhood, x: Tensor) -> Tensor:
     """Return the mean over the neighbours, through a linear map without bias. The shorter rows are aggregated."""
     if graph.remembers or linear.in_features <= linear.out_features:
-        mean: Tensor = linear(graph.once(lambda: graph.mean(x)))
+        mean: Tensor = linear(graph.once(x, lambda: graph.mean(x)))
         return mean
     return graph.mean(linear(x))
 

@@ -35,7 +35,7 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     rows = parameters.choice("rows", blocks.rows, ROWS)
     how = {"rows": rows, **checked(blocks.max_age, blocks.max_change, blocks.period)}
     dataset = Dataset(source)
-    refuse_before_workers(dataset.task, options, dataset.partition.k)
+    refuse_before_workers(dataset.task, options, dataset.partition.k, synchronised=True)
     refuse(dataset.task, options)
     measured = dataset.manifest.get("summary", {})
     summary = {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
