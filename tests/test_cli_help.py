@@ -17,6 +17,7 @@ OBJECTS = {
     "loss",
     "optimizer",
     "scheduler",
+    "metrics",
     "source",
     "partition",
     "degrees",

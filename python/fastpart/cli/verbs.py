@@ -26,6 +26,7 @@ _NOT_OPTIONS = {
     "loss",
     "optimizer",
     "scheduler",
+    "metrics",
     "on_outcome",
 }
 """Parameters that hold objects, which no command line can give."""

@@ -55,7 +55,10 @@ COLUMNS = {
 }
 
 
-@partial(with_options, defaults=DEFAULTS | {"batch_size": BATCH})
+_WITHOUT = {"metrics": "its table has the columns that all methods have. Train with a method to measure more"}
+
+
+@partial(with_options, defaults=DEFAULTS | {"batch_size": BATCH}, without=_WITHOUT)
 def compare(
     graph: Any,
     k: int,

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from .keywords import DEVICES, PRECISIONS, SCORES, Device, OnEpoch, Precision, Scores
 from .model_source import ModelSource, checked, import_path, refuse_nested
 from .notebooks import in_notebook, text_of
-from .plugged import PLUGGED, is_network, name_of, pickled, plugged, unpickled
+from .plugged import PLUGGED, is_network, metrics_of, name_of, pickled, plugged, unpickled
 
 MOST = 2**31 - 1
 """Largest accepted count."""
@@ -53,6 +53,8 @@ class Options:
         What the user plugs in. See :class:`.keywords.Learning`.
     clip : float or None
         Largest norm of the gradients.
+    metrics : mapping or None
+        What the user measures beside accuracy and micro-F1.
     eval_every : int
         Epochs from one validation to the next.
     """
@@ -75,6 +77,7 @@ class Options:
     scheduler: Callable[..., Any] | None = None
     clip: float | None = None
     eval_every: int = 1
+    metrics: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -98,6 +101,7 @@ class Options:
         values["clip"] = None if given["clip"] is None else parameters.positive("clip", given["clip"])
         for name in ("loss", "optimizer", "scheduler"):
             values[name] = plugged(name, given[name])
+        values["metrics"] = metrics_of(given["metrics"])
         values["fanouts"] = _fanouts(given["fanouts"], values["layers"])
         values["model"] = checked(given["model"])
         return cls(**values)

@@ -16,7 +16,7 @@ from .config import Options
 from .model_source import ModelSource
 from .plugged import name_of
 
-MAY_CHANGE = frozenset({"epochs", "patience", "eval_every"})
+MAY_CHANGE = frozenset({"epochs", "patience", "eval_every", "metrics"})
 """Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""
 
 _FILES = {

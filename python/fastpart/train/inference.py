@@ -27,9 +27,9 @@ from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
 from .models import Network, takes_edge_attr
-from .ranks import barrier, largest, total
+from .ranks import barrier, largest
 from .rows import Rows
-from .scores import scores_of
+from .scores import Metrics, Scores
 
 Vertices = npt.NDArray[np.int64]
 
@@ -90,17 +90,18 @@ class Inference:
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
 
     @torch.no_grad()
-    def scores(self, network: nn.Module, splits: tuple[str, ...] = SPLITS[1:]) -> dict[str, float]:
-        """Return accuracy and micro-F1 of each split, the same in all processes."""
-        task = self._dataset.task
-        tallies = torch.zeros(len(splits), 4, dtype=torch.float64)
+    def scores(
+        self, network: nn.Module, metrics: Metrics | None, splits: tuple[str, ...] = SPLITS[1:]
+    ) -> dict[str, float]:
+        """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
+        scores = Scores(self._dataset.task, metrics, splits)
         known = {part: self._known(part, splits) for part in self._own}
         for part, vertices, logits in self.outputs(network, lambda part: np.any(known[part][1], axis=0)):
             labels, masks = known[part]
-            for tally, mask in zip(tallies, masks, strict=True):
+            for split, mask in zip(splits, masks, strict=True):
                 those = torch.from_numpy(np.flatnonzero(mask[vertices]))
-                tally += task.tally(logits[those], labels[torch.from_numpy(vertices)[those]])
-        return scores_of(splits, total(tallies))
+                scores.add(split, logits[those], labels[torch.from_numpy(vertices)[those]])
+        return scores.of_all()
 
     def _known(self, part: int, splits: tuple[str, ...]) -> tuple[Tensor, npt.NDArray[np.bool_]]:
         """Return the labels of the inner vertices of a part, and for each split a mask of those that count."""

@@ -4,7 +4,7 @@ A method takes those of its typed dictionary under the decorator :func:`.preset.
 signature and its docstring.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, get_args
 
 from ..core.options import Options as CallOptions
@@ -74,6 +74,10 @@ class Learning(TypedDict, total=False):
         Maximum number of epochs.
     eval_every : int
         Epochs from one validation to the next. Scores of the epochs between are null. The last epoch has some.
+    metrics : mapping, optional
+        What to measure beside accuracy and micro-F1, by name: callables that take outputs and labels and return one
+        value for each row or their mean, or metrics of torchmetrics. The history gets a column ``val_NAME``, the
+        summary ``val_NAME`` and ``test_NAME``.
     patience : int, optional
         Number of epochs without a better validation score (micro-F1) after which training ends. It needs validation
         vertices. Without any, the last epoch counts as the best.
@@ -94,6 +98,7 @@ class Learning(TypedDict, total=False):
     device: Device
     epochs: int
     eval_every: int
+    metrics: Mapping[str, Any] | None
     patience: int | None
 
 

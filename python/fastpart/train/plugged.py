@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import ParameterError
 
-PLUGGED = ("loss", "optimizer", "scheduler")
+PLUGGED = ("loss", "optimizer", "scheduler", "metrics")
 """The parameters that take objects alone. A model may be named instead."""
 
 
@@ -32,6 +32,23 @@ def plugged(name: str, value: Any) -> Callable[..., Any] | None:
     raise TypeError(f"{name}: expected {example[name]}, got {type(value).__name__}")
 
 
+def metrics_of(value: Any) -> dict[str, Any] | None:
+    """Check the metrics of the user, by name."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise TypeError(f"metrics: expected names and callables(outputs, labels), got {type(value).__name__}")
+    for name, metric in value.items():
+        if not name.isidentifier() or name in ("accuracy", "f1", "mrr", "auc"):
+            raise ParameterError(f"metrics: {name!r} is no free name for a column. Choose another one")
+        if not callable(metric):
+            raise TypeError(
+                f"metrics: {name} is a {type(metric).__name__}. Pass a callable(outputs, labels), or a metric of "
+                "torchmetrics"
+            )
+    return dict(value)
+
+
 def _is_optimizer(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.optim.Optimizer)
@@ -45,6 +62,8 @@ def is_network(model: object) -> bool:
 
 def name_of(value: object) -> str:
     """Return the name of an object for files and errors."""
+    if isinstance(value, Mapping):
+        return ", ".join(value)
     return value if isinstance(value, str) else str(getattr(value, "__qualname__", type(value).__name__))
 
 

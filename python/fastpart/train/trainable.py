@@ -23,7 +23,7 @@ from .notebooks import in_notebook
 from .optimizers import optimizer_of, scheduler_of
 from .plugged import is_network, name_of, pickled
 from .rows import Rows
-from .scores import Task
+from .scores import Task, refuse_unfit_metrics
 
 Make = Callable[[Task, Options], nn.Module]
 """Returns the network of a task."""
@@ -76,6 +76,7 @@ def refuse_unfit(
             _refuse_unfit_network(build(task, options), task, options)
         if options.loss is not None:
             refuse_unfit_loss(options.loss, *(rows or task.example()))
+        refuse_unfit_metrics(options.metrics, task)
 
 
 def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> None:

@@ -203,6 +203,7 @@ _ALONE = {
 _OWN = {
     "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers"
 }
+_RANKED = {"metrics": "its scores are MRR, Hits@k and AUC"}
 _DGL = {
     "workers": "DGL starts trainers for each part: pass trainers_per_part",
     "device": "DGL's servers are for CPUs. Train with sampled on GPUs",
@@ -226,7 +227,9 @@ METHODS: dict[Choices, Method] = {
     (Neighbours, Here, Nothing, ModelAverage): Method("sdt", "model_averaging", "vertices", BatchTraining),
     (Whole, Here, Totals, GradientSum): Method("distgnn", "edge_parts", "edges", Training, _PER_PART),
     (Whole, Here, Blocks, GradientSum): Method("sancus", "row_blocks", "vertices", Training, _PER_PART),
-    (Pairs, Ahead, InputRows, GradientSum): Method("links", "link_prediction", "vertices", BatchTraining),
+    (Pairs, Ahead, InputRows, GradientSum): Method(
+        "links", "link_prediction", "vertices", BatchTraining, _RANKED
+    ),
 }
 
 WITHOUT = {method.name: method.without for method in METHODS.values()}

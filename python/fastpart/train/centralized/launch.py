@@ -23,7 +23,7 @@ from ..loop import train
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
 from ..models import NEIGHBOUR, sampling_of
 from ..run_folder import claimed
-from ..scores import UNSCORED, Task, scores_of
+from ..scores import Scores, Task, unscored
 from ..settings import torch_settings
 from ..steps import train_epoch
 from ..trainable import refuse_unfit
@@ -87,7 +87,7 @@ class _Trainer:
         seconds = time.perf_counter() - start
         return {
             "loss": loss / max(seen, 1),
-            **(self._scores(["val"]) if scored else UNSCORED),
+            **(self._scores(["val"]) if scored else unscored(self._options.metrics)),
             "seconds": seconds,
             "remote_bytes": 0,
             "worker_bytes": anonymous_bytes(),
@@ -108,7 +108,8 @@ class _Trainer:
         local = self._local
         self.network.eval()
         logits = self.network([local.graph] * self._options.layers, local.features)
-        ids = [local.splits[split] for split in splits]
-        return scores_of(
-            splits, torch.stack([self._task.tally(logits[i], local.labels[i]) for i in ids]).cpu()
-        )
+        scores = Scores(self._task, self._options.metrics, splits)
+        for split in splits:
+            ids = local.splits[split]
+            scores.add(split, logits[ids], local.labels[ids])
+        return scores.of_all()

@@ -24,7 +24,7 @@ from ..loop import train
 from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..rows import Rows
 from ..run_folder import RunFolder
-from ..scores import UNSCORED, Task, scores_of
+from ..scores import Scores, Task, unscored
 from ..seeds import mixed
 
 SAMPLING, FETCHING, COMPUTE = "sampling", "fetching", "compute"
@@ -120,7 +120,10 @@ class Trainer:
         seconds = time.perf_counter() - start
         self._learner.end_epochs()
         copy_from_first(self.network.buffers())  # models of users may count batches
-        return {**self._row(seen, seconds), **(self.scores("val") if scored else UNSCORED)}
+        return {
+            **self._row(seen, seconds),
+            **(self.scores("val") if scored else unscored(self._options.metrics)),
+        }
 
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
         with self._clock.timed(step):
@@ -191,14 +194,13 @@ class Trainer:
 
     @torch.no_grad()
     def scores(self, split: str) -> dict[str, float]:
-        """Return accuracy and micro-F1 over a split. They are exact. Each trainer evaluates its own vertices."""
+        """Return the exact scores of a split. Each trainer evaluates its own vertices."""
         self.network.eval()
-        nothing = torch.empty(0, self.task.classes)
-        tally = self.task.tally(nothing, nothing if self.task.multilabel else nothing[:, 0].long())
+        scores = Scores(self.task, self._options.metrics, [split])
         for inputs, seeds, blocks in self._loaders[split]:
             x, labels = self._fetch(inputs, seeds)
-            tally += self.task.tally(self.network(self._layers(inputs, blocks), x), labels)
-        return scores_of([split], total(tally).unsqueeze(0))
+            scores.add(split, self.network(self._layers(inputs, blocks), x), labels)
+        return scores.of_all()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""

@@ -17,7 +17,7 @@ from ..config import Options
 from ..learner import Learner
 from ..normalisation import synchronised
 from ..ranks import copy_from_first, of_all
-from ..scores import UNSCORED, scores_of
+from ..scores import Scores, unscored
 from .part import Tools, WorkerPart
 
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
@@ -54,7 +54,7 @@ class FullBatch(ABC):
         self._divisor = (
             part.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
         )
-        self._memory = 0
+        self._memory, self._metrics = 0, options.metrics
         self._measured: list[Tensor] = []
 
     @staticmethod
@@ -77,7 +77,7 @@ class FullBatch(ABC):
         self._measured.append(torch.stack(list(measured.values()), 1))
         most = of_all({"seconds": seconds, "bytes": self._memory})
         copy_from_first(self.network.buffers())  # models of users may count batches
-        scores, sent = self._scored(("val",)) if scored else (UNSCORED, 0)
+        scores, sent = self._scored(("val",)) if scored else (unscored(self._metrics), 0)
         return {
             "loss": loss,
             **scores,
@@ -122,11 +122,14 @@ class FullBatch(ABC):
         self._wire.sent = 0
         self.network.eval()
         logits = self.network(part.exact, part.features)
-        tallies = [part.task.tally(logits[ids], part.labels[ids]) for ids in map(part.splits.get, splits)]
-        sent = torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device)
-        sums = self._wire.total(torch.cat([*tallies, sent])).cpu()
+        scores = Scores(part.task, self._metrics, splits)
+        for split in splits:
+            ids = part.splits[split]
+            scores.add(split, logits[ids], part.labels[ids])
+        sent = self._wire.total(torch.tensor([self._wire.sent], dtype=torch.float64, device=self._device))
+        found = scores.of_all()
         self._clock.read()
-        return scores_of(splits, sums[:-1].view(len(splits), -1)), int(sums[-1])
+        return found, int(sent)
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""

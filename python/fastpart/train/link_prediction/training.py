@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ class Worker(mini_batches.Worker):
     """A worker. Its network is an encoder with a decoder. It owns the learned rows of its parts, if there are any."""
 
     open = LinkDataset
-    unscored = MappingProxyType({"val_mrr": None})
     network: LinkNetwork
 
     def __init__(
@@ -104,6 +102,9 @@ class Worker(mini_batches.Worker):
     def _scores(self) -> dict[str, float | None]:
         self._put_inputs()
         return {"val_mrr": self._scorer.scores(self.network, "val")["mrr"]}
+
+    def _unscored(self) -> dict[str, None]:
+        return {"val_mrr": None}
 
     def _put_inputs(self) -> None:
         """Write the inputs of the encoder, if they have learned rows."""

@@ -12,8 +12,8 @@ from ...loading.seeds import seeds_of
 from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of
-from ..ranks import device, total
-from ..scores import scores_of
+from ..ranks import device
+from ..scores import Scores
 from .steps import LoadedSteps
 from .transfer import on_device
 
@@ -32,7 +32,7 @@ class SampledScores(LoadedSteps):
     """
 
     def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
-        self._task, self._device = dataset.task, device()
+        self._task, self._metrics, self._device = dataset.task, options.metrics, device()
         known = seeds_of("val", dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
         chosen = np.sort(np.random.default_rng(options.seed).permutation(known)[:VERTICES])
         size = (options.batch_size or dataset.num_train) // WIDER ** len(options.fanouts)
@@ -50,11 +50,11 @@ class SampledScores(LoadedSteps):
 
     @torch.no_grad()
     def scores(self, network: nn.Module) -> dict[str, float]:
-        """Return accuracy and micro-F1, the same in all processes."""
+        """Return accuracy, micro-F1 and the metrics of the user, the same in all processes."""
         network.eval()
-        tally = torch.zeros(4, dtype=torch.float64)
+        scores = Scores(self._task, self._metrics, ("val",))
         for step in on_device(self.epoch(0), self._device):
             if len(step.rows):
                 logits = network(step.graphs, step.x.to(**numbers_of(network)))[step.rows]
-                tally += self._task.tally(logits, step.y).cpu()
-        return scores_of(("val",), total(tally).unsqueeze(0))
+                scores.add("val", logits, step.y)
+        return scores.of_all()

@@ -23,7 +23,7 @@ from ..learner import Learner
 from ..memory import fitting
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
-from ..scores import UNSCORED
+from ..scores import unscored
 from ..seeds import mixed
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
@@ -45,7 +45,6 @@ class Worker:
     """
 
     open = Dataset
-    unscored: Mapping[str, None] = UNSCORED
 
     def __init__(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
@@ -111,16 +110,19 @@ class Worker:
             **{name: each.mean().item() for name, each in times.items()},
             **{name: int(each.sum()) for name, each in rows.items()},
             "worker_bytes": int(of["bytes"].max()),
-            **(self._scores() if scored else self.unscored),
+            **(self._scores() if scored else self._unscored()),
         }
 
     def _scores(self) -> Mapping[str, float | None]:
         """Return the validation scores, as the user wants them."""
         if self._scored_by == "none":
-            return self.unscored
+            return self._unscored()
         if self._sampled is not None:
             return self._sampled.scores(self.network)
-        return self._inference.scores(self.network, ("val",))
+        return self._inference.scores(self.network, self._options.metrics, ("val",))
+
+    def _unscored(self) -> Mapping[str, None]:
+        return unscored(self._options.metrics)
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
@@ -196,4 +198,6 @@ class Worker:
         if self._trace is not None:
             save_part(self._trace, self._folder, rank())
         self._learner.put(best)
-        return {} if self._scored_by == "none" else self._inference.scores(self.network)
+        return (
+            {} if self._scored_by == "none" else self._inference.scores(self.network, self._options.metrics)
+        )

@@ -22,7 +22,7 @@ from ..inference import Inference
 from ..learner import Learner
 from ..memory import fitting
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
-from ..scores import UNSCORED
+from ..scores import unscored
 from ..steps import batches_of, losses, train_epoch
 from ..trainable import refuse_batch_norm
 from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
@@ -93,7 +93,7 @@ class Worker:
             **{name: each.mean().item() / epochs for name, each in times.items()},
             "remote_bytes": sent * world_size() // epochs,
             "worker_bytes": int(of["bytes"].max()),
-            **(self._inference.scores(self.network, ("val",)) if scored else UNSCORED),
+            **(self._scores("val") if scored else unscored(self._options.metrics)),
         }
 
     def _by_weights(self, epochs: int) -> tuple[float, float, int]:
@@ -200,4 +200,7 @@ class Worker:
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
         self.network.load_state_dict(best)
-        return self._inference.scores(self.network)
+        return self._scores("val", "test")
+
+    def _scores(self, *splits: str) -> dict[str, float]:
+        return self._inference.scores(self.network, self._options.metrics, splits)
