@@ -24,6 +24,7 @@ OBJECTS = {
     "cache_ids",
     "progress",
     "on_epoch",
+    "callbacks",
     "on_outcome",
     "self",
 }

@@ -372,11 +372,11 @@ def test_defaults_are_adam_and_a_rate_that_stays():
 def test_the_guide_runs(tmp_path):
     guide = Path(__file__).parents[1] / "docs" / "guides" / "your-own-training.md"
     blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
-    assert len(blocks) == 3
-    code = blocks[2].replace('"run"', '"ours"')
+    assert len(blocks) == 4
+    code = blocks[3].replace('"run"', '"ours"')
     kept = 'fp.train.full("parts", model=Mean(16, 32, 4), layers=1, loss=focal, epochs=3, out="ours")\n'
     (tmp_path / "mine.py").write_text(
-        "\n".join([*blocks[:2], "if __name__ == '__main__':", *_indented(kept + code)])
+        "\n".join([*blocks[:3], "if __name__ == '__main__':", *_indented(kept + code)])
     )
     done = subprocess.run(
         [sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, timeout=150

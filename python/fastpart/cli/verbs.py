@@ -23,6 +23,7 @@ _NOT_OPTIONS = {
     "cache_ids",
     "progress",
     "on_epoch",
+    "callbacks",
     "loss",
     "optimizer",
     "scheduler",

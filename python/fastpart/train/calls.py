@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from .plugged import PLUGGED
 
 NOT_KEPT = frozenset(
-    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "trace", *PLUGGED}
+    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}
 )
 """Arguments of this call only: objects, and those that :meth:`.TrainedModel.resume` sets itself."""
 

@@ -159,14 +159,31 @@ def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEp
     on_epoch = training.get("on_epoch")
     if on_epoch is not None and not callable(on_epoch):
         raise TypeError(f"on_epoch: expected a callable(row), got {type(on_epoch).__name__}")
+    told = [on_epoch, *methods_of(training.get("callbacks"), "on_epoch")]
 
     def report(row: dict[str, Any]) -> None:
         if run.progress is not None:
             run.progress("epoch", row["epoch"] + 1, epochs)
-        if on_epoch is not None:
-            on_epoch(dict(row))
+        for each in filter(None, told):
+            each(dict(row))
 
     return report
+
+
+def methods_of(callbacks: Any, name: str) -> list[Callable[..., object]]:
+    """Return a method of each object of the user that has it: ``on_epoch`` or ``on_end``."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, Sequence) or isinstance(callbacks, str):
+        raise TypeError(f"callbacks: expected a list of objects, got {type(callbacks).__name__}")
+    for each in callbacks:
+        if isinstance(each, type):
+            raise TypeError(f"callbacks: {each.__name__} is a class. Pass an object of it")
+        if not any(callable(getattr(each, method, None)) for method in ("on_epoch", "on_end")):
+            raise TypeError(
+                f"callbacks: a {type(each).__name__} has neither on_epoch(row) nor on_end(trained)"
+            )
+    return [method for each in callbacks if callable(method := getattr(each, name, None))]
 
 
 @dataclass(frozen=True)

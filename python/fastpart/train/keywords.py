@@ -133,7 +133,10 @@ class Training(Learning, CallOptions, total=False):
     overwrite : bool
         Remove the training that ``out`` holds. Without this and ``resume`` it is refused.
     on_epoch : callable, optional
-        Called with each new row of the history, a dict, as loggers need it.
+        Called with each new row of the history, a dict.
+    callbacks : sequence, optional
+        Objects with ``on_epoch(row)``, which gets each new row of the history, or ``on_end(trained)``, which gets the
+        result, or both. They are called in this process. :mod:`fastpart.train.loggers` has some.
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
     timeout : float
@@ -149,6 +152,7 @@ class Training(Learning, CallOptions, total=False):
     resume: bool
     overwrite: bool
     on_epoch: OnEpoch | None
+    callbacks: Sequence[Any] | None
     workers: int | None
     timeout: float
 

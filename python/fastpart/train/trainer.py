@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple, Unpack
 from ..core.options import with_options
 from ..core.parameters import CacheCriterion, NegativeRule, Of, StrPath
 from ..errors import ParameterError
+from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
+from .config import methods_of
 from .keywords import DEFAULTS as OF_RUN
 from .keywords import BatchTraining, SamplingRule, ScoredTraining, Training
 from .libraries import import_torch
@@ -326,4 +328,11 @@ class Trainer:
             raise TypeError(f"{name}() has no parameter {first!r}{why}")
         import_torch()
         launch = import_module(f"{ROOMS[name]}.launch")
-        return launch.start(self, source, {each: given.get(each, DEFAULTS.get(each)) for each in taken})
+        given = {each: given.get(each, DEFAULTS.get(each)) for each in taken}
+        ended = methods_of(given["callbacks"], "on_end")
+        ranks = found()
+        trained = launch.start(self, source, given)
+        if ranks is None or ranks.rank == 0:
+            for end in ended:
+                end(trained)
+        return trained

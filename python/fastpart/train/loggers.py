@@ -1,0 +1,126 @@
+"""Loggers of trainings: pass them as ``callbacks=`` of a method. Each imports its library when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from ..core import parameters
+from ..core.parameters import StrPath
+
+if TYPE_CHECKING:
+    from .trained import TrainedModel
+
+__all__ = ["MLflow", "TensorBoard", "WandB"]
+
+
+class TensorBoard:
+    """Write the history to event files of TensorBoard (``pip install tensorboard``).
+
+    Parameters
+    ----------
+    folder : path
+        A folder for the event files. It is made if it does not exist.
+
+    Examples
+    --------
+    >>> from fastpart.train.loggers import TensorBoard
+    >>> train = lambda parts: fp.train.sampled(parts, callbacks=[TensorBoard("runs/first")])
+    """
+
+    def __init__(self, folder: StrPath) -> None:
+        _library("tensorboard", "tensorboard")
+        writer = import_module("torch.utils.tensorboard").SummaryWriter
+        self._writer = writer(str(parameters.path("folder", folder)))
+
+    def on_epoch(self, row: Mapping[str, Any]) -> None:
+        """Write the numbers of an epoch."""
+        for name, value in _numbers(row).items():
+            self._writer.add_scalar(name, value, row["epoch"])
+        self._writer.flush()
+
+    def on_end(self, trained: TrainedModel) -> None:
+        """Write the numbers of the summary, and close the file."""
+        for name, value in _numbers(trained.summary).items():
+            self._writer.add_scalar(f"summary/{name}", value, trained.summary["epochs"])
+        self._writer.close()
+
+
+class WandB:
+    """Log to Weights & Biases (``pip install wandb``).
+
+    Parameters
+    ----------
+    **init
+        Arguments of ``wandb.init``, such as ``project`` or ``mode="offline"``.
+
+    Examples
+    --------
+    >>> from fastpart.train.loggers import WandB
+    >>> train = lambda parts: fp.train.sampled(parts, callbacks=[WandB(project="products")])
+    """
+
+    def __init__(self, **init: Any) -> None:
+        self._run = _library("wandb", "wandb").init(**init)
+
+    def on_epoch(self, row: Mapping[str, Any]) -> None:
+        """Log the numbers of an epoch."""
+        self._run.log(_numbers(row), step=row["epoch"])
+
+    def on_end(self, trained: TrainedModel) -> None:
+        """Log options and summary, and finish the run."""
+        self._run.config.update(_plain(vars(trained.options)))
+        self._run.summary.update(_numbers(trained.summary))
+        self._run.finish()
+
+
+class MLflow:
+    """Log to MLflow (``pip install mlflow-skinny``).
+
+    Parameters
+    ----------
+    **run
+        Arguments of ``mlflow.start_run``, such as ``run_name``. ``mlflow.set_tracking_uri`` says where to.
+
+    Examples
+    --------
+    >>> from fastpart.train.loggers import MLflow
+    >>> train = lambda parts: fp.train.sampled(parts, callbacks=[MLflow(run_name="first")])
+    """
+
+    def __init__(self, **run: Any) -> None:
+        self._mlflow = _library("mlflow", "mlflow-skinny")
+        self._mlflow.start_run(**run)
+
+    def on_epoch(self, row: Mapping[str, Any]) -> None:
+        """Log the numbers of an epoch."""
+        self._mlflow.log_metrics(_numbers(row), step=row["epoch"])
+
+    def on_end(self, trained: TrainedModel) -> None:
+        """Log options and summary, and end the run."""
+        self._mlflow.log_params(_plain(vars(trained.options)))
+        summary = {f"summary.{name}": value for name, value in _numbers(trained.summary).items()}
+        self._mlflow.log_metrics(summary)
+        self._mlflow.end_run()
+
+
+def _library(name: str, package: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(
+            f"{name} is not installed, which this logger writes with: pip install {package}", name=name
+        ) from None
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in row.items() if isinstance(value, Real) and name != "epoch"}
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that have a value that a logger can show."""
+    return {name: value for name, value in options.items() if isinstance(value, str | Real | tuple)}

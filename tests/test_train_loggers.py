@@ -1,0 +1,138 @@
+"""Callbacks, and the loggers that are some."""
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+import fastpart as fp
+from trainable import planted
+
+pytest.importorskip("torch")
+
+from fastpart.train.loggers import MLflow, TensorBoard, WandB
+
+QUICK = {"epochs": 3, "hidden": 8, "threads": 1, "eval_every": 2}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    return planted(tmp_path_factory.mktemp("planted"), k=2, n=300, m=1500)
+
+
+class Told:
+    """What a callback was told."""
+
+    def __init__(self):
+        self.rows, self.ends = [], []
+
+    def on_epoch(self, row):
+        self.rows.append(row)
+
+    def on_end(self, trained):
+        self.ends.append(trained)
+
+
+@pytest.mark.parametrize("method", ["full", "sampled", "sdt", "sancus"])
+def test_callbacks_get_every_row_and_the_result_here(parts, method):
+    told, seen = Told(), []
+    only_end = types.SimpleNamespace(on_end=lambda trained: seen.append(trained.summary))
+    alone = {"workers": 1} if method in ("sampled", "sdt") else {}
+    trained = getattr(fp.train, method)(
+        parts, **QUICK, **alone, callbacks=[told, only_end], on_epoch=lambda row: seen.append(row["epoch"])
+    )
+    assert [row["loss"] for row in told.rows] == trained.history["loss"].to_list()
+    assert told.ends == [trained]
+    assert seen == [0, 1, 2, trained.summary]
+
+
+def test_callbacks_are_not_kept(parts, tmp_path):
+    told = Told()
+    fp.train.full(parts, **QUICK, callbacks=[told], out=tmp_path / "run")
+    fp.train.open(tmp_path / "run").resume(epochs=4)
+    assert (len(told.rows), len(told.ends)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "text"),
+    [
+        ([3], r"callbacks: a int has neither on_epoch\(row\) nor on_end\(trained\)"),
+        (Told(), "callbacks: expected a list of objects, got Told"),
+        ("logger", "callbacks: expected a list of objects, got str"),
+        ([Told], r"callbacks: Told is a class\. Pass an object of it"),
+    ],
+)
+def test_what_is_no_callback_is_refused(parts, callbacks, text):
+    with pytest.raises(TypeError, match=text):
+        fp.train.full(parts, **QUICK, callbacks=callbacks)
+
+
+READ = """
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1]).Reload()
+print(*(event.value for event in events.Scalars("loss")))
+print(*(event.step for event in events.Scalars("val_f1")))
+print(events.Scalars("summary/test_f1")[0].value)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensorboard(parts, tmp_path):
+    pytest.importorskip("tensorboard")
+    trained = fp.train.full(parts, **QUICK, callbacks=[TensorBoard(tmp_path / "runs")])
+    read = [sys.executable, "-W", "ignore", "-c", READ, str(tmp_path / "runs")]
+    printed = subprocess.run(read, check=True, capture_output=True, text=True).stdout
+    losses, steps, score = printed.splitlines()[-3:]
+    assert [float(loss) for loss in losses.split()] == pytest.approx(trained.history["loss"].to_list())
+    assert steps == "1 2"
+    assert float(score) == pytest.approx(trained.summary["test_f1"])
+
+
+class Calls:
+    """A module that notes the calls of its functions."""
+
+    def __init__(self):
+        self.made = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*given, **named):
+            self.made.append((name, *given, *named.items()))
+            return self
+
+        call.update = lambda values: self.made.append((f"{name}.update", values))
+        return call
+
+
+def test_wandb(parts, monkeypatch):
+    calls = Calls()
+    monkeypatch.setitem(sys.modules, "wandb", calls)
+    trained = fp.train.full(parts, **QUICK, callbacks=[WandB(project="p", mode="offline")])
+    assert calls.made[0] == ("init", ("project", "p"), ("mode", "offline"))
+    logged = [each for each in calls.made if each[0] == "log"]
+    assert [each[2] for each in logged] == [("step", 0), ("step", 1), ("step", 2)]
+    assert [each[1]["loss"] for each in logged] == trained.history["loss"].to_list()
+    assert "val_f1" not in logged[0][1]
+    config, summary = (dict(each[1:] and each[1]) for each in calls.made if each[0].endswith("update"))
+    assert (config["hidden"], summary["test_f1"]) == (8, trained.summary["test_f1"])
+    assert calls.made[-1] == ("finish",)
+
+
+def test_mlflow(parts, monkeypatch):
+    calls = Calls()
+    monkeypatch.setitem(sys.modules, "mlflow", calls)
+    trained = fp.train.full(parts, **QUICK, callbacks=[MLflow(run_name="r")])
+    names = [each[0] for each in calls.made]
+    assert names == ["start_run", *["log_metrics"] * 3, "log_params", "log_metrics", "end_run"]
+    assert calls.made[-2][1]["summary.test_f1"] == trained.summary["test_f1"]
+
+
+@pytest.mark.parametrize(("logger", "name"), [(WandB, "wandb"), (MLflow, "mlflow")])
+def test_a_library_that_is_not_installed_is_named(monkeypatch, logger, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=f"{name} is not installed, .*: pip install {name}"):
+        logger()
