@@ -329,7 +329,7 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
     ("labels", "error", "text"),
     [
         ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
-        ([0, 1, 0.5, 1], fp.ParameterError, "labels: .* got fractions"),
+        ([0, 1, 0.5, np.inf], fp.ParameterError, "labels: the target of vertex 3 is infinite"),
         ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
         (np.full((4, 2), 2), fp.ParameterError, r"labels: expected 0 and 1 in an array of shape \(4, 2\)"),
         (

@@ -147,7 +147,7 @@ def test_scores_are_those_of_the_whole_graph(one_hop, tmp_path):
     with torch.no_grad():
         logits = network.eval()([whole.graph] * 3, whole.features)
     tallies = [dataset.task.tally(logits[i], whole.labels[i]) for i in map(whole.splits.get, ("val", "test"))]
-    expected = scores_of(("val", "test"), torch.stack(tallies))
+    expected = scores_of(("val", "test"), torch.stack(tallies), dataset.task)
     inference = Inference(dataset, list(range(dataset.partition.k)), tmp_path, 3)
     assert inference.scores(network) == pytest.approx(expected)
     assert not list(tmp_path.iterdir())

@@ -22,10 +22,14 @@ _NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("
 """Names of the splits in mappings and archives."""
 
 
-def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
+Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
+
+
+def labels_of(labels: Any, n: int) -> Labels:
     """Return the class of each vertex as int64. -1 (or NaN in a float array) is unlabelled.
 
-    For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes).
+    For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes). Numbers with fractions are
+    targets of a regression, float32 of the shape given. NaN is unlabelled.
     """
     of_file = isinstance(labels, str | bytes | os.PathLike)
     array = _load("labels", labels) if of_file else np.asarray(labels)
@@ -37,7 +41,8 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uin
         array = array[:, 0]
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise ParameterError(
-            f"labels: shape {array.shape}, expected one label per vertex, or (n, classes) of 0 and 1"
+            f"labels: shape {array.shape}, expected one label per vertex, or (n, classes) of 0 and 1, or (n, width) "
+            "of targets of a regression"
         )
     match_vertices("labels", len(array), n)
     if array.ndim == 2:
@@ -46,7 +51,7 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uin
         unlabelled = np.isnan(array)
         whole = np.where(unlabelled, -1, array)
         if not np.array_equal(whole, np.trunc(whole)):
-            raise ParameterError("labels: expected integers (NaN or -1 for unlabelled), got fractions")
+            return _targets(array)
         array = whole
     elif array.dtype.kind not in "iub":
         raise TypeError(f"labels: expected integers (-1 for unlabelled), got dtype {array.dtype}")
@@ -56,14 +61,27 @@ def labels_of(labels: Any, n: int) -> npt.NDArray[np.int64] | npt.NDArray[np.uin
     return array.astype(np.int64, order="C", copy=of_file)  # a map would show later changes of the file
 
 
-def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _targets(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return the targets of a regression, of which NaN is none."""
+    with np.errstate(over="ignore"):
+        targets = np.ascontiguousarray(array, np.float32)
+    if np.isinf(targets).any():
+        vertex = np.flatnonzero(np.isinf(targets).reshape(len(targets), -1).any(1))[0]
+        raise ParameterError(f"labels: the target of vertex {vertex} is infinite, or too large for float32")
+    return targets
+
+
+def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
     if array.dtype.kind not in "iubf":
         raise TypeError(f"labels: expected 0 and 1, or bool, of shape (n, classes), got dtype {array.dtype}")
     ones = np.equal(array, 1)
+    if array.dtype.kind == "f" and np.any(np.isnan(array) | (array != np.trunc(array))):
+        return _targets(array)
     if not np.all(ones | np.equal(array, 0)):
         raise ParameterError(
             f"labels: expected 0 and 1 in an array of shape {array.shape}. Pass one integer per vertex for one class, "
-            "or one row of 0 and 1 for several. A vertex without known classes belongs to no split"
+            "or one row of 0 and 1 for several. A vertex without known classes belongs to no split. Targets of a "
+            "regression have fractions"
         )
     multilabel: npt.NDArray[np.uint8] = ones.view(np.uint8)
     return multilabel

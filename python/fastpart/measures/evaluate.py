@@ -44,6 +44,7 @@ def evaluate(
         The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
     labels : array or path of a .npy, optional
         Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
+        Targets of a regression have none.
     splits : mapping or path of a .npz, optional
         ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
     split : int, optional
@@ -152,7 +153,7 @@ def _evaluate_vertex(
         members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)
         summary[f"{name}_balance"] = _balance(members, len(ids))
-    if labels is not None:
+    if labels is not None and labels.dtype.kind != "f":  # targets of a regression are no classes
         skew = without_nan(_label_skew(partition.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
         summary["label_skew"] = max((value for value in skew if value is not None), default=0.0)

@@ -298,7 +298,7 @@ class Partition(Assignment):
             are loaded as a whole.
         labels : array or path of a .npy, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
-            (n, classes).
+            (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.
         splits : mapping or path of a .npz, optional
             ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks.
         split : int, optional

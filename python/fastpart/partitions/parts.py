@@ -135,13 +135,18 @@ class PartData(PartFiles):
 
     @cached_property
     def labels(self) -> Array | None:
-        """Class of each inner vertex, int64, -1 = unlabelled, or 0 and 1 as uint8 of shape (num_inner, classes)."""
+        """Class of each inner vertex, int64, -1 = unlabelled, or 0 and 1 as uint8 of shape (num_inner, classes).
+
+        Targets of a regression are float32, of shape (num_inner,) or (num_inner, width), NaN = none.
+        """
         labels = self._described("labels", self.num_inner)
         if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
             return labels
+        if labels.dtype == np.float32 and labels.ndim in (1, 2):
+            return labels
         if labels.dtype != np.uint8 or labels.ndim != 2:
             raise GraphFormatError(
-                f"{shown(self._root / MANIFEST)}: labels: expected one int64 or a row of uint8 per vertex"
+                f"{shown(self._root / MANIFEST)}: labels: expected one int64, a row of uint8, or float32 per vertex"
             )
         if labels.max(initial=0) > 1:
             raise self._damaged("labels", "0 and 1")
@@ -165,9 +170,7 @@ class PartData(PartFiles):
     def labelled(self, split: str) -> npt.NDArray[np.bool_] | None:
         """Return the mask of the inner vertices of a split that have a label. Without labels, all have."""
         mask: npt.NDArray[np.bool_] | None = getattr(self, split)
-        if mask is None or self.labels is None or self.labels.ndim == 2:
-            return mask
-        return mask & (self.labels >= 0)
+        return mask if mask is None or self.labels is None else mask & known_of(self.labels)
 
     @cached_property
     def edge_features(self) -> Array | None:
@@ -491,3 +494,11 @@ def _equal(one: Any, other: Any) -> bool:
 
 def _count(sizes: Mapping[str, Any], name: str) -> int:
     return parameters.integer(name, sizes[name], 0, 2**63 - 1)
+
+
+def known_of(labels: Array) -> npt.NDArray[np.bool_]:
+    """Return which vertices have a label. Rows of 0 and 1 always count."""
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels).reshape(len(labels), -1)
+        return np.asarray(~missing.any(axis=1))
+    return np.ones(len(labels), np.bool_) if labels.ndim == 2 else np.asarray(labels >= 0)

@@ -33,6 +33,8 @@ def curves_of(history: pl.DataFrame, best_epoch: int) -> Iterable[Panel]:
     accuracy, f1 = _points(history, "val_accuracy"), _points(history, "val_f1")
     scores = {"accuracy": accuracy, "micro-F1": f1} if accuracy != f1 else {"accuracy": accuracy}
     items = "vertices"
+    if rmse := _points(history, "val_rmse"):
+        scores = {"RMSE": rmse, "MAE": _points(history, "val_mae")}
     if mrr := _points(history, "val_mrr"):
         scores, items = {"MRR": mrr}, "edges"
     for title, series in (

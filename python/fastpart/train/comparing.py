@@ -17,6 +17,7 @@ import polars as pl
 
 from ..core import parameters
 from ..core.forks import before_polars_threads
+from ..core.inputs import labels_of
 from ..core.options import NAMES, RunOptions, with_options
 from ..errors import CapacityWarning, ParameterError
 from ..graphs.graph import Graph, open_graph
@@ -142,6 +143,11 @@ def compare(
     functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
+    if labels_of(labels, opened.num_vertices).dtype.kind == "f":
+        raise ParameterError(
+            "labels: they are targets of a regression, but this table has accuracies. Train with each method, and "
+            "compare the summaries"
+        )
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
     done = 0
     rows = []

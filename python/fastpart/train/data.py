@@ -17,7 +17,7 @@ from ..core import parameters
 from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition, VertexPartition
-from ..partitions.parts import PartData, VertexPartData
+from ..partitions.parts import PartData, VertexPartData, known_of
 from ..store import open_partition
 from .batches.field import Field
 from .kernels import CPU
@@ -145,14 +145,13 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
     def labels(self, part: AnyPart) -> Tensor:
         """Return the labels of the inner vertices, as the task's losses take them."""
-        labels = torch.from_numpy(np.array(part.labels))
-        return labels.float() if self.task.multilabel else labels
+        return self.task.targets(torch.from_numpy(np.array(part.labels)))
 
     def splits(self, part: AnyPart) -> dict[str, Tensor]:
         """Return the local ids of the part's own labelled vertices of each split, int64, ascending."""
         assert part.labels is not None
         own = self.own(part)
-        known = own & (part.labels >= 0) if part.labels.ndim == 1 else own
+        known = own & known_of(part.labels)
         masks = {name: getattr(part, name) for name in SPLITS}
         return {
             name: torch.from_numpy(np.flatnonzero(known & mask) if mask is not None else np.empty(0, int))
@@ -164,8 +163,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
         n = int(self.manifest["n"])
         features = np.empty((n, self.task.features), np.float32)
         degree = np.zeros(n, np.int64)
-        classes = (n, self.task.classes) if self.task.multilabel else (n,)
-        labels = torch.empty(classes, dtype=torch.float32 if self.task.multilabel else torch.int64)
+        like = self.task.example()[1]
+        labels = torch.empty((n, *like.shape[1:]), dtype=like.dtype)
         times = np.zeros(n, np.int64)
         splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
         for part in self.partition.parts:
@@ -212,6 +211,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
                 f"source: expected features of shape (n, width), got (n, {', '.join(map(str, row[1]))})"
             )
         width = row[1][0]
+        if labels.dtype.kind == "f":
+            return Task(width, labels.shape[1] if labels.ndim == 2 else 1, multilabel=False, regression=True)
         if labels.ndim == 2:
             return Task(width, labels.shape[1], multilabel=True)
         classes = 1 + max((int(part.labels.max(initial=-1)) for part in self.partition.parts), default=-1)

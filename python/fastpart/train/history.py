@@ -23,8 +23,8 @@ from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .validation import is_better
 from .weight_files import Weights, content_of, weights_in
 
-SCORES = ("val_f1", "val_mrr")
-"""Validation scores that decide which epoch is the best. A method has one of them."""
+SCORES = {"val_f1": 1, "val_mrr": 1, "val_rmse": -1}
+"""Validation scores that decide which epoch is the best, and whether more is better. A training has one of them."""
 
 SAVE_SECONDS = 5.0
 """Least seconds between two checkpoints, because writing one may take longer than an epoch."""
@@ -167,7 +167,7 @@ class History:
 
 def _score(row: Mapping[str, Any]) -> float:
     """Return the validation score of an epoch, NaN if it has none."""
-    return next((row[name] for name in SCORES if row.get(name) is not None), math.nan)
+    return next((sign * row[name] for name, sign in SCORES.items() if row.get(name) is not None), math.nan)
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -91,7 +91,7 @@ class Inference:
 
     @torch.no_grad()
     def scores(
-        self, network: nn.Module, metrics: Metrics | None, splits: tuple[str, ...] = SPLITS[1:]
+        self, network: nn.Module, metrics: Metrics | None = None, splits: tuple[str, ...] = SPLITS[1:]
     ) -> dict[str, float]:
         """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
         scores = Scores(self._dataset.task, metrics, splits)

@@ -39,7 +39,7 @@ def metrics_of(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise TypeError(f"metrics: expected names and callables(outputs, labels), got {type(value).__name__}")
     for name, metric in value.items():
-        if not name.isidentifier() or name in ("accuracy", "f1", "mrr", "auc"):
+        if not name.isidentifier() or name in ("accuracy", "f1", "mrr", "auc", "rmse", "mae"):
             raise ParameterError(f"metrics: {name!r} is no free name for a column. Choose another one")
         if not callable(metric):
             raise TypeError(

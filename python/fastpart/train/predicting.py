@@ -75,7 +75,7 @@ def predictions(
     with scratch(target) as folder:
         rows = OutputRows(chosen, None if target is None else folder / target.name)
         for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen):
-            rows.put(ids, _classes_of(values, task) if outputs == "classes" else values.numpy())
+            rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
 
@@ -182,7 +182,9 @@ def _outputs(
     yield known[mask], x[torch.from_numpy(mask)]
 
 
-def _classes_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+def _answers_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+    if task.regression:
+        return logits.squeeze(1).numpy() if task.classes == 1 else logits.numpy()
     if task.multilabel:
         return (logits > 0).to(torch.uint8).numpy()
     return logits.argmax(1).numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,27 +23,47 @@ TALLY = 4
 
 @dataclass(frozen=True)
 class Task:
-    """Classification of vertices, with one class per vertex or several (``multilabel``).
+    """Classification of vertices, with one class per vertex or several (``multilabel``), or regression.
 
     Attributes
     ----------
     features, classes : int
-        Width of the features, and number of classes.
+        Width of the features, and number of classes, or width of the targets of a regression.
     multilabel : bool
         Whether labels are float32 rows of zeros and ones rather than one int64 each.
+    regression : bool
+        Whether labels are float32 rows of targets.
     """
 
     features: int
     classes: int
     multilabel: bool
+    regression: bool = False
+
+    @property
+    def scores(self) -> tuple[str, str]:
+        """The names of its scores."""
+        return ("rmse", "mae") if self.regression else ("accuracy", "f1")
+
+    def targets(self, labels: Tensor) -> Tensor:
+        """Return labels of a directory as losses take them."""
+        if self.regression:
+            return labels.float().view(len(labels), self.classes)
+        return labels.float() if self.multilabel else labels
 
     def example(self) -> tuple[Tensor, Tensor]:
         """Return logits and labels of two vertices."""
         logits = torch.zeros(2, self.classes)
-        return logits, torch.zeros_like(logits) if self.multilabel else torch.zeros(2, dtype=torch.int64)
+        rows = self.multilabel or self.regression
+        return logits, torch.zeros_like(logits) if rows else torch.zeros(2, dtype=torch.int64)
 
     def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of each vertex: cross entropy. For multi-label tasks it is the mean over the classes."""
+        """Return the loss of each vertex: cross entropy, in multi-label tasks the mean over the classes.
+
+        In a regression it is the square of the error, the mean over the targets of a vertex.
+        """
+        if self.regression:
+            return (logits - labels).square().mean(1)
         if self.multilabel:
             return F.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(1)
         return F.cross_entropy(logits, labels, reduction="none")
@@ -51,8 +72,15 @@ class Task:
         """Return float64 counts for :func:`score`. They can be added up over batches and processes.
 
         These are the correct vertices, all vertices, true positives, and false positives and negatives together. In a
-        multi-label task a vertex is correct only if all its labels are.
+        multi-label task a vertex is correct only if all its labels are. Of a regression they are the sum of the squares
+        of the errors, all vertices, the sum of the errors, and 0.
         """
+        if self.regression:
+            errors = (logits - labels).double()
+            squares, absolute = errors.square().mean(1).sum(), errors.abs().mean(1).sum()
+            return torch.stack(
+                [squares, squares.new_tensor(len(labels)), absolute, torch.zeros_like(squares)]
+            )
         if self.multilabel:
             predicted, true = logits > 0, labels > 0.5
             right = (predicted == true).all(1).sum()
@@ -68,9 +96,9 @@ Metrics = Mapping[str, Any]
 """What a user measures beside accuracy and micro-F1, by name."""
 
 
-def unscored(metrics: Metrics | None = None) -> dict[str, None]:
+def unscored(task: Task, metrics: Metrics | None) -> dict[str, None]:
     """Return the scores of an epoch without validation."""
-    return dict.fromkeys(f"val_{name}" for name in ("accuracy", "f1", *(metrics or ())))
+    return dict.fromkeys(f"val_{name}" for name in (*task.scores, *(metrics or ())))
 
 
 class Scores:
@@ -107,7 +135,7 @@ class Scores:
         """Return the scores of the vertices of all workers: ``val_accuracy``, ``val_f1`` and so on."""
         width = len(self._functions)
         sums = total(torch.cat([self._sums, self._values], 1))
-        found = scores_of(self._splits, sums[:, :TALLY])
+        found = scores_of(self._splits, sums[:, :TALLY], self._task)
         for split, of_split, values, objects in zip(
             self._splits, sums, sums[:, TALLY : TALLY + width], self._objects, strict=True
         ):
@@ -166,13 +194,21 @@ def refuse_unfit_metrics(metrics: Metrics | None, task: Task) -> None:
             ) from error
 
 
-def scores_of(splits: Sequence[str], tallies: Tensor) -> dict[str, float]:
-    """Return accuracy and micro-F1 of each split, as ``val_accuracy`` and ``val_f1`` of ``val``."""
+def scores_of(splits: Sequence[str], tallies: Tensor, task: Task) -> dict[str, float]:
+    """Return the scores of each split, as ``val_accuracy`` and ``val_f1`` of ``val``."""
     return {
         f"{split}_{name}": value
         for split, tally in zip(splits, tallies, strict=True)
-        for name, value in score(tally).items()
+        for name, value in (errors(tally) if task.regression else score(tally)).items()
     }
+
+
+def errors(tally: Tensor) -> dict[str, float]:
+    """Return the root of the mean square and the mean of the errors of a regression, NaN without vertices."""
+    squares, vertices, absolute, _ = tally.tolist()
+    if not vertices:
+        return {"rmse": float("nan"), "mae": float("nan")}
+    return {"rmse": math.sqrt(squares / vertices), "mae": absolute / vertices}
 
 
 def score(tally: Tensor) -> dict[str, float]:

@@ -173,7 +173,8 @@ class TrainedModel:
             model was trained on or of another with the same features.
         outputs : {"classes", "logits", "embeddings"}
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
-            class above 0, uint8 of shape (n, classes). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
+            class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
+            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
             the outputs of the last hidden layer, float32 of shape (n, width).
         out : path, optional
             A ``.npy`` file. It appears as a whole.
@@ -249,7 +250,7 @@ class TrainedModel:
         summary = self.summary
         return (
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
-            f"{test_of(summary, 'accuracy')}>"
+            f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}>"
         )
 
 
@@ -259,7 +260,7 @@ def test_of(summary: Mapping[str, Any], name: str) -> str:
     return (
         "without test scores"
         if not isinstance(score, float)
-        else f"test {name.replace('mrr', 'MRR')} {score:.4f}"
+        else f"test {name.replace('mrr', 'MRR').replace('rmse', 'RMSE')} {score:.4f}"
     )
 
 

@@ -87,7 +87,7 @@ class _Trainer:
         seconds = time.perf_counter() - start
         return {
             "loss": loss / max(seen, 1),
-            **(self._scores(["val"]) if scored else unscored(self._options.metrics)),
+            **(self._scores(["val"]) if scored else unscored(self._task, self._options.metrics)),
             "seconds": seconds,
             "remote_bytes": 0,
             "worker_bytes": anonymous_bytes(),

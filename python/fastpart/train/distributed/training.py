@@ -87,7 +87,8 @@ class Trainer:
         mine = dgl.distributed.node_split(self._graph.ndata[name], self._book, force_even=True).long()
         if self.task.multilabel or not len(mine):
             return mine
-        return mine[self._graph.ndata["label"][mine] >= 0]
+        labels = self._graph.ndata["label"][mine]
+        return mine[~labels.isnan().view(len(mine), -1).any(1) if self.task.regression else labels >= 0]
 
     def _loader(self, split: str, fanouts: list[int], size: int | None, shuffle: bool) -> Any:
         size = size or max(len(self._seeds[split]), 1)
@@ -122,7 +123,7 @@ class Trainer:
         copy_from_first(self.network.buffers())  # models of users may count batches
         return {
             **self._row(seen, seconds),
-            **(self.scores("val") if scored else unscored(self._options.metrics)),
+            **(self.scores("val") if scored else unscored(self.task, self._options.metrics)),
         }
 
     def _timed(self, step: str, function: Any, *arguments: Any) -> Any:
@@ -141,7 +142,7 @@ class Trainer:
     def _fetch(self, inputs: Tensor, seeds: Tensor) -> tuple[Tensor, Tensor]:
         labels = self._graph.ndata["label"][seeds]
         x = self._graph.ndata["feat"][inputs].to(self._learner.dtype)
-        return x, labels.float() if self.task.multilabel else labels
+        return x, self.task.targets(labels)
 
     def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
         waited = self._clock.seconds[SYNCHRONISING]
@@ -219,6 +220,8 @@ def _task(graph: Any) -> Task:
             f"source: the export has no {', no '.join(missing)}. Save the partition with features=, labels=, splits="
         )
     labels, width = graph.ndata["label"], graph.ndata["feat"].shape[1]
+    if labels.dtype.is_floating_point:
+        return Task(width, labels.shape[1] if len(labels.shape) == 2 else 1, False, regression=True)
     if len(labels.shape) == 2:
         return Task(width, labels.shape[1], multilabel=True)
     inner = graph.get_partition_book().partid2nids(graph.get_partition_book().partid)

@@ -77,7 +77,7 @@ class FullBatch(ABC):
         self._measured.append(torch.stack(list(measured.values()), 1))
         most = of_all({"seconds": seconds, "bytes": self._memory})
         copy_from_first(self.network.buffers())  # models of users may count batches
-        scores, sent = self._scored(("val",)) if scored else (unscored(self._metrics), 0)
+        scores, sent = self._scored(("val",)) if scored else (unscored(part.task, self._metrics), 0)
         return {
             "loss": loss,
             **scores,

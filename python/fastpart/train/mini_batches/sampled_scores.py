@@ -56,5 +56,5 @@ class SampledScores(LoadedSteps):
         for step in on_device(self.epoch(0), self._device):
             if len(step.rows):
                 logits = network(step.graphs, step.x.to(**numbers_of(network)))[step.rows]
-                scores.add("val", logits, step.y)
+                scores.add("val", logits, self._task.targets(step.y))
         return scores.of_all()

@@ -122,7 +122,7 @@ class Worker:
         return self._inference.scores(self.network, self._options.metrics, ("val",))
 
     def _unscored(self) -> Mapping[str, None]:
-        return unscored(self._options.metrics)
+        return unscored(self._task, self._options.metrics)
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
@@ -173,7 +173,7 @@ class Worker:
         return [step]
 
     def _labels(self, step: Step) -> Tensor:
-        return step.y.float() if self._task.multilabel else step.y
+        return self._task.targets(step.y)
 
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""

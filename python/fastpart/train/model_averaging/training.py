@@ -93,7 +93,7 @@ class Worker:
             **{name: each.mean().item() / epochs for name, each in times.items()},
             "remote_bytes": sent * world_size() // epochs,
             "worker_bytes": int(of["bytes"].max()),
-            **(self._scores("val") if scored else unscored(self._options.metrics)),
+            **(self._scores("val") if scored else unscored(self._dataset.task, self._options.metrics)),
         }
 
     def _by_weights(self, epochs: int) -> tuple[float, float, int]:
