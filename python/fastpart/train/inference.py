@@ -2,7 +2,8 @@
 
 A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
 vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
-neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. Any
+neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. If few
+outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says which. Any
 other network is computed for blocks of wanted vertices with all their hops, which are halved until the memory holds
 them.
 
@@ -27,7 +28,7 @@ from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
 from .models import Network, takes_edge_attr
-from .ranks import barrier, largest
+from .ranks import barrier, largest, total
 from .rows import Rows
 from .scores import Metrics, Scores
 
@@ -48,6 +49,9 @@ VertexMask = Callable[[int], npt.NDArray[np.bool_]]
 PIECE_BYTES = 64 << 20
 """Bytes of a block, about, and of what is written before it goes to the disk. The limit of the memory does not change
 blocks, and so no digit of what is computed."""
+
+FEW = 4
+"""One in so many vertices is few: their in-edges do not lead to nearly all others. Fewer vertices are computed then."""
 
 _EDGES = 1 << 19
 """In-edges of a block, at most about. A vertex with more is a block of its own."""
@@ -117,7 +121,6 @@ class Inference:
         network: nn.Module,
         wanted: VertexMask | None = None,
         layers: int | None = None,
-        in_blocks: bool = False,
     ) -> Iterator[Outputs]:
         """Yield a part of this process, some of its inner vertices by local id, and their outputs.
 
@@ -129,23 +132,47 @@ class Inference:
             Returns the mask of the inner vertices of a part whose outputs are wanted. Default: all.
         layers : int, optional
             Number of layers, to get the outputs of a hidden one. Default: all.
-        in_blocks : bool
-            Compute blocks of vertices with all their hops also for a network with layers, which is faster for few.
         """
         network.eval()
-        if not isinstance(network, Network) or (in_blocks and layers in (None, len(network.layers))):
+        if not isinstance(network, Network):
             yield from self._at_once(network, wanted)
             return
         rows, files = self._features(), []
-        last = (len(network.layers) if layers is None else layers) - 1
-        for index in range(last):
-            files += self._save(index, self._layer(network, index, rows, None))
+        needed = self._pushed_back(wanted, len(network.layers) if layers is None else layers)
+        for index, mask in enumerate(needed[:-1]):
+            files += self._save(index, self._layer(network, index, rows, mask))
             barrier()
-            rows = self._opened([self._file(index, part) for part in range(len(self._parts))])
-        yield from self._layer(network, last, rows, wanted)
+            rows = self._opened(self._saved(index))
+        yield from self._layer(network, len(needed) - 1, rows, wanted)
         barrier()
         for file in files:
             file.unlink()
+
+    def _pushed_back(self, wanted: VertexMask | None, layers: int) -> list[VertexMask | None]:
+        """Return the vertices that each layer has to compute, the first layer first. None: all of them."""
+        needed = [wanted]
+        while len(needed) < layers:
+            needed.insert(0, self._with_sources(needed[0]))
+        return needed
+
+    def _with_sources(self, wanted: VertexMask | None) -> VertexMask | None:
+        """Return some vertices and the sources of their in-edges, found by all processes. None: nearly all vertices."""
+        if wanted is None:
+            return None
+        n, starts = self._topology.num_vertices, self._topology.starts
+        own = sum(int(np.count_nonzero(wanted(part))) for part in self._own)
+        if FEW * int(total(torch.tensor(own))) > n:
+            return None
+        mask = np.zeros(n, np.uint8)
+        for number, block in self._blocks(wanted, 0):
+            mask[self._hop.sample(self._rows_of(number, block)).rows] = 1
+        reached = largest(torch.from_numpy(mask)).numpy().view(np.bool_)
+        return lambda part: reached[starts[part] : starts[part + 1]]
+
+    def _saved(self, index: int) -> list[Path | None]:
+        """Return the files of the outputs of a layer that processes have written."""
+        files = (self._file(index, part) for part in range(len(self._parts)))
+        return [file if file is not None and file.exists() else None for file in files]
 
     def _features(self) -> _core.Features | None:
         return self._opened([part.folder / "features.npy" for part in self._parts])

@@ -163,10 +163,10 @@ class Scored(TypedDict, total=False):
     Parameters
     ----------
     scores : {"exact", "sampled", "none"}
-        Scores of an epoch. ``"exact"``: of all validation vertices, with all neighbours, for which all layers of all
-        vertices are computed. ``"sampled"``: of at most 8,192 validation vertices, the same in every epoch, with twice
-        as many sampled neighbours as in training. Test scores at the end are exact. ``"none"``: there are no scores,
-        and the last epoch counts as the best.
+        Scores of an epoch. ``"exact"``: of all validation vertices, with all neighbours. A layer computes the vertices
+        that the next one needs, all of them unless few are validated. ``"sampled"``: of at most 8,192 validation
+        vertices, the same in every epoch, with twice as many sampled neighbours as in training. Test scores at the end
+        are exact. ``"none"``: there are no scores, and the last epoch counts as the best.
     """
 
     scores: Scores

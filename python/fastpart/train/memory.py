@@ -257,7 +257,8 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     A process computes those of so many parts.
     """
     part = max(each.num_inner for each in dataset.partition.parts)
-    known = Need("labels and masks of its parts", 40 * part * max(parts, 1), "more workers")
+    masks = len(dataset.partition) * (options.layers - 1)
+    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + masks, "more workers")
     if is_layered(options.model):
         hub = max(map(_most_in_edges, dataset.partition.parts))
         widest = _NUMBER * max(max(both) for both in widths(options, dataset.task))

@@ -33,9 +33,6 @@ from .scores import Task
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
 
-FEW = 1000
-"""One in so many vertices is few: their hops are less than all vertices in most graphs."""
-
 VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
 
@@ -159,12 +156,11 @@ def _outputs(
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
         inference = Inference(dataset, list(range(len(parts))), folder, layers, fits=fits)
-        few = chosen.count * FEW < len(dataset.partition)
 
         def wanted(part: int) -> npt.NDArray[np.bool_]:
             return chosen.mask(np.asarray(parts[part].inner))
 
-        for part, vertices, outputs in inference.outputs(network, wanted, layers, in_blocks=few):
+        for part, vertices, outputs in inference.outputs(network, wanted, layers):
             yield parts[part].inner[vertices], outputs
         return
     # A part of the edges has no whole rows, so the graph is put together in memory.

@@ -86,9 +86,7 @@ class Encodings(Inference):
         found = self.outputs(encoder, lambda part: wanted[starts[part] : starts[part + 1]])
         files = self._save(self._outputs, found)
         barrier()
-        there = [self._file(self._outputs, part) for part in range(len(self._parts))]
-        there = [file if file is not None and file.exists() else None for file in there]
-        yield _core.Features(there, self._topology)
+        yield _core.Features(self._saved(self._outputs), self._topology)
         barrier()
         for file in files:
             file.unlink()

@@ -1,0 +1,93 @@
+"""Outputs of a network for some vertices: those of all vertices, for fewer rows."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from trainable import planted
+
+torch = pytest.importorskip("torch")
+
+from fastpart.train import inference as module  # noqa: E402
+from fastpart.train.config import Options  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.models import build  # noqa: E402
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return Dataset(planted(tmp_path_factory.mktemp("planted"), k=3, n=N, m=1200))
+
+
+def outputs_of(dataset, network, folder, wanted=None, layers=None):
+    """Return ids and rows, and how many rows each layer computed."""
+    counts, layer = {}, type(network).layer
+
+    def counted(index, graph, x):
+        counts[index] = counts.get(index, 0) + graph.num_targets
+        return layer(network, index, graph, x)
+
+    network.layer = counted
+    parts, found = dataset.partition.parts, {}
+    inference = Inference(dataset, list(range(len(parts))), folder, 3)
+    for part, vertices, rows in inference.outputs(network, wanted, layers):
+        found.update(zip(parts[part].inner[vertices].tolist(), rows, strict=True))
+    del network.layer
+    return found, [counts[index] for index in sorted(counts)]
+
+
+def needed_by(dataset, ids, hops):
+    """Return the vertices from which some are reached in so many hops, by a plain search."""
+    graph = dataset.whole().graph
+    known = set(ids)
+    for _ in range(hops):
+        known |= {int(u) for v in known for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]}
+    return known
+
+
+@pytest.mark.parametrize("model", ["graphsage", "gcn", "gat"])
+@pytest.mark.parametrize("layers", [None, 2])
+def test_few_outputs_are_those_of_all_for_fewer_rows(dataset, tmp_path, monkeypatch, model, layers):
+    monkeypatch.setattr(module, "FEW", 1)
+    network = build(dataset.task, Options(model=model, hidden=8, layers=3, fanouts=(1, 1, 1)))
+    ids = [5, 77, 300]
+    parts = dataset.partition.parts
+    found, counts = outputs_of(
+        dataset, network, tmp_path, lambda part: np.isin(parts[part].inner, ids), layers
+    )
+    everything, _ = outputs_of(dataset, network, tmp_path, None, layers)
+    assert sorted(found) == ids
+    for vertex, row in found.items():
+        torch.testing.assert_close(row, everything[vertex], rtol=1e-5, atol=1e-6)
+    depth = layers or 3
+    assert counts == [len(needed_by(dataset, ids, depth - 1 - index)) for index in range(depth)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_many_outputs_are_computed_from_all_vertices(dataset, tmp_path):
+    network = build(dataset.task, Options(hidden=8, layers=3, fanouts=(1, 1, 1)))
+    parts = dataset.partition.parts
+    _, counts = outputs_of(dataset, network, tmp_path, lambda part: parts[part].inner < N // 2)
+    assert counts == [N, N, N // 2]
+
+
+def test_nothing_wanted_is_nothing(dataset, tmp_path):
+    network = build(dataset.task, Options(hidden=8, layers=3, fanouts=(1, 1, 1)))
+    parts = dataset.partition.parts
+    found, counts = outputs_of(dataset, network, tmp_path, lambda part: np.zeros(parts[part].num_inner, bool))
+    assert (found, counts) == ({}, [])
+
+
+def test_scores_are_the_same_for_any_number_of_workers(tmp_path):
+    """Rows that a worker needs of the parts of the other one are computed there."""
+    order = np.random.default_rng(0).permutation(N)
+    splits = {"train": order[:300], "val": order[300:310], "test": order[310:325]}
+    parts = planted(tmp_path, k=3, n=N, m=1200, splits=splits)
+    given = {"epochs": 3, "hidden": 8, "threads": 2, "layers": 3, "batch_size": 50}
+    one, two = (fp.train.sampled(parts, workers=workers, **given) for workers in (1, 2))
+    for name in ("val_f1", "test_f1"):
+        assert one.summary[name] == two.summary[name]
+    assert one.history["val_f1"].to_list() == two.history["val_f1"].to_list()
