@@ -9,7 +9,8 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.scores import Scores, Task  # noqa: E402
+from fastpart.train.metrics import Scores  # noqa: E402
+from fastpart.train.scores import Task  # noqa: E402
 
 QUICK = {"epochs": 2, "hidden": 8, "threads": 2, "eval_every": 2}
 METHODS = {
@@ -34,7 +35,7 @@ def spread(outputs, labels):
 
 
 class TopTwo:
-    """As the metrics of torchmetrics: it keeps counts, and adds up those of all processes when it computes."""
+    """As the metrics of torchmetrics: it keeps counts, to which those of another one can be added."""
 
     def __init__(self):
         self.reset()
@@ -50,10 +51,10 @@ class TopTwo:
         self.counts += torch.tensor([hits.sum(), len(hits)])
 
     def compute(self):
-        counts = self.counts.clone()
-        if torch.distributed.is_initialized():
-            torch.distributed.all_reduce(counts)
-        return counts[0] / counts[1]
+        return self.counts[0] / self.counts[1]
+
+    def merge_state(self, other):
+        self.counts += other.counts
 
 
 METRICS = {"margin": margin, "spread": spread, "top2": TopTwo()}
@@ -104,9 +105,31 @@ def test_a_split_without_vertices_has_no_value():
     assert np.isnan(scores.of_all()["val_margin"])
 
 
+class Unmerged:
+    """It cannot be merged."""
+
+    def __call__(self, outputs, labels):
+        return 0.0
+
+    reset = update = compute = __call__
+
+
+def test_workers_without_validation_vertices_do_not_wait(tmp_path):
+    """All of them are in one part."""
+    splits = {"train": np.arange(0, 300, 2), "val": [1, 3, 5], "test": [7, 9]}
+    parts = planted(tmp_path, k=2, n=300, m=1500, splits=splits, assignment=np.arange(300) // 150)
+    trained = fp.train.sampled(parts, **QUICK, workers=2, metrics=METRICS)
+    assert 0 <= trained.summary["test_top2"] <= 1
+
+
 @pytest.mark.parametrize(
     ("metrics", "error", "text"),
     [
+        (
+            {"apart": Unmerged()},
+            fp.ParameterError,
+            r"metrics: apart has no merge_state\(other\), so what 2 workers",
+        ),
         ([margin], TypeError, "metrics: expected names and callables"),
         ({"f1": margin}, fp.ParameterError, "metrics: 'f1' is no free name for a column"),
         ({"a b": margin}, fp.ParameterError, "metrics: 'a b' is no free name"),

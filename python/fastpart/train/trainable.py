@@ -16,6 +16,7 @@ from ..runtime.environment import found
 from ..runtime.reporting import describe
 from .config import Options
 from .criterion import refuse_unfit_loss
+from .metrics import refuse_unfit_metrics
 from .model_source import ModelSource, import_path, refuse_unguarded
 from .models import build, is_made
 from .normalisation import BatchNorm, synchronise
@@ -23,7 +24,7 @@ from .notebooks import in_notebook
 from .optimizers import optimizer_of, scheduler_of
 from .plugged import is_network, name_of, pickled
 from .rows import Rows
-from .scores import Task, refuse_unfit_metrics
+from .scores import Task
 
 Make = Callable[[Task, Options], nn.Module]
 """Returns the network of a task."""
@@ -76,7 +77,7 @@ def refuse_unfit(
             _refuse_unfit_network(build(task, options), task, options)
         if options.loss is not None:
             refuse_unfit_loss(options.loss, *(rows or task.example()))
-        refuse_unfit_metrics(options.metrics, task)
+        refuse_unfit_metrics(options.metrics, task, copies)
 
 
 def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> None:

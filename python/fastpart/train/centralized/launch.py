@@ -21,9 +21,10 @@ from ..jobs.group import refuse_few_gpus
 from ..learner import Learner
 from ..loop import train
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, left_by, size_of, weights
+from ..metrics import Scores
 from ..models import NEIGHBOUR, sampling_of
 from ..run_folder import claimed
-from ..scores import Scores, Task, unscored
+from ..scores import Task, unscored
 from ..settings import torch_settings
 from ..steps import train_epoch
 from ..trainable import refuse_unfit

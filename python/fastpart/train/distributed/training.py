@@ -21,10 +21,11 @@ from ..config import Options
 from ..history import History
 from ..learner import Learner
 from ..loop import train
+from ..metrics import Scores
 from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..rows import Rows
 from ..run_folder import RunFolder
-from ..scores import Scores, Task, unscored
+from ..scores import Task, unscored
 from ..seeds import mixed
 
 SAMPLING, FETCHING, COMPUTE = "sampling", "fetching", "compute"

@@ -15,9 +15,10 @@ from ...loading import sum_gradients
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..learner import Learner
+from ..metrics import Scores
 from ..normalisation import synchronised
 from ..ranks import copy_from_first, of_all
-from ..scores import Scores, unscored
+from ..scores import unscored
 from .part import Tools, WorkerPart
 
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)

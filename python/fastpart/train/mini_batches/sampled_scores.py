@@ -12,8 +12,8 @@ from ...loading.seeds import seeds_of
 from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of
+from ..metrics import Scores
 from ..ranks import device
-from ..scores import Scores
 from .steps import LoadedSteps
 from .transfer import on_device
 
