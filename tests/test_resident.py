@@ -56,12 +56,12 @@ def test_they_change_no_batch_and_no_count_of_a_rank(parts, cache, room):
 def test_as_many_rows_stay_as_have_room(parts):
     for room, count in [(ROW - 1, None), (7 * ROW, 7), (10**9, 300)]:
         kept = parts.loader(fanouts=FANOUTS, resident=room)._resident
-        assert (None if kept is None else len(kept.rows)) == count
+        assert (None if kept is None else len(kept.ids)) == count
     rank = {"rank": 1, "world_size": 3}
     own = parts.parts[1].num_inner
-    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank)._resident.rows) == own
+    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank)._resident.ids) == own
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached._resident.rows) == own + len(cached.fetching.cached) > own
+    assert len(cached._resident.ids) == own + len(cached.fetching.cached) > own
 
 
 def test_the_most_accessed_rows_stay(parts):
@@ -138,4 +138,4 @@ def test_workers_keep_them(tmp_path):
     }
     how |= {"scheduled": False, "free_bytes": 10**6}
     kept = Neighbours(dataset, options, how, False, None)._loader._resident
-    assert len(kept.rows) == dataset.topology.num_vertices
+    assert len(kept.ids) == dataset.topology.num_vertices

@@ -1,12 +1,11 @@
-"""Features of the parts of other ranks: which rows batches need, how many, and where they come from."""
+"""The stage that fetches the features of a batch: which rows it needs, how many of other ranks, and where they are."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,108 +14,107 @@ from .. import _core
 from ..core.pairs import among
 from .ahead import Ahead
 from .cached_rows import refuse_large
-from .exchange import Array, Exchange, RowIds
+from .rows.cached import Cached
+from .rows.counts import Counts
+from .rows.files import Files
+from .rows.owners import Exchange, Owners
+from .rows.source import Array, RowIds, RowSource
 from .sample import SampledArrays
-
-Work = TypeVar("Work")
-Result = TypeVar("Result")
 
 FilledBatch = tuple[SampledArrays, Array | None]
 """A batch, and the features of its nodes."""
 
 
 class Fetching:
-    """The features of batches. It counts the rows of other ranks, and fetches those that are not in files here.
+    """The features of batches. It counts the rows of other ranks, and fetches those that are not here.
 
     Parameters
     ----------
-    features : _core.Features or None
-        The rows that are in files here, if there are any.
-    none : numpy.ndarray
-        No rows, of their dtype and shape.
+    here : RowSource or None
+        The rows that are here. None if the partition has no features.
     starts : numpy.ndarray
         int64: first row of each part, and the number of rows.
     away : numpy.ndarray
         Mask of the parts whose rows are counted and, if there is an exchange, fetched.
     exchange : Exchange, optional
-        Messages to the other ranks. Without it all features are in files.
+        Messages to the other ranks. Without it all rows are here.
 
     Attributes
     ----------
+    here : RowSource or None
+        May be replaced before the first batch, by a source of the same rows.
     away : list of int
-        These parts.
+        The parts that are away.
+    counts : Counts
+        What was needed of them.
     """
 
     def __init__(
         self,
-        features: _core.Features | None,
-        none: Array,
+        here: RowSource | None,
         starts: npt.NDArray[np.int64],
         away: npt.NDArray[np.bool_],
         exchange: Exchange | None,
     ) -> None:
-        self.features, self._none, self._exchange = features, none, exchange
+        self.here, self._exchange = here, exchange
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
-        self._counts = {"remote_rows": 0, "remote_bytes": 0, "cached_rows": 0}
-        self._cached, self._values = np.empty(0, np.uint32), none[:0]
+        self.counts = Counts()
+        self.cached: RowIds = np.empty(0, np.uint32)
+        self._kept: Cached | None = None
         self._elsewhere: RowIds | None = None
-        self._seconds = 0.0
 
     @property
     def with_batches(self) -> _core.Features | None:
-        """The features in files, if batches are filled from them while they are made. Else None."""
-        return self.features if self._elsewhere is None else None
+        """The files that the core fills batches from while it makes them. None: rows are read afterwards."""
+        return self.here.features if self._elsewhere is None and isinstance(self.here, Files) else None
 
     @property
     def by_messages(self) -> bool:
         """Whether rows of the parts that are away come by messages."""
         return self._exchange is not None
 
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the features of a row."""
+        return 0 if self.here is None else math.prod(self.here.row_shape) * self.here.dtype.itemsize
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features."""
+        return self._source.dtype
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of a row."""
+        return self._source.row_shape
+
+    @property
+    def _source(self) -> RowSource:
+        assert self.here is not None
+        return self.here
+
+    def rows(self, ids: RowIds) -> Array:
+        """Return rows that are here or cached."""
+        x = self._source.rows(ids)
+        if self._kept is not None:
+            self._kept.put(x, ids)
+        return x
+
     def keep_cached(self, rows: RowIds) -> None:
         """Keep rows of other ranks, which ascend, so that batches need not fetch them. All ranks have to call it.
 
         Rows in files are only counted as cached: the page cache keeps them.
         """
-        self._cached = rows
+        self.cached = rows
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
-            self._values = self._fetch(rows, self.features, self._none)
+            self._kept = Cached(rows, Owners(self._exchange, self._source).rows(rows))
             self._exchange.read_bytes()
-
-    @property
-    def cached(self) -> RowIds:
-        """Rows of other ranks that are kept."""
-        return self._cached
 
     def leave_out(self, rows: RowIds) -> None:
         """Fill batches without these rows, which ascend. They are of own parts or cached."""
         self._elsewhere = rows
-
-    def read(self, rows: RowIds) -> Array:
-        """Return the features of rows that are in files here or cached."""
-        if self.features is None:
-            x = np.empty((len(rows), *self._none.shape[1:]), self._none.dtype)
-        else:
-            x = self.features.gather(rows)
-        if self.by_messages:
-            put(x, rows, self._cached, self._values)
-        return x
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of the features of a row."""
-        return math.prod(self._none.shape[1:]) * self._none.itemsize
-
-    def read_counts(self) -> dict[str, int]:
-        """Return the counts since the last call. See :meth:`.loader.Loader.read_counts`."""
-        counts, self._counts = self._counts, dict.fromkeys(self._counts, 0)
-        return counts
-
-    def read_seconds(self) -> float:
-        """Return the seconds of fetching rows here since the last call, without those that batches came with."""
-        seconds, self._seconds = self._seconds, 0.0
-        return seconds
 
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""
@@ -128,7 +126,7 @@ class Fetching:
             yield from self._counted(batches, together)
             return
         self._exchange.begin(-(-steps // together))
-        ahead = Ahead(self._fetched(batches, together), self._exchange.leave)
+        ahead = Ahead(self._fetched(batches, together, self._exchange), self._exchange.leave)
         try:
             yield from chain.from_iterable(ahead)
         finally:
@@ -142,43 +140,34 @@ class Fetching:
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
-            yield batch, batch.features if self._elsewhere is None else self._timed(self._read_wanted, batch)
+            yield batch, self._filled(batch)
         self._count(wanted)
 
-    def _fetched(self, batches: Iterator[SampledArrays], together: int) -> Iterator[list[FilledBatch]]:
+    def _fetched(
+        self, batches: Iterator[SampledArrays], together: int, exchange: Exchange
+    ) -> Iterator[list[FilledBatch]]:
         while window := list(islice(batches, together)):
-            yield self._timed(self._fetched_together, window)
+            yield self._fetched_together(window, exchange)
 
-    def _fetched_together(self, window: list[SampledArrays]) -> list[FilledBatch]:
-        assert self._exchange is not None
-        rows = self._count([self._absent(batch.rows) for batch in window])
-        found = self._fetch(rows, self.features, self._none)
-        self._counts["remote_bytes"] += self._exchange.read_bytes()
-        return [(batch, self._filled(batch, rows, found)) for batch in window]
+    def _fetched_together(self, window: list[SampledArrays], exchange: Exchange) -> list[FilledBatch]:
+        with self.counts.timed():
+            rows = self._count([self._absent(batch.rows) for batch in window])
+            found = Cached(rows, Owners(exchange, self._source).rows(rows))
+        self.counts.of["remote_bytes"] += exchange.read_bytes()
+        return [(batch, self._filled(batch, found)) for batch in window]
 
-    def _timed(self, work: Callable[[Work], Result], on: Work) -> Result:
-        start = time.perf_counter()
-        done = work(on)
-        self._seconds += time.perf_counter() - start
-        return done
-
-    def _filled(self, batch: SampledArrays, rows: RowIds, found: Array) -> Array:
-        if self._elsewhere is not None:
-            x = self._read_wanted(batch)
-            put(x, self._wanted(batch), rows, found)
+    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
+        """Return the features of the nodes of a batch, but for those that are left out."""
+        with self.counts.timed():
+            x, ids = batch.features, batch.rows
+            if self._elsewhere is not None:
+                ids = ids[~among(ids, self._elsewhere)]
+            if self.here is not None and self.with_batches is None:
+                x = self.here.rows(ids)
+            for kept in (found, self._kept):
+                if kept is not None and x is not None:
+                    kept.put(x, ids)
             return x
-        x = self._none if batch.features is None else batch.features
-        put(x, batch.rows, rows, found)
-        put(x, batch.rows, self._cached, self._values)
-        return x
-
-    def _read_wanted(self, batch: SampledArrays) -> Array:
-        return self.read(self._wanted(batch))
-
-    def _wanted(self, batch: SampledArrays) -> RowIds:
-        """Return the rows of the nodes without those that are left out."""
-        assert self._elsewhere is not None
-        return batch.rows[~among(batch.rows, self._elsewhere)]
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""
@@ -191,13 +180,13 @@ class Fetching:
         if not wanted:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
-        if len(self._cached):
-            fetched = rows[~among(rows, self._cached)]
-            self._counts["cached_rows"] += len(rows) - len(fetched)
+        if len(self.cached):
+            fetched = rows[~among(rows, self.cached)]
+            self.counts.of["cached_rows"] += len(rows) - len(fetched)
             rows = fetched
-        self._counts["remote_rows"] += len(rows)
+        self.counts.of["remote_rows"] += len(rows)
         if self._exchange is None:
-            self._counts["remote_bytes"] += len(rows) * self.row_bytes
+            self.counts.of["remote_bytes"] += len(rows) * self.row_bytes
         return rows
 
     def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
@@ -213,23 +202,13 @@ class Fetching:
             Values of the rows that are here. Answers to the other ranks are read from them.
         """
         x = np.empty((0, 0), np.float32) if x is None else x
-        wanted = self._absent(rows)
-        put(x, rows, wanted, self._fetch(wanted, features, x[:0]))
-        return x
-
-    def _fetch(self, rows: RowIds, features: _core.Features | None, none: Array) -> Array:
-        """Return rows of other ranks, and answer theirs. ``none`` are no rows."""
         assert self._exchange is not None
-        return self._exchange.fetch(rows, lambda asked: none if features is None else features.gather(asked))
+        wanted = self._absent(rows)
+        own = Files(features, x.dtype, x.shape[1:])
+        Cached(wanted, Owners(self._exchange, own).rows(wanted)).put(x, rows)
+        return x
 
     def close(self) -> None:
         """End the connections to other ranks."""
         if self._exchange is not None:
             self._exchange.close()
-
-
-def put(x: Array, rows: RowIds, keys: RowIds, values: Array) -> None:
-    """Copy the values of those rows that are among the keys, which ascend."""
-    if len(keys):
-        found = np.flatnonzero(among(rows, keys))
-        x[found] = values[np.searchsorted(keys, rows[found])]

@@ -23,7 +23,7 @@ from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own
 from .edge_rows import EdgeFeatures
 from .making import ScheduledSource, SequentialSource, Source, free_memory, neighbourhood_of
 from .remote import fetching_of
-from .resident import Resident, device_bytes
+from .rows.resident import Resident, device_bytes
 from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
@@ -66,6 +66,9 @@ class Loader:
         Seed of the order and of all samples.
     rank, world_size : int
         This rank, and the number of ranks.
+    fetching : Fetching
+        Where features come from. Before the first batch, ``loader.fetching.here = source`` replaces the files by
+        another :class:`fastpart.loading.rows.RowSource` of the same rows.
     """
 
     _items = "vertices"
@@ -162,7 +165,7 @@ class Loader:
         count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
         if self.fetching.row_bytes and count:
             rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
-            self._resident = Resident(rows, self.fetching.read, device)
+            self._resident = Resident(rows, self.fetching, device)
             self.fetching.leave_out(rows)
 
     def limit(self, free_bytes: int) -> None:
@@ -192,7 +195,7 @@ class Loader:
             their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows found in the cache,
             which are no ``remote_rows``.
         """
-        return self.fetching.read_counts()
+        return self.fetching.counts.read()
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads.
@@ -203,7 +206,7 @@ class Loader:
             ``sampling`` and ``fetching`` (rows of features), in seconds.
         """
         seconds = self._source.read_seconds()
-        return {**seconds, "fetching": seconds["fetching"] + self.fetching.read_seconds()}
+        return {**seconds, "fetching": seconds["fetching"] + self.fetching.counts.read_seconds()}
 
     def close(self) -> None:
         """End the connections to other ranks, if there are any. There are no batches after it."""

@@ -13,8 +13,9 @@ from ..core import parameters
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features, refuse_other_directories
-from .exchange import Exchange
 from .fetching import Fetching
+from .rows.files import Files
+from .rows.owners import Exchange
 
 Remote = Literal["maps", "messages"]
 
@@ -55,7 +56,7 @@ def fetching_of(
         refuse_other_directories(partition.manifest or {})
     row, parts, topology = partition.parts[0].row_type("features"), partition.parts, partition._topology
     if row is None:
-        return Fetching(None, np.empty((0, 0)), topology.starts, owners < 0, None)
+        return Fetching(None, topology.starts, owners < 0, None)
     files = [part.folder / "features.npy" for part in parts]
     own, exchange = owners == rank, None
     here = own if remote == "messages" else np.array([file.exists() for file in files])
@@ -65,4 +66,4 @@ def fetching_of(
         exchange, away = Exchange(starts, seconds), ~here
     mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
     features = _core.Features(mapped, topology) if any(mapped) else None
-    return Fetching(features, np.empty((0, *row[1]), row[0]), topology.starts, away, exchange)
+    return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange)

@@ -171,9 +171,8 @@ class Graphs:
             if batch is None:
                 return
             assert batch.inputs is not None
-            assert self.fetching.features is not None
             with self._clock.timed("fetching"):
-                x = torch.from_numpy(self.fetching.features.gather(batch.inputs))
+                x = torch.from_numpy(self.fetching.rows(batch.inputs))
             self.fetching.count(batch.inputs)
             y = torch.from_numpy(self._labels[np.searchsorted(self._sorted, batch.targets)])
             count = total(torch.tensor([batch.count], dtype=torch.float64)).item()

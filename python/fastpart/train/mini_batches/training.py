@@ -177,7 +177,7 @@ class Worker:
 
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""
-        return {"local_rows": local, **self._steps.fetching.read_counts()}
+        return {"local_rows": local, **self._steps.fetching.counts.read()}
 
     def _own_rows(self, step: Step) -> int:
         """Return how many rows of features are of own parts."""

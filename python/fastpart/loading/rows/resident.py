@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..core.pairs import among
-from .exchange import RowIds
+from ...core.pairs import among
+from .source import Array, RowIds, RowSource
 
 _STEP = 1 << 16
 """Rows that are copied to the device at a time."""
@@ -32,34 +28,35 @@ class Resident:
 
     Parameters
     ----------
-    rows : numpy.ndarray
-        uint32: the rows, which ascend.
-    read : callable
-        Returns the features of rows.
+    ids : numpy.ndarray
+        uint32: which rows. They ascend.
+    source : RowSource
+        Has these rows.
     device : torch.device
         Where they stay.
     """
 
-    def __init__(
-        self, rows: RowIds, read: Callable[[RowIds], npt.NDArray[Any]], device: torch.device
-    ) -> None:
-        self.rows, self._device = rows, device
-        none = torch.from_numpy(read(rows[:0]))
-        self._values = none.new_empty((len(rows), *none.shape[1:]), device=device)
-        for start in range(0, len(rows), _STEP):
-            self._values[start : start + _STEP] = torch.from_numpy(read(rows[start : start + _STEP]))
+    def __init__(self, ids: RowIds, source: RowSource, device: torch.device) -> None:
+        self.ids, self._device = ids, device
+        none = torch.from_numpy(source.rows(ids[:0]))
+        self._values = none.new_empty((len(ids), *none.shape[1:]), device=device)
+        for start in range(0, len(ids), _STEP):
+            self._values[start : start + _STEP] = torch.from_numpy(source.rows(ids[start : start + _STEP]))
 
-    def joined(self, rows: RowIds, others: npt.NDArray[Any]) -> Tensor:
+    def rows(self, ids: RowIds) -> Tensor:
+        """Return rows that are resident."""
+        return self._values[self._moved(np.searchsorted(self.ids, ids))]
+
+    def joined(self, rows: RowIds, others: Array) -> Tensor:
         """Return the features of rows on the device. ``others`` are those of the rows that are not resident."""
-        here = among(rows, self.rows)
+        here = among(rows, self.ids)
         rest = self._moved(others)
         x = rest.new_empty((len(rows), *rest.shape[1:]))
-        places = np.searchsorted(self.rows, rows[here])
-        x[self._moved(np.flatnonzero(here))] = self._values[self._moved(places)]
+        x[self._moved(np.flatnonzero(here))] = self.rows(rows[here])
         x[self._moved(np.flatnonzero(~here))] = rest
         return x
 
-    def _moved(self, array: npt.NDArray[Any]) -> Tensor:
+    def _moved(self, array: Array) -> Tensor:
         tensor = torch.from_numpy(array)
         if self._device.type == "cuda":
             return tensor.pin_memory().to(self._device, non_blocking=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +12,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..errors import TrainingError
-
-RowIds = npt.NDArray[np.uint32]
-Array = npt.NDArray[Any]
-Gather = Callable[[RowIds], Array]
-"""Returns the features of rows of this rank."""
+from ...errors import TrainingError
+from .source import Array, RowIds, RowSource
 
 _LEFT = -1
 """Instead of the number of rows that a rank wants: it has ended its epoch."""
@@ -48,12 +42,12 @@ class Exchange:
         """Begin so many rounds."""
         self._left = rounds
 
-    def fetch(self, rows: RowIds, gather: Gather) -> Array:
-        """Make a round. Return the features of rows of other ranks, which ascend."""
+    def fetch(self, rows: RowIds, own: RowSource) -> Array:
+        """Make a round. Return rows of other ranks, which ascend, and answer theirs from ``own``."""
         wanted = np.diff(np.searchsorted(rows, self._bounds))
         asked = self._counts(wanted)
         requests = self._sent(torch.from_numpy(rows.view(np.int32)), wanted, asked)
-        features = gather(requests.numpy().view(np.uint32))
+        features = own.rows(requests.numpy().view(np.uint32))
         width = math.prod(features.shape[1:]) * features.itemsize
         answers = torch.from_numpy(features.reshape(-1).view(np.uint8).reshape(len(requests), width))
         answers = self._sent(answers, asked, wanted)
@@ -93,3 +87,23 @@ class Exchange:
         sizes = (None, None) if out is None or into is None else (into.tolist(), out.tolist())
         dist.all_to_all_single(received, x, *sizes, group=self._group)
         return received
+
+
+class Owners:
+    """Rows of the ranks that own them. All ranks ask at the same time, also for no rows.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Messages to the other ranks.
+    own : RowSource
+        The rows of this rank, for the answers.
+    """
+
+    def __init__(self, exchange: Exchange, own: RowSource) -> None:
+        self._exchange, self._own = exchange, own
+        self.dtype, self.row_shape = own.dtype, own.row_shape
+
+    def rows(self, ids: RowIds) -> Array:
+        """Return the rows, which ascend."""
+        return self._exchange.fetch(ids, self._own)
