@@ -95,7 +95,7 @@ def counting(monkeypatch):
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
     run = RunOptions(progress=progress)
     folder = RunFolder.claim(output, resume, overwrite=False)
-    start = launch.Launch(run, report_of({}, run, epochs), folder, resume, "cpu", 60.0, None, output)
+    start = launch.Launch(run, report_of({}, run, epochs), folder, resume, "cpu", 60.0, None, output, False)
     return start.train("counting", Options(epochs=epochs), how, dataset, 1, {"added": 1}, needs=())
 
 
@@ -106,7 +106,7 @@ def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
     trained = joined(counting(worker), tmp_path / "out", how, progress=lambda *said: told.append(said))
     end = ["close"] if worker is Closing else []
     assert [
-        ("begin", {**how, "timeout": 60.0, "free_bytes": ANY}, {}),
+        ("begin", {**how, "timeout": 60.0, "steps": False, "free_bytes": ANY}, {}),
         *rounds,
         ("final", 4.0),
         *end,
@@ -130,7 +130,12 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
     with pytest.raises(InterruptedError):
         joined(dataset, tmp_path / "out", {}, progress=stop)
     went_on = joined(dataset, tmp_path / "out", {}, resume=True)
-    assert CALLS[4:] == [("begin", {"timeout": 60.0, "free_bytes": ANY}, {"epochs": 3}), 1, 1, ("final", 4.0)]
+    assert CALLS[4:] == [
+        ("begin", {"timeout": 60.0, "steps": False, "free_bytes": ANY}, {"epochs": 3}),
+        1,
+        1,
+        ("final", 4.0),
+    ]
     assert went_on.history["epoch"].to_list() == list(range(5))
 
 

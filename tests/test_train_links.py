@@ -67,7 +67,7 @@ def alone(monkeypatch):
     def launching(call, workers=None):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
             claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
-            yield Launch(call.run, call.report, claimed, call.resume, "cpu", 60.0, None, Path(scratch))
+            yield Launch(call.run, call.report, claimed, call.resume, "cpu", 60.0, None, Path(scratch), False)
 
     def train(source, **given):
         with monkeypatch.context() as patch:

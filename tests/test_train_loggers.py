@@ -4,6 +4,7 @@ import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import fastpart as fp
@@ -47,6 +48,31 @@ def test_callbacks_get_every_row_and_the_result_here(parts, method):
     assert seen == [0, 1, 2, trained.summary]
 
 
+@pytest.mark.parametrize(
+    ("method", "given", "steps"),
+    [
+        ("full", {"batch_size": 50}, 3),
+        ("sampled", {"workers": 2, "batch_size": 50}, 3),
+        ("armada", {"batch_size": 50}, 3),
+        ("sdt", {"workers": 2, "average": "gradients"}, 1),
+        ("sdt", {"workers": 1}, 0),
+        ("sancus", {}, 1),
+    ],
+)
+def test_steps_are_told_before_their_epoch(parts, method, given, steps):
+    told = []
+    callback = types.SimpleNamespace(on_step=told.append, on_epoch=told.append)
+    trained = getattr(fp.train, method)(parts, **QUICK, **given, callbacks=[callback])
+    losses = trained.history["loss"].to_list()
+    for epoch, loss in enumerate(losses):
+        *rows, last = told[epoch * (steps + 1) : (epoch + 1) * (steps + 1)]
+        assert (last["epoch"], last["loss"], "steps" in last) == (epoch, loss, False)
+        assert [(row["epoch"], row["step"]) for row in rows] == [(epoch, step) for step in range(steps)]
+        if steps:  # all of 150 training vertices, 50 in each step
+            assert np.mean([row["loss"] for row in rows]) == pytest.approx(loss)
+    assert len(told) == 3 * (steps + 1)
+
+
 def test_callbacks_are_not_kept(parts, tmp_path):
     told = Told()
     fp.train.full(parts, **QUICK, callbacks=[told], out=tmp_path / "run")
@@ -57,7 +83,7 @@ def test_callbacks_are_not_kept(parts, tmp_path):
 @pytest.mark.parametrize(
     ("callbacks", "text"),
     [
-        ([3], r"callbacks: a int has neither on_epoch\(row\) nor on_end\(trained\)"),
+        ([3], "callbacks: a int has none of on_step, on_epoch, on_end"),
         (Told(), "callbacks: expected a list of objects, got Told"),
         ("logger", "callbacks: expected a list of objects, got str"),
         ([Told], r"callbacks: Told is a class\. Pass an object of it"),

@@ -160,18 +160,28 @@ def report_of(training: Mapping[str, Any], run: RunOptions, epochs: int) -> OnEp
     if on_epoch is not None and not callable(on_epoch):
         raise TypeError(f"on_epoch: expected a callable(row), got {type(on_epoch).__name__}")
     told = [on_epoch, *methods_of(training.get("callbacks"), "on_epoch")]
+    stepped = methods_of(training.get("callbacks"), "on_step")
 
     def report(row: dict[str, Any]) -> None:
+        row = dict(row)
         if run.progress is not None:
             run.progress("epoch", row["epoch"] + 1, epochs)
+        losses = row.pop("steps", ())
+        for step, loss in enumerate(losses):
+            for each in stepped:
+                each({"epoch": row["epoch"], "step": step, "loss": loss})
         for each in filter(None, told):
             each(dict(row))
 
     return report
 
 
+CALLED = ("on_step", "on_epoch", "on_end")
+"""Methods of callbacks."""
+
+
 def methods_of(callbacks: Any, name: str) -> list[Callable[..., object]]:
-    """Return a method of each object of the user that has it: ``on_epoch`` or ``on_end``."""
+    """Return a method of each object of the user that has it: ``on_step``, ``on_epoch`` or ``on_end``."""
     if callbacks is None:
         return []
     if not isinstance(callbacks, Sequence) or isinstance(callbacks, str):
@@ -179,10 +189,8 @@ def methods_of(callbacks: Any, name: str) -> list[Callable[..., object]]:
     for each in callbacks:
         if isinstance(each, type):
             raise TypeError(f"callbacks: {each.__name__} is a class. Pass an object of it")
-        if not any(callable(getattr(each, method, None)) for method in ("on_epoch", "on_end")):
-            raise TypeError(
-                f"callbacks: a {type(each).__name__} has neither on_epoch(row) nor on_end(trained)"
-            )
+        if not any(callable(getattr(each, method, None)) for method in CALLED):
+            raise TypeError(f"callbacks: a {type(each).__name__} has none of {', '.join(CALLED)}")
     return [method for each in callbacks if callable(method := getattr(each, name, None))]
 
 
@@ -236,6 +244,11 @@ class Call:
                 'patience: with scores="none" no epoch is better than another. Leave it out, or use scores="sampled"'
             )
         return scores
+
+    @property
+    def steps(self) -> bool:
+        """Whether a callback wants the losses of steps."""
+        return bool(methods_of(self.given["callbacks"], "on_step"))
 
     @property
     def device(self) -> Device:

@@ -135,8 +135,10 @@ class Training(Learning, CallOptions, total=False):
     on_epoch : callable, optional
         Called with each new row of the history, a dict.
     callbacks : sequence, optional
-        Objects with ``on_epoch(row)``, which gets each new row of the history, or ``on_end(trained)``, which gets the
-        result, or both. They are called in this process. :mod:`fastpart.train.loggers` has some.
+        Objects with some of ``on_epoch(row)``, which gets each new row of the history, ``on_step(row)``, which gets
+        ``epoch``, ``step`` and ``loss`` of all workers for each step of an epoch before that, and ``on_end(trained)``,
+        which gets the result. They are called in this process. :mod:`fastpart.train.loggers` has some. Copies that
+        ``sdt`` averages and trainers of ``distdgl`` have no steps in common, and report none.
     workers : int, optional
         Number of processes. Default: one per CPU, at most one per part. With GPUs: one per GPU, at most one per part.
     timeout : float

@@ -15,7 +15,7 @@ from .kernels import CPU
 from .models import build
 from .normalisation import synchronise, synchronised
 from .optimizers import optimizer_of, scheduler_of
-from .ranks import copy_from_first, world_size
+from .ranks import copy_from_first, total, world_size
 from .scores import Task
 from .trainable import Make, refuse_batch_norm, refuse_untrainable
 
@@ -66,6 +66,8 @@ class Learner:
         self.optimizer = optimizer_of(self.network.parameters(), options)
         self._scheduler = scheduler_of(self.optimizer, options)
         self._clip = options.clip
+        self._losses: list[float] = []
+        self._of_round: list[float] = []
         self.normalises = bool(synchronised(self.network))
         self.epochs = 0
         if state:
@@ -90,15 +92,31 @@ class Learner:
             outputs: Tensor = self.network(graphs, x.to(self.dtype))
         return outputs.to(self.dtype)
 
-    def step(self) -> None:
-        """Change the weights by their gradients, which are those of all workers."""
+    def step(self, loss: float) -> None:
+        """Change the weights by their gradients, which are those of all workers.
+
+        ``loss`` is the share of this worker in the mean loss of the step.
+        """
+        self._losses.append(loss)
         if self._clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self._clip)
         self.optimizer.step()
 
+    def losses_of_all(self) -> list[float]:
+        """Return the loss of each step of the last epochs. All workers call it, after equally many steps."""
+        if not self._of_round:
+            return []
+        summed: list[float] = total(torch.tensor(self._of_round, dtype=torch.float64)).tolist()
+        return summed
+
+    def forget_losses(self) -> None:
+        """Forget the losses of the steps so far."""
+        self._losses.clear()
+
     def end_epochs(self, epochs: int = 1) -> None:
         """Count some epochs, and let the learning rate follow."""
         self.epochs += epochs
+        self._of_round, self._losses = self._losses, []
         if self._scheduler is not None:
             for _ in range(epochs):
                 self._scheduler.step()

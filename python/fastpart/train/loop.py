@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..errors import TrainingError
 from .history import History
+from .learner import Learner
 from .ranks import barrier, differing, from_first, world_size
 
 Report = Callable[[dict[str, Any]], object]
@@ -26,9 +27,12 @@ class Worker(Protocol):
     ----------
     network : torch.nn.Module
         The network. After each round its weights are equal in all workers.
+    learner : Learner
+        What trains it.
     """
 
     network: nn.Module
+    learner: Learner
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train some epochs, and return the row of the history. That of rank 0 counts.
@@ -45,7 +49,11 @@ class Worker(Protocol):
 
 
 def train(
-    new: Callable[[dict[str, Any]], Worker], history: History | None, report: Report, every: int = 1
+    new: Callable[[dict[str, Any]], Worker],
+    history: History | None,
+    report: Report,
+    every: int = 1,
+    steps: bool = False,
 ) -> dict[str, Any]:
     """Train until rank 0 ends it, and return the summary of rank 0.
 
@@ -59,6 +67,8 @@ def train(
         Called with each new row, where there is a history.
     every : int
         Epochs of a round.
+    steps : bool
+        Whether reported rows have the losses of their steps, as ``steps``.
     """
     state = from_first(history and history.state)
     if history is None or not state:
@@ -69,6 +79,7 @@ def train(
     while not from_first(history and history.over):
         epochs, scored = from_first(history and history.next(every))
         row = worker.round(epochs, scored)
+        losses = {"steps": worker.learner.losses_of_all()} if steps else {}
         _refuse_different(worker.network)
         if history is not None:
             history.add(row, lambda: on_cpu(worker.network), epochs)
@@ -76,7 +87,7 @@ def train(
             _save(worker, history)
         if history is not None:
             try:
-                report(history.rows[-1])
+                report({**history.rows[-1], **losses})
             except BaseException:  # what the user raises between two epochs loses none
                 alone = world_size() == 1 or not hasattr(
                     worker, "store"

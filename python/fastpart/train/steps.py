@@ -54,6 +54,6 @@ def train_epoch(
         total, divisor = losses(learner, local, batch)
         learner.optimizer.zero_grad()
         (total / divisor).backward()
-        learner.step()
+        learner.step(total.item() / divisor)
         loss, count = loss + total.item(), count + divisor
     return loss, count

@@ -49,7 +49,12 @@ def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> Traine
     with torch_settings(run.threads, options.seed), nullcontext() if folder is None else folder.kept():
         history = History(trainer.method, options, folder, call.resume)
         local = dataset.whole(torch.device(call.device))
-        summary = train(lambda state: _Trainer(dataset.task, options, local, state), history, call.report)
+        summary = train(
+            lambda state: _Trainer(dataset.task, options, local, state),
+            history,
+            call.report,
+            steps=call.steps,
+        )
         trained = TrainedModel.of(trainer.method, dataset.task, history, summary)
         history.finish(vars(dataset.task), trained.summary)
         return trained
@@ -73,9 +78,9 @@ def needs(dataset: AnyDataset[Any], options: Options) -> list[Need]:
 class _Trainer:
     def __init__(self, task: Task, options: Options, local: LocalGraph, state: dict[str, Any]) -> None:
         self._task, self._options, self._local = task, options, local
-        self._learner = Learner(task, options, state, local.device)
-        local.features = local.features.to(self._learner.dtype)
-        self.network = self._learner.network
+        self.learner = Learner(task, options, state, local.device)
+        local.features = local.features.to(self.learner.dtype)
+        self.network = self.learner.network
         self._random = torch.Generator().manual_seed(options.seed)
         if state:
             self._random.set_state(state["order"])
@@ -83,8 +88,8 @@ class _Trainer:
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
         start = time.perf_counter()
-        loss, seen = train_epoch(self._learner, self._local, self._options, self._random)
-        self._learner.end_epochs()
+        loss, seen = train_epoch(self.learner, self._local, self._options, self._random)
+        self.learner.end_epochs()
         seconds = time.perf_counter() - start
         return {
             "loss": loss / max(seen, 1),
@@ -96,11 +101,11 @@ class _Trainer:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return {**self._learner.state(), "order": self._random.get_state()}
+        return {**self.learner.state(), "order": self._random.get_state()}
 
     def final(self, best: dict[str, torch.Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
-        self._learner.put(best)
+        self.learner.put(best)
         return self._scores(["val", "test"])
 
     @torch.no_grad()

@@ -66,8 +66,8 @@ class Trainer:
         self._degree = _degrees(graph)
         self.task = _task(graph)
         self._seeds = {split: self._seeds_of(split) for split in ("train", "val", "test")}
-        self._learner = Learner(self.task, options, state)
-        self.network = self._learner.network
+        self.learner = Learner(self.task, options, state)
+        self.network = self.learner.network
         self._clock = Clock()
         self._parallel = nn.parallel.DistributedDataParallel(self.network)
         self._parallel.register_comm_hook(None, lambda _, bucket: self._synchronise(bucket))
@@ -100,7 +100,7 @@ class Trainer:
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch and return its row. ``epochs`` is always 1."""
-        seed = mixed(self._options.seed, self._learner.epochs, dist.get_rank())
+        seed = mixed(self._options.seed, self.learner.epochs, dist.get_rank())
         torch.manual_seed(seed)
         dgl.seed(seed % 2**31)
         self._clock.read()
@@ -120,7 +120,7 @@ class Trainer:
                 seen["vertices"] += len(inputs)
                 seen["remote vertices"] += self._remote(inputs)
         seconds = time.perf_counter() - start
-        self._learner.end_epochs()
+        self.learner.end_epochs()
         copy_from_first(self.network.buffers())  # models of users may count batches
         return {
             **self._row(seen, seconds),
@@ -142,7 +142,7 @@ class Trainer:
 
     def _fetch(self, inputs: Tensor, seeds: Tensor) -> tuple[Tensor, Tensor]:
         labels = self._graph.ndata["label"][seeds]
-        x = self._graph.ndata["feat"][inputs].to(self._learner.dtype)
+        x = self._graph.ndata["feat"][inputs].to(self.learner.dtype)
         return x, self.task.targets(labels)
 
     def _step(self, layers: list[Rows], x: Tensor, labels: Tensor) -> float:
@@ -150,16 +150,16 @@ class Trainer:
         with self._clock.timed(COMPUTE):
             losses, weights = self._losses(layers, x, labels)
             loss = losses.mean() if weights is None else losses.sum() / weights.sum()
-            self._learner.optimizer.zero_grad()
+            self.learner.optimizer.zero_grad()
             loss.backward()
-            self._learner.step()
+            self.learner.step(0.0)
         self._clock.seconds[COMPUTE] -= self._clock.seconds[SYNCHRONISING] - waited
         return loss.item()
 
     def _losses(self, layers: list[Rows], x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        criterion = self._learner.criterion
-        with self._learner.computing():
-            outputs = self._parallel(layers, x).to(self._learner.dtype)
+        criterion = self.learner.criterion
+        with self.learner.computing():
+            outputs = self._parallel(layers, x).to(self.learner.dtype)
         return criterion.losses(outputs, labels), criterion.weights(labels)
 
     def _synchronise(self, bucket: Any) -> Any:
@@ -206,11 +206,11 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return self._learner.state()
+        return self.learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
-        self._learner.put(best)
+        self.learner.put(best)
         return {**self.scores("val"), **self.scores("test")}
 
 

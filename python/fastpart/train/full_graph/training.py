@@ -46,12 +46,12 @@ class FullBatch(ABC):
         tools = Tools.of_group(how["timeout"])
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
         self._part = part = self.load_part(dataset, options, how, tools)
-        self._learner = Learner(part.task, options, state, self._device)
-        self.network = self._learner.network
+        self.learner = Learner(part.task, options, state, self._device)
+        self.network = self.learner.network
         for layer in synchronised(self.network):
             layer.rows, layer.own = len(part.features), part.own
-        part.features = part.features.to(self._learner.dtype)
-        weights = self._learner.criterion.weights(part.labels[part.splits["train"]])
+        part.features = part.features.to(self.learner.dtype)
+        weights = self.learner.criterion.weights(part.labels[part.splits["train"]])
         self._divisor = (
             part.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
         )
@@ -71,7 +71,7 @@ class FullBatch(ABC):
         loss = self._step()
         seconds = time.perf_counter() - start
         spent = self._clock.read()
-        self._learner.end_epochs()
+        self.learner.end_epochs()
         dense = seconds - sum(spent.values())
         mine = [*(spent[step] for step in STEPS), dense, self._wire.sent, self._wire.received]
         measured = of_all(dict(zip(MEASURED, mine, strict=True)))
@@ -92,7 +92,7 @@ class FullBatch(ABC):
 
     def _begin(self) -> None:
         part = self._part
-        part.begin(self._learner.epochs)
+        part.begin(self.learner.epochs)
         self._wire.total(
             torch.zeros(1, device=self._device)
         )  # so that waiting for a late start does not count
@@ -103,16 +103,16 @@ class FullBatch(ABC):
         """Make a step, and return the mean loss over all training vertices."""
         part = self._part
         self.network.train()
-        self._learner.optimizer.zero_grad()
-        logits = self._learner.outputs(part.layers, part.features)
+        self.learner.optimizer.zero_grad()
+        logits = self.learner.outputs(part.layers, part.features)
         ids = part.splits["train"]
-        loss = self._learner.criterion.losses(logits[ids], part.labels[ids]).sum() / self._divisor
+        loss = self.learner.criterion.losses(logits[ids], part.labels[ids]).sum() / self._divisor
         self._memory = max(self._memory, anonymous_bytes())
         loss.backward()
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
             total = self._wire.total(loss.detach().view(1))
-        self._learner.step()
+        self.learner.step(total.item() / self._wire.size)
         self._memory = max(self._memory, anonymous_bytes())
         return total.item()
 
@@ -134,11 +134,11 @@ class FullBatch(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return self._learner.state()
+        return self.learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, Any]:
         """Return the scores of the best weights, and one row for each worker."""
-        self._learner.put(best)
+        self.learner.put(best)
         scores, _ = self._scored(("val", "test"))
         facts = self._part.facts
         counts = of_all({**facts, "peak_bytes": resident_bytes(peak=True)})

@@ -79,5 +79,6 @@ class Job:
             history,
             report,
             how.get("average_every", 1),
+            self.running["steps"],
         )
         return dataset.task, summary

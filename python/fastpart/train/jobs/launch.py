@@ -60,6 +60,8 @@ class Launch:
         The supervisor that starts the workers. None: this process is one of those that a launcher started.
     scratch : pathlib.Path
         A folder for temporary files that all workers see.
+    steps : bool
+        Whether rows are reported with the losses of their steps.
     """
 
     run: RunOptions
@@ -70,6 +72,7 @@ class Launch:
     timeout: float
     group: Supervisor | None
     scratch: Path
+    steps: bool
 
     @property
     def _copies(self) -> bool:
@@ -142,7 +145,7 @@ class Launch:
             resume=self.resume,
             threads=self.run.threads or 1,
             device=self.device,
-            running={"timeout": self.timeout, **running},
+            running={"timeout": self.timeout, "steps": self.steps, **running},
         )
         with self.folder.kept():
             if self.group is not None:
@@ -199,12 +202,16 @@ def launching(call: Call, workers: int | None = None) -> Iterator[Launch]:
             folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
             with folder.scratch() if is_first() else nullcontext():
                 scratch = folder.path.absolute() / SCRATCH
-                yield Launch(call.run, call.report, folder, resume, device, timeout, None, scratch)
+                yield Launch(
+                    call.run, call.report, folder, resume, device, timeout, None, scratch, call.steps
+                )
                 barrier()  # no rank leaves while another one needs it
     else:
         with Supervisor(call.run.tmp_dir, timeout) as group:
             folder = output_of(group, call.out, resume, overwrite)
-            yield Launch(call.run, call.report, folder, resume, device, timeout, group, group.folder)
+            yield Launch(
+                call.run, call.report, folder, resume, device, timeout, group, group.folder, call.steps
+            )
 
 
 def _agreed(make: Callable[[], Result]) -> Result:

@@ -51,7 +51,7 @@ class Worker(mini_batches.Worker):
         features = dataset.task.features
         dataset.task = Task(features + width, options.hidden, multilabel=False)
         learned = state.get("learner", {})
-        self._learner = Learner(
+        self.learner = Learner(
             dataset.task,
             options,
             learned,
@@ -59,7 +59,7 @@ class Worker(mini_batches.Worker):
             network_with(how["decoder"]),
             F.binary_cross_entropy_with_logits,
         )
-        self.network = self._learner.network
+        self.network = self.learner.network
         self._steps = Links(dataset, options, how)
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
@@ -80,7 +80,7 @@ class Worker(mini_batches.Worker):
         if "slot" in saved:
             self._embeddings.load(saved)
         else:
-            self._embeddings.load_earlier(saved, self._learner.epochs - 1, state["best_epoch"])
+            self._embeddings.load_earlier(saved, self.learner.epochs - 1, state["best_epoch"])
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
@@ -123,8 +123,8 @@ class Worker(mini_batches.Worker):
             x = rows if x is None else torch.cat([x, rows], dim=1)
         assert x is not None
         with self._clock.timed(COMPUTE):
-            self._learner.optimizer.zero_grad()
-            if len(step.rows) or self._learner.normalises:
+            self.learner.optimizer.zero_grad()
+            if len(step.rows) or self.learner.normalises:
                 loss = self._losses_of_pairs(step, x)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
@@ -132,11 +132,11 @@ class Worker(mini_batches.Worker):
                 gradient = torch.zeros_like(learned) if learned.grad is None else learned.grad
                 self._embeddings.step(gradient)
         with self._clock.timed(COMPUTE):
-            self._learner.step()
+            self.learner.step(loss / step.count)
         return loss
 
     def _losses_of_pairs(self, step: Step, x: Tensor) -> float:
-        learner = self._learner
+        learner = self.learner
         with learner.computing():
             h = self.network.encoder(step.graphs, x.to(self._device, learner.dtype))
             logits = self.network.decoder(*(h[ends] for ends in step.ends)).to(learner.dtype)
@@ -146,14 +146,14 @@ class Worker(mini_batches.Worker):
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs beside the files of the learned rows."""
-        state: dict[str, Any] = {"learner": self._learner.state()}
+        state: dict[str, Any] = {"learner": self.learner.state()}
         if self._embeddings is None:
             return state
         return {**state, "best": self._best, "embeddings": self._embeddings.state}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights, and write the learned rows of the best epoch."""
-        self._learner.put(best)
+        self.learner.put(best)
         if self._embeddings is not None:
             self._embeddings.put_best()
             self._write_embeddings()

@@ -53,8 +53,8 @@ class Worker:
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
         self._device = device()
-        self._learner = Learner(dataset.task, options, state, self._device)
-        self.network = self._learner.network
+        self.learner = Learner(dataset.task, options, state, self._device)
+        self.network = self.learner.network
         own = np.flatnonzero(self._owned)
         self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
         self._steps = self._source(dataset, options, how, folder, owners)
@@ -87,12 +87,12 @@ class Worker:
         start = time.perf_counter()
         loss, count, local = 0.0, 0.0, 0
         for number, step in enumerate(self._timed()):
-            seed = mixed(self._options.seed, self._learner.epochs, number)
+            seed = mixed(self._options.seed, self.learner.epochs, number)
             torch.manual_seed(seed)  # equal in all workers
             self._weigh(step)
             loss, count, local = loss + self._train(step), count + step.count, local + self._own_rows(step)
         seconds = time.perf_counter() - start
-        self._learner.end_epochs()
+        self.learner.end_epochs()
         spent = self._clock.read()
         rows = of_all(self._counts(local))
         making = self._steps.read_seconds()
@@ -126,7 +126,7 @@ class Worker:
 
     def _timed(self) -> Iterator[Step]:
         """Yield the steps of the epoch, and count the time of waiting for them."""
-        steps = on_device(self._steps.epoch(self._learner.epochs), self._device)
+        steps = on_device(self._steps.epoch(self.learner.epochs), self._device)
         while True:
             with self._clock.timed(IDLE):
                 step = next(steps, None)
@@ -137,31 +137,31 @@ class Worker:
     def _train(self, step: Step) -> float:
         """Make a step, and return the sum of the losses here."""
         with self._clock.timed(COMPUTE):
-            self._learner.optimizer.zero_grad()
+            self.learner.optimizer.zero_grad()
             loss = self._losses(step)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
         with self._clock.timed(COMPUTE):
-            self._learner.step()
+            self.learner.step(loss / step.count)
         return loss
 
     def _losses(self, step: Step) -> float:
         """Add the gradients of a step, and return the sum of its losses here."""
-        return self._backward(step) if len(step.rows) or self._learner.normalises else 0.0
+        return self._backward(step) if len(step.rows) or self.learner.normalises else 0.0
 
     def _backward(self, step: Step) -> float:
-        logits = self._learner.outputs(step.graphs, step.x)[step.rows]
-        loss = step.weighted(self._learner.criterion.losses(logits, self._labels(step))).sum()
+        logits = self.learner.outputs(step.graphs, step.x)[step.rows]
+        loss = step.weighted(self.learner.criterion.losses(logits, self._labels(step))).sum()
         (loss / step.count).backward()
         return loss.item()
 
     def _weigh(self, step: Any) -> None:
         """Let a step be divided by the weights of its rows in all workers, if they have weights by their classes."""
-        if not self._learner.criterion.weighted:
+        if not self.learner.criterion.weighted:
             return
         pieces, mine = self._pieces(step), torch.zeros(1, dtype=torch.float64)
         for piece in pieces:
-            weights = self._learner.criterion.weights(piece.y)
+            weights = self.learner.criterion.weights(piece.y)
             assert weights is not None
             mine += piece.weighted(weights).sum().cpu()
         count = total(mine).item()
@@ -191,13 +191,13 @@ class Worker:
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return self._learner.state()
+        return self.learner.state()
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights."""
         if self._trace is not None:
             save_part(self._trace, self._folder, rank())
-        self._learner.put(best)
+        self.learner.put(best)
         return (
             {} if self._scored_by == "none" else self._inference.scores(self.network, self._options.metrics)
         )

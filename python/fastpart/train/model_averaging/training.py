@@ -56,8 +56,8 @@ class Worker:
         self._dataset, self._options, self._how = dataset, options, how
         self._clock = Clock()
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
-        self._learner = Learner(dataset.task, options, {}, device())
-        self.network, self._optimizer = self._learner.network, self._learner.optimizer
+        self.learner = Learner(dataset.task, options, {}, device())
+        self.network, self._optimizer = self.learner.network, self.learner.optimizer
         refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
@@ -68,7 +68,7 @@ class Worker:
         if state:
             self._weights = named(state["weights"], list(self._weights))
             self._moments = named(state["moments"], [])
-            self._learner.put_rates({"epochs": 0, **state})
+            self.learner.put_rates({"epochs": 0, **state})
             self._of_parts = {
                 number: PartState.of(state["of_parts"][number]) for number in self._parts.numbers
             }
@@ -82,7 +82,7 @@ class Worker:
         train = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
         loss, count, sent = train(epochs)
         seconds, spent = time.perf_counter() - start, self._clock.read()
-        self._learner.end_epochs(epochs)
+        self.learner.end_epochs(epochs)
         self._gather()
         memory = max(self._memory, anonymous_bytes())
         of = of_all({"loss": loss, "count": count, "seconds": seconds, "bytes": memory})
@@ -109,7 +109,7 @@ class Worker:
                 put_weights(self.network, self._weights)
                 put_moments(self._optimizer, self._moments if mine.moments is None else mine.moments)
                 for _ in range(epochs):
-                    lost, seen = train_epoch(self._learner, local, self._options, generator)
+                    lost, seen = train_epoch(self.learner, local, self._options, generator)
             loss, count = loss + lost, count + seen
             weights.add(weights_of(self.network), weight)
             if self._how["moments"]:
@@ -117,6 +117,7 @@ class Worker:
             else:
                 mine.moments = moments_of(self._optimizer)
             self._memory = max(self._memory, anonymous_bytes())
+        self.learner.forget_losses()  # those of copies, each on its part
         with self._clock.timed(AVERAGING):
             self._weights = weights.of_all(self._weights)
             sent = sum(tensor.numel() for tensor in self._weights.values())
@@ -148,7 +149,7 @@ class Worker:
                     for parameter in parameters:
                         parameter.grad /= counts[0].item()
                         sent += parameter.numel() * parameter.element_size()
-                self._learner.step()
+                self.learner.step(lost / counts[0].item())
                 loss, count = loss + lost, count + seen
         copy_from_first(self.network.buffers())
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
@@ -176,7 +177,7 @@ class Worker:
         """Add up the gradients of the summed losses. Return the sum, and what it is divided by."""
         loss, count = 0.0, 0.0
         for local, batch in pairs:
-            summed, divisor = losses(self._learner, local, batch)
+            summed, divisor = losses(self.learner, local, batch)
             summed.backward()
             loss, count = loss + summed.item(), count + divisor
         return loss, count
@@ -187,7 +188,7 @@ class Worker:
             "weights": self._weights,
             "moments": self._moments,
             "of_parts": self._gathered,
-            **self._learner.rates(),
+            **self.learner.rates(),
         }
 
     def _gather(self) -> None:
