@@ -75,7 +75,7 @@ def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | npt.NDArray[
     if array.dtype.kind not in "iubf":
         raise TypeError(f"labels: expected 0 and 1, or bool, of shape (n, classes), got dtype {array.dtype}")
     ones = np.equal(array, 1)
-    if array.dtype.kind == "f" and np.any(np.isnan(array) | (array != np.trunc(array))):
+    if array.dtype.kind == "f" and np.any(np.isfinite(array) & (array != np.trunc(array))):
         return _targets(array)
     if not np.all(ones | np.equal(array, 0)):
         raise ParameterError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.distributed as dist
@@ -20,6 +20,20 @@ Metrics = Mapping[str, Any]
 """What a user measures beside the scores of the task, by name."""
 
 
+@runtime_checkable
+class UpdatedMetric(Protocol):
+    """A metric that is an object with a state, as those of torchmetrics."""
+
+    def reset(self) -> object:
+        """Forget all rows."""
+
+    def update(self, outputs: Tensor, labels: Tensor) -> object:
+        """Count some rows."""
+
+    def compute(self) -> Any:
+        """Return the value over all rows."""
+
+
 class Scores:
     """The scores of some splits. Each vertex is added by one worker.
 
@@ -30,11 +44,10 @@ class Scores:
     def __init__(self, task: Task, metrics: Metrics | None, splits: Sequence[str]) -> None:
         metrics = metrics or {}
         self._task, self._splits = task, tuple(splits)
-        self._functions = {name: metric for name, metric in metrics.items() if not is_updated(metric)}
+        updated = {name: metric for name, metric in metrics.items() if isinstance(metric, UpdatedMetric)}
+        self._functions = {name: metric for name, metric in metrics.items() if name not in updated}
         self._sums = torch.zeros(len(splits), TALLY + len(self._functions), dtype=torch.float64)
-        self._updated = [
-            {name: Updated(metric) for name, metric in metrics.items() if is_updated(metric)} for _ in splits
-        ]
+        self._updated = [{name: Updated(metric) for name, metric in updated.items()} for _ in splits]
 
     def add(self, split: str, outputs: Tensor, labels: Tensor) -> None:
         """Count some vertices of a split."""
@@ -96,11 +109,6 @@ class Updated:
         return [unpickled(state)["metrics"] for state in states]
 
 
-def is_updated(metric: Any) -> bool:
-    """Return whether a metric is an object that is updated, as those of torchmetrics."""
-    return all(callable(getattr(metric, name, None)) for name in ("update", "compute", "reset"))
-
-
 def _sum_of(name: str, values: Any, rows: int) -> float:
     """Return the sum of a metric over rows, given one value for each or their mean."""
     if isinstance(values, Tensor) and values.ndim:
@@ -124,7 +132,7 @@ def refuse_unfit_metrics(metrics: Metrics | None, task: Task, copies: int) -> No
     So many copies of the network are trained at a time.
     """
     for name, metric in (metrics or {}).items():
-        if copies > 1 and is_updated(metric) and not hasattr(metric, "merge_state"):
+        if copies > 1 and isinstance(metric, UpdatedMetric) and not hasattr(metric, "merge_state"):
             raise ParameterError(
                 f"metrics: {name} has no merge_state(other), so what {copies} workers count cannot come together. Add "
                 "it, or pass a function of outputs and labels"
