@@ -162,3 +162,13 @@ def test_what_is_stated_bounds_a_batch():
     assert size.nodes == (100, 1000, 5000)
     assert size.edges == (1000, 20_000)
     assert size.levels(2) == [(1100, 6100, 21_000), (100, 1100, 1000)]
+
+
+def test_float64_needs_twice_the_memory(parts):
+    task = Dataset(parts).task
+    single, double = (Options(hidden=64, precision=precision) for precision in ("float32", "float64"))
+    assert memory.weights(double, task).size == 2 * memory.weights(single, task).size
+    levels = [(100, 200, 1000), (50, 100, 500)]
+    assert memory.activations(double, task, levels) == 2 * memory.activations(single, task, levels)
+    rows = [memory.graph_bytes(options, 1000, 0, 10) for options in (single, double)]
+    assert rows[1] - rows[0] == 1000 * 10 * 8  # beside those of the file, while they are copied

@@ -61,6 +61,14 @@ def labels_of(labels: Any, n: int) -> Labels:
     return array.astype(np.int64, order="C", copy=of_file)  # a map would show later changes of the file
 
 
+def known_of(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which vertices have a label. Rows of 0 and 1 always count."""
+    if labels.dtype.kind == "f":
+        missing = np.isnan(labels).reshape(len(labels), -1)
+        return np.asarray(~missing.any(axis=1))
+    return np.ones(len(labels), np.bool_) if labels.ndim == 2 else np.asarray(labels >= 0)
+
+
 def _targets(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """Return the targets of a regression, of which NaN is none."""
     with np.errstate(over="ignore"):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.inputs import known_of
 from ..core.pairs import among
 from ..core.parameters import shown
 from ..core.parsing import json_object
@@ -494,11 +495,3 @@ def _equal(one: Any, other: Any) -> bool:
 
 def _count(sizes: Mapping[str, Any], name: str) -> int:
     return parameters.integer(name, sizes[name], 0, 2**63 - 1)
-
-
-def known_of(labels: Array) -> npt.NDArray[np.bool_]:
-    """Return which vertices have a label. Rows of 0 and 1 always count."""
-    if labels.dtype.kind == "f":
-        missing = np.isnan(labels).reshape(len(labels), -1)
-        return np.asarray(~missing.any(axis=1))
-    return np.ones(len(labels), np.bool_) if labels.ndim == 2 else np.asarray(labels >= 0)

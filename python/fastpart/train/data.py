@@ -14,10 +14,11 @@ from torch import Tensor
 
 from .. import _core
 from ..core import parameters
+from ..core.inputs import known_of
 from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition, VertexPartition
-from ..partitions.parts import PartData, VertexPartData, known_of
+from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
 from .batches.field import Field
 from .kernels import CPU

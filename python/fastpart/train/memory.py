@@ -47,7 +47,7 @@ _SHOWN = 5
 """An error names so many needs, the largest."""
 
 _NUMBER = 4
-"""Bytes of a number of features, activations and weights."""
+"""Bytes of a number of features."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,11 @@ def may_copy(count: int, needs: Sequence[Need], run: RunOptions) -> bool:
 # Networks.
 
 
+def number_bytes(options: Options) -> int:
+    """Return the bytes of a number of weights and activations."""
+    return 8 if options.precision == "float64" else _NUMBER
+
+
 def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
     """Yield the widths of the inputs of each layer and of what it computes."""
     heads = options.heads if attends(options.model) else 1
@@ -148,7 +153,7 @@ def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
 def weights(options: Options, task: Task) -> Need:
     """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
     numbers = sum(2 * width * out + out for width, out in widths(options, task))
-    return Need("weights and Adam", 7 * _NUMBER * numbers, "a smaller hidden=")
+    return Need("weights and Adam", 7 * number_bytes(options) * numbers, "a smaller hidden=")
 
 
 def activations(
@@ -166,7 +171,7 @@ def activations(
         numbers += edges * _numbers_per_edge(options, width, out)
         if index and training:
             numbers += sources * width
-    return numbers * _NUMBER // (1 if training else 2)
+    return numbers * number_bytes(options) // (1 if training else 2)
 
 
 def _numbers_per_edge(options: Options, width: int, out: int) -> int:
@@ -261,7 +266,7 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + masks, "more workers")
     if is_layered(options.model):
         hub = max(map(_most_in_edges, dataset.partition.parts))
-        widest = _NUMBER * max(max(both) for both in widths(options, dataset.task))
+        widest = number_bytes(options) * max(max(both) for both in widths(options, dataset.task))
         piece = min(PIECE_BYTES, widest * sum(size_of(dataset)))
         return [known, Need("pieces of layers", 2 * max(piece, widest * hub))]
     largest = max(_whole(dataset, each, options) for each in dataset.partition.parts)
@@ -339,9 +344,10 @@ def size_of(dataset: AnyDataset[Any]) -> tuple[int, int]:
     return int(dataset.manifest["n"]), int(dataset.manifest["num_directed_edges"])
 
 
-def graph_bytes(vertices: int, edges: int, features: int) -> int:
-    """Return the bytes of a graph in memory with its features."""
-    return vertices * (VERTEX_BYTES + _NUMBER * features) + edges * EDGE_BYTES
+def graph_bytes(options: Options, vertices: int, edges: int, features: int) -> int:
+    """Return the bytes of a graph in memory with its features, which float64 copies."""
+    number = _NUMBER if number_bytes(options) == _NUMBER else _NUMBER + number_bytes(options)
+    return vertices * (VERTEX_BYTES + number * features) + edges * EDGE_BYTES
 
 
 def full_batch(

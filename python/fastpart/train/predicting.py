@@ -119,7 +119,7 @@ def _needs(
     if isinstance(dataset, Dataset):
         return [*evaluation(dataset, options, 1), rows]
     return [
-        Need("the whole graph", graph_bytes(n, edges, task.features), "a partition of the vertices"),
+        Need("the whole graph", graph_bytes(options, n, edges, task.features), "a partition of the vertices"),
         Need(
             "activations",
             full_batch(options, task, n, n, edges, training=False),

@@ -65,7 +65,7 @@ def needs(dataset: AnyDataset[Any], options: Options) -> list[Need]:
     (n, edges), task = size_of(dataset), dataset.task
     whole = options.batch_size is None and sampling_of(options.model) == NEIGHBOUR
     found = [
-        Need("the whole graph", graph_bytes(n, edges, task.features), "sampled, which maps it"),
+        Need("the whole graph", graph_bytes(options, n, edges, task.features), "sampled, which maps it"),
         Need("activations", full_batch(options, task, n, n, edges, whole), "a smaller hidden="),
         weights(options, task),
     ]

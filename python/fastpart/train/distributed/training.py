@@ -152,7 +152,7 @@ class Trainer:
             loss = losses.mean() if weights is None else losses.sum() / weights.sum()
             self.learner.optimizer.zero_grad()
             loss.backward()
-            self.learner.step(0.0)
+            self.learner.step(loss.item() / dist.get_world_size())
         self._clock.seconds[COMPUTE] -= self._clock.seconds[SYNCHRONISING] - waited
         return loss.item()
 

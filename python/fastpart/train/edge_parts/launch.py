@@ -15,7 +15,7 @@ from ..full_graph.launch import train
 from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
 from ..full_graph.wire import Lists
-from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, weights, widths
+from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, number_bytes, weights, widths
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
@@ -48,8 +48,8 @@ def needs(dataset: EdgeDataset, options: Options, how: Mapping[str, Any]) -> lis
     n, edges = max(len(part.vertices) for part in parts), max(part.num_edges for part in parts)
     late = sum(out for _, out in widths(options, task)) * 4 * 8 * n if how["delay"] else 0
     return [
-        Need("a part of the edges", graph_bytes(n, edges, task.features), MORE_PARTS),
-        Need("sums of its features", 8 * n * task.features, MORE_PARTS),
+        Need("a part of the edges", graph_bytes(options, n, edges, task.features), MORE_PARTS),
+        Need("sums of its features", 2 * number_bytes(options) * n * task.features, MORE_PARTS),
         Need("activations", full_batch(options, task, n, n, edges), "a smaller hidden="),
         Need("messages under way", late, "delay=0"),
         weights(options, task),

@@ -15,7 +15,7 @@ from ..data import Dataset
 from ..full_graph.launch import train
 from ..full_graph.part import Tools
 from ..full_graph.trial import try_model
-from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, weights, widths
+from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, number_bytes, weights, widths
 from ..scores import Task
 from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
@@ -52,8 +52,8 @@ def needs(dataset: Dataset, options: Options, how: Mapping[str, Any]) -> list[Ne
     hidden = [width for width, _ in widths(options, task)][1:]
     bounded = any(value is not None for name, value in how.items() if name != "rows")
     return [
-        Need("the rows of a part", graph_bytes(n, edges, task.features), MORE_PARTS),
-        Need("sums of its features", 8 * n * task.features, MORE_PARTS),
+        Need("the rows of a part", graph_bytes(options, n, edges, task.features), MORE_PARTS),
+        Need("sums of its features", 2 * number_bytes(options) * n * task.features, MORE_PARTS),
         Need("activations", full_batch(options, task, n, n, edges), "a smaller hidden="),
         Need("rows of another part", 12 * others * max([task.features, *hidden]), MORE_PARTS),
         Need("copies of rows", 4 * copied * sum(hidden) * bounded, 'rows="boundary", or no bound'),
