@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,7 +200,7 @@ def test_damaged_and_malicious_checkpoints_are_refused(parts, tmp_path, kind):
 
 def scored(scores, patience=None, epochs=100):
     """Return the history of these validation scores, whose weights are the number of the epoch."""
-    history = History("full", Options(patience=patience, epochs=epochs), None, False)
+    history = History("full", Options(patience=patience, epochs=epochs), RunFolder(Path("none")), False)
     for epoch, value in enumerate(scores):
         if history.over:
             break
@@ -240,7 +241,7 @@ def test_weights_of_the_best_epoch_are_returned(parts, tmp_path):
 
 def test_an_epoch_without_a_score_is_the_best_only_if_no_epoch_has_one():
     history, scores = (
-        History("links", Options(patience=3), None, False),
+        History("links", Options(patience=3), RunFolder(Path("none")), False),
         [np.nan, np.nan, 0.5, np.nan, 0.4, np.nan],
     )
     best = []

@@ -5,9 +5,10 @@ import inspect
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import ANY
+from unittest.mock import ANY, patch
 
 import pytest
 
@@ -18,10 +19,11 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
-from fastpart.train import history, libraries  # noqa: E402
-from fastpart.train.config import DEFAULTS, Options, report_of  # noqa: E402
-from fastpart.train.jobs import group, launch  # noqa: E402
+from fastpart.train import history, libraries, trainer  # noqa: E402
+from fastpart.train.config import DEFAULTS, Call, Options, report_of  # noqa: E402
+from fastpart.train.jobs import driver, group  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
+from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.keywords import Batches, Learning  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.run_folder import RunFolder  # noqa: E402
@@ -92,11 +94,31 @@ def counting(monkeypatch):
     return of
 
 
+class Counted(driver.Driver):
+    """A training by workers that count."""
+
+    def needs(self):
+        return (), ()
+
+    def summary(self):
+        return {"added": 1}
+
+
+@contextmanager
+def here(call, workers, alone):
+    """Be the only process of a launcher."""
+    folder = RunFolder.claim(call.out, call.resume, overwrite=False)
+    yield Launch(folder, call.resume, "cpu", 60.0, None, call.out, joined=True)
+
+
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
     run = RunOptions(progress=progress)
-    folder = RunFolder.claim(output, resume, overwrite=False)
-    start = launch.Launch(run, report_of({}, run, epochs), folder, resume, "cpu", 60.0, None, output, False)
-    return start.train("counting", Options(epochs=epochs), how, dataset, 1, {"added": 1}, needs=())
+    given = {**trainer.DEFAULTS, "out": output, "resume": resume, "callbacks": None}
+    call = Call(given, Options(epochs=epochs), run, report_of({}, run, epochs))
+    counted = Counted(SimpleNamespace(method="counting"), call, dataset, 1)
+    counted.how = how
+    with patch.object(driver, "launching", here):
+        return counted.train()
 
 
 @pytest.mark.parametrize("worker", [Counting, Closing])

@@ -64,14 +64,14 @@ def alone(monkeypatch):
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 
     @contextmanager
-    def launching(call, workers=None):
+    def launching(call, workers, alone):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
             claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
-            yield Launch(call.run, call.report, claimed, call.resume, "cpu", 60.0, None, Path(scratch), False)
+            yield Launch(claimed, call.resume, "cpu", 60.0, None, Path(scratch), joined=True)
 
     def train(source, **given):
         with monkeypatch.context() as patch:
-            patch.setattr("fastpart.train.link_prediction.launch.launching", launching)
+            patch.setattr("fastpart.train.jobs.driver.launching", launching)
             return fp.train.links(source, **given)
 
     yield train

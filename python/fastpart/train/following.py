@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ..core.parameters import StrPath
+from ..errors import ParameterError
 from ..runtime.watch import Supervisor
 from .history import History
 from .keywords import OnEpoch
-from .run_folder import RunFolder, claimed
+from .run_folder import RunFolder
 from .scores import Task
 from .trained import TrainedModel
 
 
-def output_of(group: Supervisor, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:
-    """Return the folder of the history: that of the user, or a temporary one."""
-    folder = claimed(out, resume, overwrite)
-    if folder is None:
-        folder = RunFolder(group.folder / "output", temporary=True)
-        folder.path.mkdir()
+def output_of(temporary: Path, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:
+    """Return the folder of the history: that of the user, or one in a temporary folder."""
+    if out is not None:
+        return RunFolder.claim(out, resume, overwrite)
+    if resume:
+        raise ParameterError("resume: needs out=, the folder to resume from")
+    if overwrite:
+        raise ParameterError("overwrite: needs out=, the folder to replace")
+    folder = RunFolder(temporary / "output", temporary=True)
+    folder.path.mkdir()
     return folder
 
 
@@ -38,7 +43,6 @@ def follow(
         elif kind == "result":
             result = content
     task, scores = Task(**result["task"]), result["summary"]
-    trained = TrainedModel.of(history.method, task, history.reread(), {**scores, **(summary or {})})
+    trained = TrainedModel.of(task, history.reread(), {**scores, **(summary or {})})
     history.finish(vars(task), trained.summary)
-    temporary = history.folder is not None and history.folder.temporary
-    return replace(trained, out=None) if temporary else trained
+    return trained

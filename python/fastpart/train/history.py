@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -31,7 +30,7 @@ SAVE_SECONDS = 5.0
 
 
 class History:
-    """The epochs so far. With a ``folder``, checkpoints are saved there.
+    """The epochs so far. Checkpoints are saved in the folder.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class History:
         State of the method in the checkpoint that is resumed. Empty for a new training.
     """
 
-    def __init__(self, method: str, options: Options, folder: RunFolder | None, resume: bool) -> None:
+    def __init__(self, method: str, options: Options, folder: RunFolder, resume: bool) -> None:
         self.method, self.options, self.folder = method, options, folder
         self.rows: list[dict[str, Any]] = []
         self.best: Weights = {}
@@ -56,11 +55,6 @@ class History:
         self._saved = True
         if resume:
             self._resume()
-
-    @property
-    def out(self) -> Path | None:
-        """The folder of the checkpoints."""
-        return None if self.folder is None else self.folder.path
 
     @property
     def first_epoch(self) -> int:
@@ -96,7 +90,7 @@ class History:
     @property
     def unsaved(self) -> bool:
         """Whether there are epochs that the checkpoint does not have."""
-        return self.folder is not None and not self._saved
+        return not self._saved
 
     @property
     def due(self) -> bool:
@@ -120,7 +114,7 @@ class History:
 
         ``state`` returns what a resume needs of the method.
         """
-        if self.folder is None or self._saved:
+        if self._saved:
             return
         content = {
             "rows": json.dumps(self.rows),
@@ -136,22 +130,20 @@ class History:
 
     def reread(self) -> History:
         """Return this history with the epochs that another process saved in the folder."""
-        assert self.folder is not None
         self.folder = RunFolder(self.folder.path, self.folder.temporary)
         self._resume()
         return self
 
     def finish(self, task: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
         """Note the result of the training in its folder."""
-        if self.folder is not None:
-            self.folder.update(task=dict(task), summary=dict(summary))
+        self.folder.update(task=dict(task), summary=dict(summary))
 
     @property
     def _checkpoint(self) -> str:
-        return shown((self.out or Path()) / CHECKPOINT)
+        return shown(self.folder.path / CHECKPOINT)
 
     def _resume(self) -> None:
-        if self.folder is None or not self.folder.has_checkpoint:
+        if not self.folder.has_checkpoint:
             return
         content = weights_in(self.folder.read(CHECKPOINT), self.folder.path / CHECKPOINT)
         if (self.folder.path / BEST).exists():

@@ -96,7 +96,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
-    trained = TrainedModel.of(method, task, history, scores)
+    trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     return trained if method != "links" else _links(trained, arguments)
 

@@ -226,17 +226,6 @@ class RunFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def claimed(out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder | None:
-    """Return the folder of a user. None if the training is not kept."""
-    if out is not None:
-        return RunFolder.claim(out, resume, overwrite)
-    if resume:
-        raise ParameterError("resume: needs out=, the folder to resume from")
-    if overwrite:
-        raise ParameterError("overwrite: needs out=, the folder to replace")
-    return None
-
-
 def _read(path: Path) -> dict[str, Any]:
     """Return the list of a folder, empty if there is none of fastpart."""
     file = path / MARKER

@@ -95,11 +95,11 @@ class TrainedModel:
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
-    def of(cls, method: str, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
+    def of(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
         """Return the result of a history."""
-        epochs = history.frame()
+        epochs, folder = history.frame(), history.folder
         of_all: dict[str, Any] = {
-            "method": method,
+            "method": history.method,
             "epochs": len(history.rows),
             "best_epoch": history.best_epoch,
             **summary,
@@ -108,8 +108,8 @@ class TrainedModel:
             "remote_bytes": _rounded(_after_first(epochs["remote_bytes"]).mean()),
             "worker_bytes": _rounded(epochs["worker_bytes"].median()),
         }
-        may_change = {} if history.folder is None else history.folder.content.get("may_change", {})
-        return cls(method, task, history.options, epochs, of_all, history.best, history.out, may_change)
+        out, may_change = (None if folder.temporary else folder.path), folder.content.get("may_change", {})
+        return cls(history.method, task, history.options, epochs, of_all, history.best, out, may_change)
 
     def network(self) -> nn.Module:
         """Return the network with the weights of the best epoch, in evaluation mode."""

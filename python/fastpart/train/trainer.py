@@ -17,7 +17,7 @@ from ..core.parameters import CacheCriterion, NegativeRule, Of, StrPath
 from ..errors import ParameterError
 from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
-from .config import methods_of
+from .config import Call, methods_of
 from .keywords import DEFAULTS as OF_RUN
 from .keywords import BatchTraining, SamplingRule, ScoredTraining, Training
 from .libraries import import_torch
@@ -178,8 +178,8 @@ class Method(NamedTuple):
     name : str
         Its name.
     room : str
-        The package below ``fastpart.train`` with its module ``launch``. Workers that fastpart starts are of the class
-        ``Worker`` of its module ``training``.
+        The package below ``fastpart.train`` with the class ``Driver`` of its module ``launch``. Workers that fastpart
+        starts are of the class ``Worker`` of its module ``training``.
     over : {"vertices", "edges"} or None
         The items of the parts that it trains over. None: it ignores them.
     keywords : type
@@ -328,10 +328,10 @@ class Trainer:
             raise TypeError(f"{name}() has no parameter {first!r}{why}")
         import_torch()
         launch = import_module(f"{ROOMS[name]}.launch")
-        given = {each: given.get(each, DEFAULTS.get(each)) for each in taken}
+        given = {each: given.get(each, DEFAULTS.get(each)) for each in keywords.__annotations__}
         ended = methods_of(given["callbacks"], "on_end")
         ranks = found()
-        trained = launch.start(self, source, given)
+        trained = launch.Driver(self, source, Call.of(given)).train()
         if ranks is None or ranks.rank == 0:
             for end in ended:
                 end(trained)

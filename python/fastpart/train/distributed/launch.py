@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
@@ -26,37 +23,45 @@ from .machines import Machines
 from .plan import Plan
 
 
-def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> TrainedModel:
-    """Start the processes, and follow them."""
-    call, made = Call.of(given), trainer.made
-    options, run = call.options, call.run
-    assert isinstance(made, DGLServers)
-    if sampling_of(options.model) != NEIGHBOUR:
-        raise ParameterError(
-            f"model: {options.model!r} needs sampled graphs, but distdgl samples neighbours only. Train it with sdt or "
-            "full, or use graphsage, which has the same layers"
-        )
-    trainers_per_part = parameters.integer("trainers_per_part", made.trainers_per_part, 1, 1 << 10)
-    samplers = parameters.integer("samplers", made.samplers, 0, 1 << 10)
-    resume, overwrite = call.resume, call.overwrite
-    refuse_not_importable(options.model)
-    if made.ip_config is None:
-        refuse_several("distdgl")
-    import_dgl()
-    with Supervisor(run.tmp_dir) as group:
-        folder = output_of(group, call.out, resume, overwrite)
-        graph = Export.of(source, group.folder, run)
-        if made.ip_config is None:
-            machines = Machines.local(graph.parts, group)
-        else:
-            graph.refuse_empty_parts()
-            machines = Machines.listed(made.ip_config, graph.parts, group)
-        graph.refuse_small_memory(machines.here)
-        left_by(graph.needs(machines.here, trainers_per_part, samplers, options), run)
-        path = parameters.path("source", source)
-        begin(folder, resume, options, must_agree("distdgl", options, {}, graph.identity), path, None)
-        with folder.kept():
-            history = History("distdgl", options, folder, resume)
-            plan = Plan(graph, machines, trainers_per_part, samplers, run.threads)
-            plan.start(group, history, resume)
-            return follow(group, history, call.report)
+class Driver:
+    """Starts the processes, and follows them. DGL loads, samples and exchanges, so little is as in other methods."""
+
+    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+        made = trainer.made
+        assert isinstance(made, DGLServers)
+        if sampling_of(call.options.model) != NEIGHBOUR:
+            raise ParameterError(
+                f"model: {call.options.model!r} needs sampled graphs, but distdgl samples neighbours only. Train it "
+                "with sdt or full, or use graphsage, which has the same layers"
+            )
+        self._trainers = parameters.integer("trainers_per_part", made.trainers_per_part, 1, 1 << 10)
+        self._samplers = parameters.integer("samplers", made.samplers, 0, 1 << 10)
+        self._source, self._call, self._ip_config = source, call, made.ip_config
+
+    def train(self) -> TrainedModel:
+        """Train, and return the result."""
+        call, options, run = self._call, self._call.options, self._call.run
+        resume, overwrite = call.resume, call.overwrite
+        refuse_not_importable(options.model)
+        if self._ip_config is None:
+            refuse_several("distdgl")
+        import_dgl()
+        with Supervisor(run.tmp_dir) as group:
+            folder = output_of(group.folder, call.out, resume, overwrite)
+            graph = Export.of(self._source, group.folder, run)
+            machines = self._machines(graph, group)
+            graph.refuse_small_memory(machines.here)
+            left_by(graph.needs(machines.here, self._trainers, self._samplers, options), run)
+            path = parameters.path("source", self._source)
+            begin(folder, resume, options, must_agree("distdgl", options, {}, graph.identity), path, None)
+            with folder.kept():
+                history = History("distdgl", options, folder, resume)
+                plan = Plan(graph, machines, self._trainers, self._samplers, run.threads)
+                plan.start(group, history, resume)
+                return follow(group, history, call.report)
+
+    def _machines(self, graph: Export, group: Supervisor) -> Machines:
+        if self._ip_config is None:
+            return Machines.local(graph.parts, group)
+        graph.refuse_empty_parts()
+        return Machines.listed(self._ip_config, graph.parts, group)

@@ -82,7 +82,6 @@ class Plan:
         }
 
     def _settings(self, history: History, resume: bool) -> str:
-        assert history.out is not None
         return json.dumps(
             {
                 "graph_name": self.graph.name,
@@ -90,7 +89,7 @@ class Plan:
                 "rendezvous": self.machines.rendezvous,
                 "threads": self._threads_each,
                 "trainers": self._trainers,
-                "out": os.path.abspath(history.out),
+                "out": os.path.abspath(history.folder.path),
                 "resume": resume,
             }
         )

@@ -1,33 +1,29 @@
-"""One worker for each part of a partition directory."""
+"""Full batches: one worker for each part of a partition directory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from abc import abstractmethod
 
 from ...errors import ParameterError
 from ...runtime.environment import found
-from ..config import Call
-from ..data import AnyDataset
-from ..jobs.launch import launching
-from ..memory import Need
-from ..trained import TrainedModel
+from ..jobs import driver
 
 
-def train(
-    method: str,
-    call: Call,
-    how: Mapping[str, Any],
-    dataset: AnyDataset[Any],
-    summary: Mapping[str, Any],
-    needs: Sequence[Need],
-) -> TrainedModel:
-    """Train with one worker per part."""
-    k = dataset.partition.k
-    if (ranks := found()) is not None and ranks.size != k:
-        raise ParameterError(
-            f"source: {k} parts for {ranks.size} processes. Start one process per part: --nnodes times "
-            "--nproc-per-node of torchrun"
-        )
-    with launching(call) as launch:
-        return launch.train(method, call.options, how, dataset, k, summary, needs)
+class Driver(driver.Driver):
+    """Starts one worker for each part."""
+
+    synchronised = True
+
+    def refuse(self) -> None:
+        """Refuse what cannot be trained. The model is tried on two vertices and the edges between them."""
+        super().refuse()
+        self.try_model()
+        if (ranks := found()) is not None and ranks.size != self.workers:
+            raise ParameterError(
+                f"source: {self.workers} parts for {ranks.size} processes. Start one process per part: --nnodes times "
+                "--nproc-per-node of torchrun"
+            )
+
+    @abstractmethod
+    def try_model(self) -> None:
+        """Refuse a model that cannot be trained over parts."""

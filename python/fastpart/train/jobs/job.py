@@ -11,7 +11,6 @@ from typing import Any
 from ..config import Options
 from ..history import History
 from ..loop import Report, train
-from ..ranks import is_first
 from ..run_folder import RunFolder
 from ..scores import Task
 from ..trainer import ROOMS
@@ -64,15 +63,14 @@ class Job:
         values = json.loads(text)
         return cls(**{**values, "options": Options.from_json(values["options"])})
 
-    def history(self, resume: bool) -> History:
+    def history(self) -> History:
         """Return the history in the output folder."""
-        return History(self.method, self.options, RunFolder(Path(self.out)), resume)
+        return History(self.method, self.options, RunFolder(Path(self.out)), self.resume)
 
-    def work(self, report: Report) -> tuple[Task, dict[str, Any]]:
-        """Train in a process group, and return task and summary. Rank 0 keeps the history and reports each row."""
+    def work(self, history: History | None, report: Report) -> tuple[Task, dict[str, Any]]:
+        """Train, and return task and summary. Rank 0 has the history, and reports each row."""
         worker_class: type[Worker] = import_module(f"{ROOMS[self.method]}.training").Worker
         dataset = worker_class.open(self.source)
-        history = self.history(self.resume) if is_first() else None
         how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
             lambda state: worker_class(dataset, self.options, how, scratch, state),

@@ -34,7 +34,8 @@ def main(reports: Reports) -> None:
     timeout = timedelta(seconds=job.running["timeout"])
     join_group(job.device, store=store, rank=rank, world_size=world, timeout=timeout)
     reports.ready()
-    task, summary = job.work(lambda row: reports.send("epoch", row))
+    history = None if rank else job.history()
+    task, summary = job.work(history, lambda row: reports.send("epoch", row))
     if rank == 0:
         reports.send("result", {"task": vars(task), "summary": summary})
     reports.done()

@@ -1,11 +1,10 @@
-"""Start the workers of ``sampled`` and ``bytegnn``."""
+"""``sampled`` and ``bytegnn``: start workers over all parts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -16,8 +15,9 @@ from ...errors import ParameterError
 from ...loading.cached_rows import checked
 from ..config import Call
 from ..data import Dataset
+from ..jobs import driver
 from ..jobs.group import number_of_workers
-from ..jobs.launch import launching
+from ..jobs.launch import Launch
 from ..keywords import SAMPLING_RULES
 from ..memory import (
     BatchSize,
@@ -30,55 +30,67 @@ from ..memory import (
     weights,
 )
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
-from ..trainable import refuse_before_workers
 from ..trained import TrainedModel
 from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
 from .traces import merge
 
 
-def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> TrainedModel:
-    """Start the workers, which make their batches ahead of their use or by scheduled tasks."""
-    call = Call.of(given)
-    options, made, rows = call.options, trainer.made, trainer.exchange
-    assert isinstance(trainer.batches, Neighbours)
-    assert isinstance(made, Ahead | Scheduled)
-    assert isinstance(rows, InputRows)
-    how: dict[str, Any] = {
-        "sampling": parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES),
-    }
-    asked, scheduled = call.workers, isinstance(made, Scheduled)
-    running: dict[str, Any] = {
-        "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
-        "cache": checked(rows.cache, rows.cache_by),
-        "cache_by": rows.cache_by,
-        "resident": parameters.memory_size(rows.resident, "resident", 0),
-        "scheduled": scheduled,
-        "scores": call.scores,
-    }
-    trace = _trace(made) if isinstance(made, Scheduled) else None
-    if trace is not None:
-        running["traced"] = True
-    dataset = Dataset(source)
-    workers = _workers(dataset, call, asked)
-    refuse_before_workers(dataset.task, options, workers, synchronised=True)
-    if sampling_of(options.model) != NEIGHBOUR:
-        if scheduled:
-            raise ParameterError(
-                f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
-            )
-        how["workers"] = workers  # each samples graphs of its own parts
-    measured = dataset.manifest.get("summary", {})
-    summary = {
-        "parts": dataset.partition.k,
-        **{name: measured.get(name) for name in ("halo_rf", "label_skew")},
-        "workers": workers,
-    }
-    needed = needs(dataset, call, workers, running["resident"])
-    with launching(call, asked) as launch:
-        trained = launch.train(trainer.method, options, how, dataset, workers, summary, needed, **running)
-        if trace is not None:
-            launch.once(lambda: merge(launch.scratch, workers, trace))
+class Driver(driver.Driver):
+    """Starts workers that make their batches ahead of their use, or by scheduled tasks."""
+
+    synchronised = True
+    dataset: Dataset
+
+    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+        options, made, rows, asked = call.options, trainer.made, trainer.exchange, call.workers
+        assert isinstance(trainer.batches, Neighbours)
+        assert isinstance(made, Ahead | Scheduled)
+        assert isinstance(rows, InputRows)
+        sampling = parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES)
+        scheduled = isinstance(made, Scheduled)
+        running = {
+            "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
+            "cache": checked(rows.cache, rows.cache_by),
+            "cache_by": rows.cache_by,
+            "resident": parameters.memory_size(rows.resident, "resident", 0),
+            "scheduled": scheduled,
+            "scores": call.scores,
+        }
+        self._trace = _trace(made) if isinstance(made, Scheduled) else None
+        dataset = Dataset(source)
+        super().__init__(trainer, call, dataset, _workers(dataset, call, asked), asked)
+        self.how = {"sampling": sampling}
+        self.running = {**running, "traced": self._trace is not None}
+        if sampling_of(options.model) != NEIGHBOUR:
+            if scheduled:
+                raise ParameterError(
+                    f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
+                )
+            self.how["workers"] = self.workers  # each samples graphs of its own parts
+
+    def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
+        """Write the trace, if the user wants one."""
+        if (trace := self._trace) is not None:
+            launch.once(lambda: merge(launch.scratch, self.workers, trace))
         return trained
+
+    def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
+        """Return what each worker takes."""
+        dataset, options, workers = self.dataset, self.options, self.workers
+        (n, edges), training = size_of(dataset), dataset.num_train
+        seeds = math.ceil((options.batch_size or training) * share_of_seeds(dataset, workers))
+        size = BatchSize.of(options, seeds, training, n, edges)
+        parts = -(-dataset.partition.k // workers)
+        resident = min(self.running["resident"] or 0, n * row_bytes(dataset))
+        clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
+        return [
+            weights(options, dataset.task),
+            *batches(options, dataset.task, size, row_bytes(dataset), 12),
+            *evaluation(dataset, options, parts),
+            Need("training vertices and ids", 56 * training + 8 * n),
+            Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
+            Need("edges to cluster", clustered, "a model that samples neighbours"),
+        ], ()
 
 
 def _workers(dataset: Dataset, call: Call, asked: int | None) -> int:
@@ -97,23 +109,3 @@ def _trace(made: Scheduled) -> Path | None:
             f"trace: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
         )
     return target
-
-
-def needs(dataset: Dataset, call: Call, workers: int, resident: int | None) -> list[Need]:
-    """Return what each worker takes."""
-    options = call.options
-    (n, edges), training = size_of(dataset), dataset.num_train
-    share = share_of_seeds(dataset, workers)
-    seeds = math.ceil((options.batch_size or training) * share)
-    size = BatchSize.of(options, seeds, training, n, edges)
-    parts = -(-dataset.partition.k // workers)
-    kept = min(resident or 0, n * row_bytes(dataset)) if call.device == "cpu" else 0
-    clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
-    return [
-        weights(options, dataset.task),
-        *batches(options, dataset.task, size, row_bytes(dataset), 12),
-        *evaluation(dataset, options, parts),
-        Need("training vertices and ids", 56 * training + 8 * n),
-        Need("resident rows", kept, "a smaller resident="),
-        Need("edges to cluster", clustered, "a model that samples neighbours"),
-    ]

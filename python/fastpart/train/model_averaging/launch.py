@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from ... import _core
@@ -14,9 +16,9 @@ from ...errors import ParameterError
 from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
-from ..jobs.launch import launching
-from ..trainable import refuse_before_workers
-from ..trained import TrainedModel
+from ..jobs import driver
+from ..jobs.launch import Launch
+from ..memory import Need
 from ..trainer import Average, ModelAverage, Trainer
 from .regroup import regrouped
 from .sizing import Sizes, needs, parts_for
@@ -25,32 +27,52 @@ from .training import copies_of
 AVERAGES: tuple[Average, ...] = get_args(Average)
 
 
-def start(trainer: Trainer, source: StrPath, given: Mapping[str, Any]) -> TrainedModel:
-    """Start the workers, over new parts if the user wants other ones."""
-    call, sync = Call.of(given), trainer.sync
-    options, run = call.options, call.run
-    assert isinstance(sync, ModelAverage)
-    how = {
-        "average": parameters.choice("average", sync.of, AVERAGES),
-        "average_every": parameters.integer("average_every", sync.every, 1, options.epochs),
-        "moments": parameters.flag("average_moments", sync.moments),
-    }
-    asked = call.workers
-    wanted = _Parts(sync.parts, parameters.memory_size(sync.memory_per_worker))
-    dataset = Dataset(source)
-    count = asked or run.threads or _core.default_threads() if (ranks := found()) is None else ranks.size
-    with launching(call, asked) as launch:
-        sizes = launch.once(lambda: wanted.of(dataset, count, run))
-        user = dataset
-        if sizes.parts != dataset.partition.k:
-            launch.begin("sdt", options, how, dataset, dataset.task)  # refuses before it partitions
-            folder = launch.once(lambda: regrouped(user, sizes.parts, launch.folder, run).path.absolute())
-            dataset = Dataset(folder)
-        if ranks is None:
-            count = min(count, dataset.partition.k)
-        refuse_before_workers(dataset.task, options, copies_of(dataset, sync.of, count))
-        facts, needed = _facts(dataset, sizes, count), needs(dataset, options, count)
-        return launch.train("sdt", options, how, dataset, count, facts, needed, source=user)
+class Driver(driver.Driver):
+    """Starts workers, over new parts if the user wants other ones."""
+
+    dataset: Dataset
+
+    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+        sync, run, asked = trainer.sync, call.run, call.workers
+        assert isinstance(sync, ModelAverage)
+        how = {
+            "average": parameters.choice("average", sync.of, AVERAGES),
+            "average_every": parameters.integer("average_every", sync.every, 1, call.options.epochs),
+            "moments": parameters.flag("average_moments", sync.moments),
+        }
+        self._wanted = _Parts(sync.parts, parameters.memory_size(sync.memory_per_worker))
+        self._ranks = found()
+        count = (asked or run.threads or _core.default_threads()) if self._ranks is None else self._ranks.size
+        super().__init__(trainer, call, Dataset(source), count, asked)
+        self.how = how
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the network train at a time."""
+        return copies_of(self.dataset, self.how["average"], self.workers)
+
+    def refuse(self) -> None:
+        """Refuse nothing yet: copies depend on the parts."""
+
+    def prepare(self, launch: Launch, stack: ExitStack) -> None:
+        """Partition again, if the user wants other parts, and refuse what cannot be trained over them."""
+        run = self.call.run
+        self._sizes = sizes = launch.once(lambda: self._wanted.of(self.dataset, self.workers, run))
+        if sizes.parts != self.dataset.partition.k:
+            self.begin(launch)  # refuses before it partitions
+            regroup = partial(regrouped, self.dataset, sizes.parts, launch.folder, run)
+            self.dataset = Dataset(launch.once(lambda: regroup().path.absolute()))
+        if self._ranks is None:
+            self.workers = min(self.workers, self.dataset.partition.k)
+        super().refuse()
+
+    def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
+        """Return what each worker takes."""
+        return needs(self.dataset, self.options, self.workers), ()
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the summary says of parts and workers, and why there are so many."""
+        return {**super().summary(), "sizing": self._sizes.explained}
 
 
 @dataclass(frozen=True)
@@ -72,14 +94,3 @@ class _Parts:
             return parts_for(dataset, self.budget, workers, run)
         number = dataset.partition.k if number is None else parameters.parts(number)
         return Sizes.given(dataset, number, self.budget)
-
-
-def _facts(dataset: Dataset, sizes: Sizes, workers: int) -> dict[str, Any]:
-    measured = dataset.manifest.get("summary", {})
-    return {
-        "parts": dataset.partition.k,
-        "halo_rf": measured.get("halo_rf"),
-        "label_skew": measured.get("label_skew"),
-        "workers": workers,
-        "sizing": sizes.explained,
-    }

@@ -1,0 +1,197 @@
+"""The driver of a training: what is checked, stated and noted before workers train, and how they are started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+from ... import _core
+from ...runtime.watch import Supervisor
+from ..beginning import begin
+from ..config import Call
+from ..data import AnyDataset
+from ..following import follow
+from ..history import History
+from ..identity import data_of, must_agree
+from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
+from ..models import build
+from ..ranks import is_first
+from ..scores import Task
+from ..settings import torch_settings
+from ..trainable import Example, Make, refuse_before_workers
+from ..trained import TrainedModel
+from ..trainer import Trainer
+from ..validation import refuse_patience_without_validation
+from .group import refuse_few_gpus
+from .job import Job
+from .launch import Launch, launching
+
+PROCESS = "fastpart.train.jobs.process"
+"""The module that a worker executes."""
+
+
+class Driver:
+    """A training. Methods add what is theirs: they check their parameters when they make one, and state their memory.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        The choices.
+    call : Call
+        The parameters that all methods share.
+    dataset : AnyDataset
+        The parts.
+    workers : int
+        How many processes train, on all machines.
+    asked : int, optional
+        How many the user asked for. A launcher decides about it itself.
+
+    Attributes
+    ----------
+    how : dict
+        Parameters of the method that change its results. ``average_every`` is the number of epochs per round.
+    running : dict
+        Those that do not. A resume may have others.
+    task, make
+        What networks are made for, and by.
+    example : tuple of torch.Tensor or None
+        Outputs and labels to try a loss on. None: those of the task.
+    source : AnyDataset
+        The parts of the user, if ``dataset`` was made from them.
+    """
+
+    alone: ClassVar = False
+    """Whether the process of the user trains, also under a launcher."""
+
+    synchronised: ClassVar = False
+    """Whether the copies of a network normalise batches together."""
+
+    def __init__(
+        self, trainer: Trainer, call: Call, dataset: AnyDataset[Any], workers: int, asked: int | None = None
+    ) -> None:
+        self.trainer, self.call, self.options = trainer, call, call.options
+        self.dataset = self.source = dataset
+        self.workers, self._asked = workers, asked
+        self.how: dict[str, Any] = {}
+        self.running: dict[str, Any] = {}
+        self.task: Task = dataset.task
+        self.make: Make = build
+        self.example: Example | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the summary of the training says of parts and workers."""
+        known = self.dataset.manifest.get("summary", {})
+        facts = {"parts": self.dataset.partition.k, "workers": self.workers}
+        return {**facts, **{name: known.get(name) for name in ("halo_rf", "label_skew")}}
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the network train at a time."""
+        return self.workers
+
+    def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
+        """Return what each worker takes, and what other processes take."""
+        raise NotImplementedError
+
+    def refuse(self) -> None:
+        """Refuse what cannot be trained, before workers start for it."""
+        refuse_before_workers(
+            self.task, self.options, self.copies, self.make, self.example, self.synchronised
+        )
+
+    def prepare(self, launch: Launch, stack: ExitStack) -> None:
+        """Do what comes before the workers. The stack ends with them."""
+
+    def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
+        """Return the result with what the method adds."""
+        return trained
+
+    def train(self) -> TrainedModel:
+        """Train, and return the result.
+
+        Raises
+        ------
+        MemoryBudgetError
+            It exceeds the memory limit.
+        """
+        self.refuse()
+        with launching(self.call, self._asked, self.alone) as launch, ExitStack() as stack:
+            self.prepare(launch, stack)
+            refuse_patience_without_validation(self.dataset, self.options)
+            self.running["free_bytes"], copies = self._state_memory(launch)
+            self.begin(launch)
+            with launch.folder.kept():
+                return self.finished(launch, self._run(launch, copies))
+
+    def _state_memory(self, launch: Launch) -> tuple[int, bool]:
+        """Return the bytes for batches of a worker, and whether workers are copies of a process that has torch.
+
+        Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
+        """
+        (mine, others), run = self.needs(), self.call.run
+        here = 1 if self.alone else workers_here(self.workers)
+        stated = [*of_processes(mine, here), *others]
+        copies = launch.device == "cpu" and may_copy(here, stated, run)
+        started = processes(here, copies) if launch.group is not None else []
+        return bytes_for_batches(left_by([*started, *stated], run), here), copies
+
+    def begin(self, launch: Launch) -> None:
+        """Note what is trained. Refuse to go on with another training."""
+
+        def begun() -> None:
+            path = self.source.path
+            must = must_agree(
+                self.trainer.method, self.options, self.how, data_of(path, self.source.manifest)
+            )
+            begin(launch.folder, launch.resume, self.options, must, path, self.task, self.make)
+
+        launch.once(begun)
+
+    def _run(self, launch: Launch, copies: bool) -> TrainedModel:
+        """Train by workers that are started, or in this process."""
+        job = Job(
+            method=self.trainer.method,
+            source=os.path.abspath(self.dataset.path),
+            out=os.path.abspath(launch.folder.path),
+            scratch=str(launch.scratch),
+            options=launch.importable(self.options) if launch.group is not None else self.options,
+            how=self.how,
+            resume=launch.resume,
+            threads=self._threads(launch),
+            device=launch.device,
+            running={"timeout": launch.timeout, "steps": self.call.steps, **self.running},
+        )
+        history, report = History(job.method, job.options, launch.folder, job.resume), self.call.report
+        if launch.group is not None:
+            refuse_few_gpus(launch.device, self.workers)
+            _start(launch.group, job, self.workers, copies)
+            return follow(launch.group, history, report, self.summary())
+        with torch_settings(self.call.run.threads, self.options.seed):
+            task, scores = job.work(history if self.alone or is_first() else None, report)
+        trained = TrainedModel.of(task, history.reread(), {**scores, **self.summary()})
+        launch.once(lambda: history.finish(vars(task), trained.summary))
+        return trained
+
+    def _threads(self, launch: Launch) -> int:
+        threads = self.call.run.threads
+        if launch.group is None:
+            return threads or 1
+        return max(1, (threads or _core.default_threads()) // self.workers)
+
+
+def _start(group: Supervisor, job: Job, workers: int, copies: bool) -> None:
+    """Start the workers, as copies of a server or as new interpreters."""
+    file = group.folder / "job.json"
+    file.write_text(job.to_json())
+    common = {
+        "WORLD_SIZE": str(workers),
+        "LOCAL_WORLD_SIZE": str(workers),
+        "OMP_NUM_THREADS": str(job.threads),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "NCCL_SOCKET_IFNAME": "lo",
+    }
+    for rank in range(workers):
+        ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        group.start(f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=copies)
