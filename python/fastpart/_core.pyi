@@ -280,7 +280,9 @@ class Features:
     None stands for a part whose rows are not here: ``gather`` and batches leave their places as they are.
     """
 
-    def __new__(cls, files: Sequence[_Path | None], topology: Topology) -> Features: ...
+    def __new__(
+        cls, files: Sequence[_Path | None], topology: Topology, *, direct: bool | None = None
+    ) -> Features: ...
     @property
     def dtype(self) -> np.dtype[Any]: ...
     @property

@@ -18,6 +18,8 @@ use crate::edges::open_file::{map, open_with_head};
 #[derive(Debug)]
 pub(crate) struct MappedRows {
     path: PathBuf,
+    /// Offset of the first row in the file.
+    offset: u64,
     start: *const u8,
     len: usize,
     row_bytes: usize,
@@ -54,6 +56,7 @@ impl MappedRows {
         let map = map(path, &file, metadata.len())?;
         Ok(Self {
             path: path.into(),
+            offset: data_offset,
             start: map.as_ptr().wrapping_add(data_offset as usize),
             len: len as usize,
             row_bytes: (item_bytes * row_shape.iter().product::<u64>()) as usize,
@@ -76,6 +79,11 @@ impl MappedRows {
     /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Offset of the first row in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
@@ -128,6 +136,7 @@ impl<T: Pod> Column<T> {
     pub unsafe fn in_memory(name: &Path, items: &[T]) -> Self {
         let rows = MappedRows {
             path: name.into(),
+            offset: 0,
             start: items.as_ptr().cast(),
             len: items.len(),
             row_bytes: size_of::<T>(),

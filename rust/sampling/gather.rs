@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::array::MappedRows;
+use super::direct::{self, DirectFile, Wanted};
 use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
@@ -24,11 +25,29 @@ const WASTE: usize = 4;
 /// Bytes of memory that is not worth giving back.
 const LARGE: usize = 1 << 20;
 
-/// The features of the inner vertices of parts, mapped. Any of the parts may lack them.
+/// How rows of files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Io {
+    /// From maps, through the page cache.
+    Mmap,
+    /// Past the page cache, many at a time, where the file system does that.
+    Direct,
+}
+
+impl Io {
+    /// The faster way to read files of that size: maps, if memory holds them.
+    pub fn fitting(bytes: u64) -> Self {
+        if bytes > budget::available() { Self::Direct } else { Self::Mmap }
+    }
+}
+
+/// The features of the inner vertices of parts, in files. Any of the parts may lack them.
 #[derive(Debug)]
 pub struct Features {
     topology: Arc<Topology>,
     parts: Vec<Option<MappedRows>>,
+    /// The files that are read past the page cache.
+    direct: Vec<Option<DirectFile>>,
     /// Bytes of a row.
     pub row_bytes: usize,
     /// Type of the items, as numpy spells it.
@@ -41,8 +60,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// Maps the features of every part that has a file.
-    pub fn open(files: &[Option<PathBuf>], topology: Arc<Topology>) -> Result<Self> {
+    /// Opens the features of every part that has a file. Without `io`, they are read as fits their size.
+    pub fn open(files: &[Option<PathBuf>], topology: Arc<Topology>, io: Option<Io>) -> Result<Self> {
         if files.len() != topology.parts().len() {
             let what = format!(
                 "{} files for {} parts. Pass one for each, or None",
@@ -76,7 +95,13 @@ impl Features {
             // Each batch of rows pushes the lists out of memory, and they are asked for one by one.
             topology.parts().iter().for_each(Part::read_few);
         }
-        Ok(Self { topology, parts, row_bytes, descr, row_shape, in_order })
+        let io = io.unwrap_or_else(|| Io::fitting(bytes));
+        let open = |rows: &Option<MappedRows>| {
+            let rows = rows.as_ref().filter(|rows| io == Io::Direct && rows.row_bytes() > 0)?;
+            DirectFile::open(rows.path(), rows.offset(), rows.row_bytes())
+        };
+        let direct = if parts.len() <= most_files() { parts.iter().map(open).collect() } else { Vec::new() };
+        Ok(Self { topology, parts, direct, row_bytes, descr, row_shape, in_order })
     }
 
     /// Copies the features of `rows` to `target`, one after the other. Where a part lacks them, `target` stays as it is.
@@ -85,9 +110,12 @@ impl Features {
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
-        if self.in_order {
+        if self.in_order || self.direct.iter().any(Option::is_some) {
             let mut order: Vec<u32> = (0..rows.len() as u32).collect();
             order.sort_unstable_by_key(|&place| rows[place as usize]);
+            let (wanted, order) = self.directly(rows, &order);
+            // SAFETY: as for this function.
+            unsafe { direct::gather(&wanted, target, check) }?;
             // SAFETY: as for this function. The places are those of the rows, each once.
             unsafe { self.copy(rows, |index| order.get(index).map(|&place| place as usize), target, check) }
         } else {
@@ -95,6 +123,23 @@ impl Features {
             // SAFETY: as above.
             unsafe { self.copy(rows, place, target, check) }
         }
+    }
+
+    /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
+    fn directly<'a>(&'a self, rows: &'a [u32], order: &'a [u32]) -> (Vec<Wanted<'a>>, Vec<u32>) {
+        let (mut wanted, mut others) = (Vec::new(), Vec::new());
+        let mut rest = order;
+        for (part, ends) in self.topology.starts().windows(2).enumerate() {
+            let (places, after) =
+                rest.split_at(rest.partition_point(|&place| rows[place as usize] < ends[1]));
+            rest = after;
+            match self.direct.get(part).and_then(Option::as_ref) {
+                _ if places.is_empty() => {}
+                Some(file) => wanted.push(Wanted { file, base: ends[0], rows, places }),
+                None => others.extend_from_slice(places),
+            }
+        }
+        (wanted, others)
     }
 
     /// Copies the features of the row at `place(0)`, at `place(1)`, ..., to these places in `target`.
@@ -151,6 +196,14 @@ impl Features {
     }
 }
 
+/// How many files may stay open: half of what the system lets the process open.
+fn most_files() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: it writes the struct.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    if known { (limit.rlim_cur / 2) as usize } else { 0 }
+}
+
 /// Memory for the features of a batch.
 #[derive(Debug, Default)]
 pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
@@ -195,7 +248,7 @@ mod tests {
         // SAFETY: the arrays live as long as the part.
         let part = unsafe { Part::in_memory(&vertices, &indptr, &[], Box::new(())) }.unwrap();
         let topology = Arc::new(Topology::of(vec![part]).unwrap());
-        let mut features = Features::open(&[Some(file)], topology).unwrap();
+        let mut features = Features::open(&[Some(file)], topology, None).unwrap();
         let wanted: Vec<u32> = (0..80).map(|index| index * 37 % 50).collect();
         let expected: Vec<u8> =
             wanted.iter().flat_map(|&row| [rows[2 * row as usize], rows[2 * row as usize + 1]]).collect();

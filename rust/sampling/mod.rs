@@ -13,7 +13,7 @@
 //! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
 //! uniformly (`neighbours`), by weights (`weighted`) or by LABOR (`labor`). The picks are looked up in
 //! blocks, one array after the other, and each loop brings into the cache what the next one reads (`picks`). Features
-//! of the nodes are copied from the files of the parts ([`Features`]). [`walks()`] and [`subgraph()`] make the batches
+//! of the nodes are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`). [`walks()`] and [`subgraph()`] make the batches
 //! of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. The rows of the halos take 4 bytes
@@ -31,6 +31,7 @@
 mod ahead;
 mod array;
 mod batch;
+mod direct;
 mod expansion;
 mod gather;
 mod halo;
@@ -56,7 +57,7 @@ mod workers;
 
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools, Spent};
-pub use gather::{FeatureRows, Features};
+pub use gather::{FeatureRows, Features, Io};
 pub use part::Part;
 pub use pool::Pooled;
 pub use sample::Sample;

@@ -14,7 +14,7 @@ use crate::errors::raise;
 use crate::results::{View, array_within, copied, owner};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
-use fastpart::internals::sampling::{self, FeatureRows, Pooled, Pools};
+use fastpart::internals::sampling::{self, FeatureRows, Io, Pooled, Pools};
 
 /// Features of parts. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -27,8 +27,15 @@ pub struct Features {
 #[pymethods]
 impl Features {
     #[new]
-    fn new(py: Python<'_>, files: Vec<Option<PathBuf>>, topology: &Topology) -> PyResult<Self> {
-        let inner = sampling::Features::open(&files, Arc::clone(&topology.inner));
+    #[pyo3(signature = (files, topology, *, direct = None))]
+    fn new(
+        py: Python<'_>,
+        files: Vec<Option<PathBuf>>,
+        topology: &Topology,
+        direct: Option<bool>,
+    ) -> PyResult<Self> {
+        let io = direct.map(|direct| if direct { Io::Direct } else { Io::Mmap });
+        let inner = sampling::Features::open(&files, Arc::clone(&topology.inner), io);
         let inner = Arc::new(inner.map_err(|error| raise(py, error))?);
         let dtype = PyArrayDescr::new(py, &inner.descr)?.unbind();
         Ok(Self { inner, dtype, pools: Arc::clone(&topology.pools) })

@@ -1,0 +1,277 @@
+//! Rows of a file that memory does not hold, read past the page cache.
+//!
+//! **Requirements.** A file system that takes `O_DIRECT`. Where it does not, rows are read from the map ([`DirectFile::open`]).
+//!
+//! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch of 40 MB reads
+//! a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
+//!
+//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are one read
+//! of at most [`LONGEST`] bytes. Up to [`THREADS`] threads take the next read each, into a buffer of their own, and copy its
+//! rows to their places. The buffers are aligned, as the system demands, and the rows are not.
+//!
+//! **Memory.** [`THREADS`] buffers of [`LONGEST`] bytes for each batch that is being read, 4 MiB, and 24 bytes per read.
+//!
+//! **Parallelism.** What is read and where it is copied to does not depend on the threads, so batches are the same bytes.
+//!
+//! **Complexity.** O(rows), after they were sorted.
+//!
+//! Source: Park et al., "Ginex: SSD-enabled Billion-scale Graph Neural Network Training on a Single Machine via
+//! Provably Optimal In-memory Caching", VLDB 2022, section 2.3, on reads of a page at a time.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::base::{Buffer, Error, Result, locked, shown};
+
+/// Bytes that reads begin and end at multiples of. Disks ask for 512 or 4096.
+const BLOCK: u64 = 4096;
+
+/// Bytes of the longest read of several rows.
+const LONGEST: u64 = 64 << 10;
+
+/// Reads under way at a time.
+const THREADS: usize = 64;
+
+/// A thread is worth so many reads.
+const EACH: usize = 4;
+
+/// Bytes in memory that begin at a multiple of [`BLOCK`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(4096))]
+struct Block([u8; BLOCK as usize]);
+
+// SAFETY: plain bytes, as many as the alignment, so without padding.
+unsafe impl Zeroable for Block {}
+// SAFETY: as above.
+unsafe impl Pod for Block {}
+
+/// A file of rows, open past the page cache.
+#[derive(Debug)]
+pub(super) struct DirectFile {
+    path: PathBuf,
+    file: File,
+    /// Offset of the first row.
+    start: u64,
+    row_bytes: u64,
+}
+
+impl DirectFile {
+    /// Opens a file whose rows begin at `start`. None: its file system reads through the page cache only.
+    pub(super) fn open(path: &Path, start: u64, row_bytes: usize) -> Option<Self> {
+        let file =
+            OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | libc::O_NONBLOCK).open(path).ok()?;
+        // Some take the flag, and then refuse the reads.
+        let mut block = [Block::zeroed()];
+        file.read_at(bytemuck::cast_slice_mut(&mut block), 0).ok()?;
+        Some(Self { path: path.into(), file, start, row_bytes: row_bytes as u64 })
+    }
+
+    /// The blocks of a row: from where to where.
+    fn blocks(&self, row: u32) -> (u64, u64) {
+        let from = self.start + u64::from(row) * self.row_bytes;
+        (from / BLOCK * BLOCK, (from + self.row_bytes).next_multiple_of(BLOCK))
+    }
+
+    /// Reads as many bytes as there are, at most as many as `buffer` holds.
+    fn read(&self, from: u64, buffer: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], from + done as u64) {
+                Ok(0) => break,
+                Ok(more) => done += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, error)),
+            }
+            if !(done as u64).is_multiple_of(BLOCK) {
+                break; // the last block of the file is a short one
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// A read of one file, and the rows that it brings.
+#[derive(Debug)]
+struct Read {
+    from: u64,
+    to: u64,
+    /// Which of the rows.
+    first: usize,
+    end: usize,
+}
+
+/// Some rows of a file, in ascending order, and where each is copied to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) file: &'a DirectFile,
+    /// Number of the first row of the file among all rows.
+    pub(super) base: u32,
+    /// All rows of the batch.
+    pub(super) rows: &'a [u32],
+    /// Places in `rows` of those of this file.
+    pub(super) places: &'a [u32],
+}
+
+impl Wanted<'_> {
+    fn row(&self, index: usize) -> u32 {
+        self.rows[self.places[index] as usize] - self.base
+    }
+
+    /// The reads that bring the rows.
+    fn reads(&self) -> Vec<Read> {
+        let mut reads: Vec<Read> = Vec::new();
+        for index in 0..self.places.len() {
+            let (from, to) = self.file.blocks(self.row(index));
+            match reads.last_mut() {
+                Some(last) if from <= last.to && to - last.from <= LONGEST => {
+                    (last.to, last.end) = (to, index + 1)
+                }
+                _ => reads.push(Read { from, to, first: index, end: index + 1 }),
+            }
+        }
+        reads
+    }
+
+    /// Copies the rows of a read, whose bytes are `found`, to their places in `target`.
+    fn scatter(&self, read: &Read, found: &[u8], target: Target) -> Result<()> {
+        let bytes = self.file.row_bytes as usize;
+        for index in read.first..read.end {
+            let at =
+                (self.file.start + u64::from(self.row(index)) * self.file.row_bytes - read.from) as usize;
+            let Some(row) = found.get(at..at + bytes) else {
+                let what = format!("row {} is missing. The file became shorter", self.row(index));
+                return Err(Error::format(shown(&self.file.path), what));
+            };
+            // SAFETY: the caller of `gather` vouches for the places, each of which is in one read.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    row.as_ptr(),
+                    target.0.add(self.places[index] as usize * bytes),
+                    bytes,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where rows are copied to.
+#[derive(Clone, Copy, Debug)]
+struct Target(*mut u8);
+
+// SAFETY: threads write different rows of it.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+/// Reads the rows, and copies each to its place in `target`.
+///
+/// # Safety
+/// `target` has memory for all rows of the batch, and nobody else uses it meanwhile.
+pub(super) unsafe fn gather(
+    wanted: &[Wanted<'_>],
+    target: *mut u8,
+    check: &dyn Fn() -> Result<()>,
+) -> Result<()> {
+    let reads: Vec<(&Wanted<'_>, Read)> =
+        wanted.iter().flat_map(|of| of.reads().into_iter().map(move |read| (of, read))).collect();
+    let longest = reads.iter().map(|(_, read)| read.to - read.from).max().unwrap_or(0);
+    let (next, stopped, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
+    let target = Target(target);
+    let work = |check: &dyn Fn() -> Result<()>| -> Result<()> {
+        let mut buffer = Buffer::<Block>::zeroed((longest / BLOCK) as usize, "rows that are read")?;
+        while !stopped.load(Relaxed) {
+            let Some((of, read)) = reads.get(next.fetch_add(1, Relaxed)) else { break };
+            let bytes = &mut bytemuck::cast_slice_mut(&mut buffer)[..(read.to - read.from) as usize];
+            let found = of.file.read(read.from, bytes)?;
+            of.scatter(read, &bytes[..found], target)?;
+            check()?;
+        }
+        Ok(())
+    };
+    let run = |check: &dyn Fn() -> Result<()>| {
+        if let Err(error) = work(check) {
+            stopped.store(true, Relaxed);
+            locked(&failure).get_or_insert(error);
+        }
+    };
+    let run = &run;
+    std::thread::scope(|scope| {
+        for _ in 1..THREADS.min(reads.len().div_ceil(EACH)) {
+            // Without another thread, those that are there read everything.
+            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || run(&|| Ok(())));
+        }
+        run(check);
+    });
+    failure.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).map_or(Ok(()), Err)
+}
+
+/// Bytes of the stack of a thread that reads.
+const STACK: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Files of 50 rows of so many bytes behind a head of 70 bytes, or None where direct reads are refused.
+    fn file(folder: &Path, row_bytes: usize) -> Option<(DirectFile, Vec<u8>)> {
+        let (path, rows) =
+            (folder.join("rows"), (0..50 * row_bytes).map(|at| (at % 251) as u8).collect::<Vec<_>>());
+        fs::write(&path, [vec![9; 70], rows.clone()].concat()).unwrap();
+        Some((DirectFile::open(&path, 70, row_bytes)?, rows))
+    }
+
+    fn read(file: &DirectFile, rows: &[u32], row_bytes: usize) -> Result<Vec<u8>> {
+        let mut places: Vec<u32> = (0..rows.len() as u32).collect();
+        places.sort_unstable_by_key(|&place| rows[place as usize]);
+        let (mut found, rows) =
+            (vec![0; rows.len() * row_bytes], rows.iter().map(|row| row + 7).collect::<Vec<_>>());
+        let wanted = [Wanted { file, base: 7, rows: &rows, places: &places }];
+        // SAFETY: it holds all rows.
+        unsafe { gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }?;
+        Ok(found)
+    }
+
+    #[test]
+    fn rows_of_any_width_are_those_of_the_file() {
+        for row_bytes in [1, 400, 4096, 5000, 100_000] {
+            let folder = tempfile::tempdir().unwrap();
+            let Some((file, rows)) = file(folder.path(), row_bytes) else { return };
+            let wanted: Vec<u32> = (0..80).map(|index| index * 37 % 50).collect();
+            let expected: Vec<u8> = wanted
+                .iter()
+                .flat_map(|&row| rows[row as usize * row_bytes..][..row_bytes].to_vec())
+                .collect();
+            assert_eq!(read(&file, &wanted, row_bytes).unwrap(), expected);
+            assert!(read(&file, &[], row_bytes).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((file, _)) = file(folder.path(), 400) else { return };
+        OpenOptions::new().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
+        let error = read(&file, &[3, 49], 400).unwrap_err().to_string();
+        assert!(error.contains("rows: row 49 is missing. The file became shorter"), "{error}");
+    }
+
+    #[test]
+    fn neighbouring_blocks_are_one_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some((file, _)) = file(folder.path(), 4096) else { return };
+        let (rows, places): (Vec<u32>, Vec<u32>) = ((0..50).collect(), (0..50).collect());
+        let reads = Wanted { file: &file, base: 0, rows: &rows, places: &places }.reads();
+        assert!(reads.iter().all(|read| read.to - read.from <= LONGEST));
+        assert_eq!(reads.iter().map(|read| read.end - read.first).sum::<usize>(), 50);
+        assert!(reads.len() <= 4);
+    }
+}
