@@ -99,9 +99,8 @@ class Worker:
 
     def _begin(self) -> None:
         self._exchange.begin(self.learner.epochs)
-        self._wire.total(
-            torch.zeros(1, device=self._device)
-        )  # so that waiting for a late start does not count
+        # A worker that starts late is awaited here, so that its delay does not count.
+        self._wire.total(torch.zeros(1, device=self._device))
         self._wire.sent = self._wire.received = 0
         self._clock.read()
 

@@ -40,7 +40,8 @@ def try_model(task: Task, options: Options, exchange: type[Exchange], how: Mappi
         refuse_untrainable(network, options.model)
         try:
             logits = network(messages.layers, two.features)
-            if isinstance(logits, Tensor) and logits.shape == expected:
+            shape = tuple(logits.shape) if isinstance(logits, Tensor) else None
+            if shape == expected:
                 logits.sum().backward()
         except (FastpartError, MemoryError):
             raise
@@ -49,12 +50,8 @@ def try_model(task: Task, options: Options, exchange: type[Exchange], how: Mappi
                 f"model: {options.model!r} cannot be trained over parts: {describe(error)}. Its layers may use only "
                 "the methods of fastpart.train.neighbourhood.Neighbourhood"
             ) from None
-    if not isinstance(logits, Tensor) or logits.shape != expected:
-        what = (
-            f"rows of shape {tuple(logits.shape)}"
-            if isinstance(logits, Tensor)
-            else f"a {type(logits).__name__}"
-        )
+    if shape != expected:
+        what = f"a {type(logits).__name__}" if shape is None else f"rows of shape {shape}"
         raise ParameterError(
             f"model: {options.model!r} must return a tensor of shape {expected}, one row per vertex, got {what}"
         )

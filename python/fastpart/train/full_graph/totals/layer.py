@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from ...kernels import Ids, Kernel, with_loops
+from ...kernels import Kernel, with_loops
 from ...neighbourhood import Neighbourhood
 from ..part import Tools
 from .copies import Copies
@@ -20,23 +19,15 @@ class Edges:
 
     def __init__(self, copies: Copies, tools: Tools) -> None:
         self.copies, self.clock, self._device = copies, tools.clock, tools.device
-        self.kernel = self._kernel(copies.indptr, copies.indices)
+        self._kernels: dict[int, Kernel] = {}
 
-    @cached_property
-    def looped(self) -> Kernel:
-        """The edges, and a loop at each root, which makes one loop for each vertex of the graph."""
-        return self._with_loops(self.copies.num_own)
-
-    @cached_property
-    def looped_everywhere(self) -> Kernel:
-        """The edges, and a loop at each copy."""
-        return self._with_loops(len(self.copies.vertices))
-
-    def _with_loops(self, count: int) -> Kernel:
-        return self._kernel(*with_loops(self.copies.indptr, self.copies.indices, count))
-
-    def _kernel(self, indptr: Ids, indices: Ids) -> Kernel:
-        return Kernel(indptr, indices, len(self.copies.vertices), self._device)
+    def kernel(self, loops: int = 0) -> Kernel:
+        """Return the sums over the edges, and over a loop at each of the first so many copies."""
+        if loops not in self._kernels:
+            rows = self.copies.indptr, self.copies.indices
+            rows = with_loops(*rows, loops) if loops else rows
+            self._kernels[loops] = Kernel(*rows, len(self.copies.vertices), self._device)
+        return self._kernels[loops]
 
 
 class EdgeLayer(Neighbourhood):
@@ -67,14 +58,15 @@ class EdgeLayer(Neighbourhood):
         return self._total(x) if self._totals.complete else super().sum(x)
 
     def _total(self, x: Tensor) -> Tensor:
-        total = self._totals.total(self._edges.kernel.summed(x, self._edges.clock), self._last)
+        total = self._totals.total(self._edges.kernel().summed(x, self._edges.clock), self._last)
         return total[: self.num_targets]
 
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
         """Return the sums weighted by attention. Numerators and denominators of the softmax are separate totals."""
-        kernel = self._edges.looped if self._totals.complete else self._edges.looped_everywhere
+        copies = self._edges.copies  # a loop at each root is one for each vertex of the graph
+        kernel = self._edges.kernel(copies.num_own if self._totals.complete else len(copies.vertices))
         scores = score(kernel.both(source, target))
         largest = self._totals.largest(kernel.largest(scores))
         weights = torch.exp(scores - kernel.at(largest))
