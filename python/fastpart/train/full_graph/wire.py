@@ -31,10 +31,6 @@ class Lists:
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.ids.split(self.counts))
 
-    def to(self, device: torch.device) -> Lists:
-        """Return a copy on a device."""
-        return Lists([ids.to(device) for ids in self])
-
     def piece(self, start: int, stop: int) -> Lists:
         """Return a range of each list."""
         if start == 0 and stop >= max(self.counts):

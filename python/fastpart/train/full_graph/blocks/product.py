@@ -36,7 +36,7 @@ class Matrix:
         self._own = kernels.pop(tools.wire.rank, None)
         self._others = kernels
 
-    def times(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None = None) -> Tensor:
+    def times(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None) -> Tensor:
         """Return the product.
 
         Parameters
@@ -45,7 +45,7 @@ class Matrix:
             The rows of this process.
         fresh : sequence of bool
             Which blocks are broadcast. It is equal in all processes.
-        copies : dict of torch.Tensor, optional
+        copies : dict of torch.Tensor or None
             Copies of the other blocks. Blocks that are broadcast are stored here, too.
         """
         total: Tensor = _Product.apply(x, self, fresh, copies)
