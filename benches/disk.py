@@ -86,7 +86,11 @@ def measure(parts: Path, direct: bool, batches: int, fanouts: list[int]) -> None
     before, wall, processor = bytes_read(), time.perf_counter(), time.process_time()
     needed = sum(features.gather(rows).nbytes for rows in wanted)
     times = time.perf_counter() - wall, time.process_time() - processor
-    print(*(1e3 * seconds / batches for seconds in times), (bytes_read() - before) / batches / 1e6, needed / batches / 1e6)
+    print(
+        *(1e3 * seconds / batches for seconds in times),
+        (bytes_read() - before) / batches / 1e6,
+        needed / batches / 1e6,
+    )
 
 
 def bytes_read() -> int:

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.edge_parts.local import load  # noqa: E402
-from fastpart.train.edge_parts.part import part_of  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
+from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
+from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -55,22 +55,19 @@ def gradients(network):
 
 
 def part_on(dataset, wire, dtype, layers=2):
-    copies = load(dataset, wire.rank)
+    copies = Copies.load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
-    tools = Tools(wire, torch.device("cpu"))
-    options = Options(layers=layers)
-    return part_of(
-        copies, dataset.task, dataset.num_train, options, {"delay": 0, "exchange": "always"}, tools
-    )
+    tools, options = Tools(wire, torch.device("cpu")), Options(layers=layers)
+    return copies, TotalsExchange(copies, options, {"delay": 0, "exchange": "always"}, tools)
 
 
-def step_of(part, network):
+def step_of(dataset, part, exchange, network):
     """Return the loss, the gradients and the logits of a worker, for one step."""
     network.zero_grad()
-    part.begin(0)
-    logits = network(part.layers, part.features)
+    exchange.begin(0)
+    logits = network(exchange.layers, part.features)
     ids = part.splits["train"]
-    loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
+    loss = dataset.task.losses(logits[ids], part.labels[ids]).sum() / dataset.num_train
     loss.backward()
     return loss.item(), gradients(network), logits.detach()
 
@@ -101,9 +98,11 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, lay
         networks = [network_of(name, dataset.task, dtype, layers=layers) for _ in range(k)]
 
         def work(wire):
-            part = part_on(dataset, wire, dtype, layers=layers)
-            first = step_of(part, networks[wire.rank])
-            again = step_of(part, networks[wire.rank])  # with what the first layer has kept
+            part, exchange = part_on(dataset, wire, dtype, layers=layers)
+            first = step_of(dataset, part, exchange, networks[wire.rank])
+            again = step_of(
+                dataset, part, exchange, networks[wire.rank]
+            )  # with what the first layer has kept
             return part, first, again
 
         found = together(k, work)
@@ -114,5 +113,5 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(name, dtype, graph, lay
             total = sum(worker[step][1][key] for worker in found)
             torch.testing.assert_close(total, value, **close)
         for part, *steps in found:
-            roots = part.layers[0].vertices[: len(part.labels)]
+            roots = part.vertices[: part.num_own]
             torch.testing.assert_close(steps[step - 1][2], logits[roots], **close)

@@ -19,10 +19,10 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.edge_parts.delayed import bins_of  # noqa: E402
-from fastpart.train.edge_parts.local import load  # noqa: E402
-from fastpart.train.edge_parts.part import part_of  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
+from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
+from fastpart.train.full_graph.totals.delayed import bins_of  # noqa: E402
+from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 
@@ -40,7 +40,7 @@ class Stage:
         self.vertices = torch.cat([part.vertices for part in parts])
         self.degree = torch.cat([part.degree for part in parts])
         self.here = torch.cat([part.local_degree for part in parts])
-        self.is_root = torch.cat([torch.arange(len(part.vertices)) < part.num_roots for part in parts])
+        self.is_root = torch.cat([torch.arange(len(part.vertices)) < part.num_own for part in parts])
         self.matrix = torch.zeros(len(self.vertices), len(self.vertices), dtype=DTYPE)
         for offset, part in zip(self.offsets, parts, strict=False):
             ends = np.repeat(np.arange(len(part.indptr) - 1), np.diff(part.indptr))
@@ -143,7 +143,7 @@ def trained(network, epochs, step):
 
 def played(dataset, network, delay, epochs, layers):
     """Return the losses and gradients of all epochs by the slow way; weights move a little in each."""
-    parts = [load(dataset, index) for index in range(dataset.partition.k)]
+    parts = [Copies.load(dataset, index) for index in range(dataset.partition.k)]
     stage = Stage(parts, delay)
     graphs = [OnStage(stage, delay, index == 0, index == layers - 1) for index in range(layers)]
     features = torch.cat([part.features for part in parts]).to(DTYPE)
@@ -173,18 +173,10 @@ def moved(network, epochs, step):
     return found
 
 
-def part_between(wire, dataset, copies, delay, layers):
-    cpu = torch.device("cpu")
-    tools = Tools(wire, cpu)
-    options = Options(layers=layers)
-    return part_of(
-        copies,
-        dataset.task,
-        dataset.num_train,
-        options,
-        {"delay": delay or 0, "exchange": "never" if delay is None else "always"},
-        tools,
-    )
+def exchange_between(wire, copies, delay, layers):
+    tools, options = Tools(wire, torch.device("cpu")), Options(layers=layers)
+    how = {"delay": delay or 0, "exchange": "never" if delay is None else "always"}
+    return TotalsExchange(copies, options, how, tools)
 
 
 @settings(max_examples=6, deadline=None)
@@ -210,20 +202,20 @@ def test_epochs_are_those_of_the_slow_way(name, delay, graph, layers, data):
         networks = [network_of(name, dataset.task, layers) for _ in range(k)]
 
         def work(wire):
-            copies = load(dataset, wire.rank)
-            copies.features = copies.features.to(DTYPE)
-            part = part_between(wire, dataset, copies, delay, layers)
+            part = Copies.load(dataset, wire.rank)
+            part.features = part.features.to(DTYPE)
+            exchange = exchange_between(wire, part, delay, layers)
             network = networks[wire.rank]
 
             def step(epoch):
-                part.begin(epoch)
-                logits, ids = network(part.layers, part.features), part.splits["train"]
-                loss = part.task.losses(logits[ids], part.labels[ids]).sum() / part.num_train
+                exchange.begin(epoch)
+                logits, ids = network(exchange.layers, part.features), part.splits["train"]
+                loss = dataset.task.losses(logits[ids], part.labels[ids]).sum() / dataset.num_train
                 loss.backward()
                 return loss.item()
 
             found = moved(network, epochs, step)
-            part.close()
+            exchange.close()
             return found
 
         workers = together(k, work)
@@ -250,22 +242,23 @@ def test_late_totals_send_a_fraction_of_the_bytes(tmp_path):
     def sent(delay, epochs):
         def work(wire):
             torch.manual_seed(0)
-            part = part_between(wire, dataset, load(dataset, wire.rank), delay, 2)
+            part = Copies.load(dataset, wire.rank)
+            exchange = exchange_between(wire, part, delay, 2)
             network = networks[wire.rank]
             counts = []
             for epoch in range(epochs):
                 wire.sent = wire.received = 0
-                part.begin(epoch)
-                network(part.layers, part.features).sum().backward()
+                exchange.begin(epoch)
+                network(exchange.layers, part.features).sum().backward()
                 counts.append((wire.sent, wire.received))
-            part.close()
+            exchange.close()
             return counts
 
         networks = [network_of("graphsage", dataset.task, 2).float() for _ in range(3)]
         workers = together(3, work)
         return np.array(workers).sum(0)[:, 0], np.array(workers).sum(0)[:, 1]
 
-    leaves = sum(len(load(dataset, index).up.ids) for index in range(3))
+    leaves = sum(len(Copies.load(dataset, index).up.ids) for index in range(3))
     wide, narrow = 4 * dataset.task.features, 4 * dataset.task.classes
     exact, received = sent(0, 3)
     # Features up and down once; then, in the last layer, sums up and gradients down.

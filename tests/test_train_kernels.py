@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.clock import Clock  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.edge_parts.exchange import ExactTotals  # noqa: E402
-from fastpart.train.edge_parts.local import load  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
+from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
+from fastpart.train.full_graph.totals.totals import ExactTotals  # noqa: E402
 from fastpart.train.kernels import Kernel  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood, dropped  # noqa: E402
 
@@ -133,7 +133,7 @@ def test_messages_go_in_pieces_of_a_bounded_size(tmp_path, monkeypatch, size):
     rows = torch.randn(3, n, 5, dtype=torch.float64)
 
     def work(wire):
-        copies = load(dataset, wire.rank)
+        copies = Copies.load(dataset, wire.rank)
         x = rows[wire.rank, copies.vertices].clone()
         longest = 0
         swap = wire.swap

@@ -18,12 +18,12 @@ torch = pytest.importorskip("torch")
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
+from fastpart.train.full_graph.blocks import staleness  # noqa: E402
+from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
+from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
-from fastpart.train.row_blocks import blocks as row_blocks  # noqa: E402
-from fastpart.train.row_blocks import staleness  # noqa: E402
-from fastpart.train.row_blocks.part import part_of  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
@@ -56,31 +56,45 @@ class Case:
         )
         return a
 
-    def blocks(self, part, dtype):
-        inner = self.members(part)
+    def rows(self):
+        """Return the row of each vertex in its part."""
         row = np.full(self.n, -1)
         for q in range(self.k):
             row[self.members(q)] = np.arange(len(self.members(q)))
-        edges = {}
+        return row
+
+    def edges(self, part):
+        """Return the edges to a part by the part of their source."""
+        row, edges = self.rows(), {}
         for q in range(self.k):
             chosen = (self.parts[self.ends] == part) & (self.parts[self.sources] == q)
             ends, sources = row[self.ends[chosen]], row[self.sources[chosen]]
             if chosen.any():
-                counts = np.bincount(ends, minlength=len(inner))
+                counts = np.bincount(ends, minlength=len(self.members(part)))
                 order = np.argsort(ends, kind="stable")
                 edges[q] = (np.concatenate(([0], np.cumsum(counts))), sources[order])
+        return edges
+
+    def blocks(self, part, dtype):
+        inner = self.members(part)
+        chosen = np.flatnonzero(self.parts[self.ends] == part)
+        chosen = chosen[np.argsort(self.ends[chosen], kind="stable")]
+        halo = np.setdiff1d(self.sources[chosen], inner)
+        local = np.full(self.n, -1)
+        local[np.concatenate([inner, halo])] = np.arange(len(inner) + len(halo))
+        degree = np.bincount(self.ends, minlength=self.n)[inner]
         ids = torch.from_numpy(inner)
-        degree = torch.from_numpy(np.bincount(self.ends, minlength=self.n)[inner])
-        return row_blocks.Blocks(
-            part,
-            [len(self.members(q)) for q in range(self.k)],
-            ids,
-            degree,
-            edges,
-            0,
-            self.features[ids].to(dtype),
-            self.labels[ids],
-            {"train": torch.from_numpy(np.flatnonzero(self.train[inner]))},
+        return Blocks(
+            num_own=len(inner),
+            vertices=ids,
+            degree=torch.from_numpy(degree),
+            indptr=np.concatenate(([0], np.cumsum(degree))),
+            indices=local[self.sources[chosen]],
+            features=self.features[ids].to(dtype),
+            labels=self.labels[ids],
+            splits={"train": torch.from_numpy(np.flatnonzero(self.train[inner]))},
+            halo_parts=self.parts[halo],
+            halo_rows=self.rows()[halo],
         )
 
     def needed(self, reader, owner):
@@ -129,25 +143,23 @@ def trained(network, layers, features, labels, train, count):
     return loss.item(), {name: p.grad.clone() for name, p in network.named_parameters()}
 
 
-def epochs_of(case, network, how, epochs=1, watch=lambda part: None):
+def epochs_of(case, network, how, epochs=1, watch=lambda part, exchange: None):
     """Return for each epoch the loss and the gradients, summed over workers, and what all saw of each epoch."""
     dtype = next(network.parameters()).dtype
 
     def work(wire):
-        blocks = case.blocks(wire.rank, dtype)
-        tools = Tools(wire, CPU)
-        options = Options(layers=len(network.layers))
-        part = part_of(blocks, TASK, case.num_train, options, how, tools)
+        part = case.blocks(wire.rank, dtype)
+        exchange = BlocksExchange(part, Options(layers=len(network.layers)), how, Tools(wire, CPU))
         told = []
         for epoch in range(epochs):
             wire.sent = wire.received = 0
-            part.begin(epoch)
+            exchange.begin(epoch)
             own = moved(network, epoch)
             found = trained(
-                own, part.layers, part.features, part.labels, part.splits["train"], case.num_train
+                own, exchange.layers, part.features, part.labels, part.splits["train"], case.num_train
             )
-            told.append((*found, part.row(), wire.sent, wire.received))
-            watch(part)
+            told.append((*found, exchange.row(), wire.sent, wire.received))
+            watch(part, exchange)
         return told
 
     workers = together(case.k, work)
@@ -325,10 +337,10 @@ def test_scores_take_no_copies_and_leave_them_alone():
     network = network_of("graphsage", torch.float64)
     logits = []
 
-    def check(part):
+    def check(part, exchange):
         with torch.no_grad():
-            rows = moved(network, 5)(part.exact, part.features)
-        logits.append((part.layers[0].vertices, rows))
+            rows = moved(network, 5)(exchange.exact, part.features)
+        logits.append((part.vertices, rows))
 
     how = {"rows": "all", "period": 5}
     looked = epochs_of(case, network, how, epochs=3, watch=check)
@@ -345,7 +357,7 @@ def test_scores_take_no_copies_and_leave_them_alone():
 
 def test_blocks_are_compared_with_what_was_sent_whatever_becomes_of_them():
     epoch = staleness.Epoch()
-    layer = staleness.Staleness(staleness.ChangeBound(0.5, wires.NoWire()), epoch, [True], 0)
+    layer = staleness.Staleness(staleness.ChangeBound(0.5, wires.NoWire()), epoch, [[1]], 0)
     x, fresh = torch.ones(2, 3), []
     for number, factor in enumerate((1.4, 1.4, 1.0, torch.nan, 1.0)):
         epoch.begin(number)
@@ -441,14 +453,18 @@ def test_blocks_of_a_directory_are_those_of_the_graph(tmp_path, hops):
         parts[part.inner] = part.index
     case = Case(60, both, parts, 3, np.ones(60))
     for index in range(3):
-        found, expected = row_blocks.load(dataset, index, CPU), case.blocks(index, torch.float32)
-        assert found.sizes == expected.sizes
+        found, expected, blocks = (
+            Blocks.load(dataset, index),
+            case.blocks(index, torch.float32),
+            case.edges(index),
+        )
         assert found.vertices.equal(expected.vertices)
         assert found.degree.equal(expected.degree)
-        assert found.edges.keys() == expected.edges.keys()
-        assert found.halo == sum(len(case.needed(index, q)) for q in range(3) if q != index)
-        assert found.num_edges == sum(parts[both[:, 1]] == index)
-        for q, (indptr, indices) in found.edges.items():
-            np.testing.assert_array_equal(indptr, expected.edges[q][0])
+        edges = found.edges(index)
+        assert edges.keys() == blocks.keys()
+        assert found.facts["halo"] == sum(len(case.needed(index, q)) for q in range(3) if q != index)
+        assert found.facts["edges"] == sum(parts[both[:, 1]] == index)
+        for q, (indptr, indices) in edges.items():
+            np.testing.assert_array_equal(indptr, blocks[q][0])
             for row, (start, stop) in enumerate(pairwise(indptr)):
-                assert sorted(indices[start:stop]) == sorted(expected.edges[q][1][start:stop]), row
+                assert sorted(indices[start:stop]) == sorted(blocks[q][1][start:stop]), row

@@ -10,10 +10,11 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.full_graph.blocks import staleness  # noqa: E402
+from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
+from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
+from fastpart.train.full_graph.trial import try_model  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
-from fastpart.train.row_blocks import staleness  # noqa: E402
-from fastpart.train.row_blocks.blocks import load  # noqa: E402
-from fastpart.train.row_blocks.launch import refuse  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 REFUSED = dict.fromkeys(("gat", "gatv2"), "constant matrix of the edges") | dict.fromkeys(
@@ -24,12 +25,12 @@ REFUSED = dict.fromkeys(("gat", "gatv2"), "constant matrix of the edges") | dict
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
-    task, options = Task(3, 4, multilabel), Options(model=name, layers=3)
+    given = Task(3, 4, multilabel), Options(model=name, layers=3), BlocksExchange, {"rows": "all"}
     if name in REFUSED:
         with pytest.raises(fp.ParameterError, match=REFUSED[name]):
-            refuse(task, options)
+            try_model(*given)
     else:
-        refuse(task, options)
+        try_model(*given)
 
 
 NONE = {"period": None, "max_age": None, "max_change": None}
@@ -66,4 +67,4 @@ def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner, expected)
     file = next(path.glob("*1*/halo_parts.npy"))
     np.save(file, np.full_like(np.load(file), owner))
     with pytest.raises(fp.GraphFormatError, match=rf"part-00001/halo_parts\.npy: expected {expected}$"):
-        load(Dataset(path), 1, torch.device("cpu"))
+        Blocks.load(Dataset(path), 1)

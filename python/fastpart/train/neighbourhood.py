@@ -1,8 +1,8 @@
 """The interface between the layers of a graph neural network and a graph.
 
 The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on rows in
-memory (:mod:`.rows`: a graph, a part, a mini-batch), over parts of the edges (:mod:`.edge_parts`) and over blocks of
-rows (:mod:`.row_blocks`).
+memory (:mod:`.rows`: a graph, a part, a mini-batch), and over parts of the edges or blocks of rows
+(:mod:`.full_graph`).
 """
 
 from __future__ import annotations

@@ -227,8 +227,8 @@ METHODS: dict[Choices, Method] = {
         "distdgl", "distributed", "vertices", BatchTraining, _DGL
     ),
     (Neighbours, Here, Nothing, ModelAverage): Method("sdt", "model_averaging", "vertices", BatchTraining),
-    (Whole, Here, Totals, GradientSum): Method("distgnn", "edge_parts", "edges", Training, _PER_PART),
-    (Whole, Here, Blocks, GradientSum): Method("sancus", "row_blocks", "vertices", Training, _PER_PART),
+    (Whole, Here, Totals, GradientSum): Method("distgnn", "full_graph", "edges", Training, _PER_PART),
+    (Whole, Here, Blocks, GradientSum): Method("sancus", "full_graph", "vertices", Training, _PER_PART),
     (Pairs, Ahead, InputRows, GradientSum): Method(
         "links", "link_prediction", "vertices", BatchTraining, _RANKED
     ),

@@ -1,1 +1,1 @@
-"""Code that the full-batch methods over parts share: sums, messages, and the training."""
+"""Full batches over parts, one worker for each: ``totals`` is DistGNN, ``blocks`` is SANCUS, the rest is shared."""

@@ -1,12 +1,19 @@
-"""Full batches: one worker for each part of a partition directory."""
+"""``distgnn`` and ``sancus``: one worker for each part of a partition directory."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
+from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...runtime.environment import found
+from ..config import Call
 from ..jobs import driver
+from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, number_bytes, weights
+from ..trainer import OVER, Trainer
+from .training import EXCHANGES
+from .trial import try_model
 
 
 class Driver(driver.Driver):
@@ -14,16 +21,35 @@ class Driver(driver.Driver):
 
     synchronised = True
 
+    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+        self._exchange = exchange = EXCHANGES[OVER[trainer.method]]
+        how, dataset = exchange.checked(**vars(trainer.exchange)), exchange.dataset(source)
+        super().__init__(trainer, call, dataset, dataset.partition.k)
+        self.how = how
+
     def refuse(self) -> None:
         """Refuse what cannot be trained. The model is tried on two vertices and the edges between them."""
         super().refuse()
-        self.try_model()
+        try_model(self.task, self.options, self._exchange, self.how)
         if (ranks := found()) is not None and ranks.size != self.workers:
             raise ParameterError(
                 f"source: {self.workers} parts for {ranks.size} processes. Start one process per part: --nnodes times "
                 "--nproc-per-node of torchrun"
             )
 
-    @abstractmethod
-    def try_model(self) -> None:
-        """Refuse a model that cannot be trained over parts."""
+    def summary(self) -> dict[str, Any]:
+        """Return what the summary says of parts and messages."""
+        return self._exchange.summary(self.how, self.dataset)
+
+    def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
+        """Return what each worker takes: its part, the sums of the features, activations, and messages."""
+        options, task, parts = self.options, self.task, self.dataset.partition.parts
+        rows = max(part.num_inner for part in parts)
+        edges = max(int(part.indptr[part.num_inner]) for part in parts)
+        return [
+            Need(self._exchange.held, graph_bytes(options, rows, edges, task.features), MORE_PARTS),
+            Need("sums of its features", 2 * number_bytes(options) * rows * task.features, MORE_PARTS),
+            Need("activations", full_batch(options, task, rows, rows, edges), "a smaller hidden="),
+            *self._exchange.needs(self.how, self.dataset, options, rows),
+            weights(options, task),
+        ], ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,21 @@ from ...core.processes import anonymous_bytes, resident_bytes
 from ...loading import sum_gradients
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
+from ..edge_data import open_dataset
 from ..learner import Learner
 from ..metrics import Scores
 from ..normalisation import synchronised
 from ..ranks import copy_from_first, of_all
 from ..scores import unscored
-from .part import Tools, WorkerPart
+from .blocks.exchange import BlocksExchange
+from .exchange import Exchange
+from .part import Tools
+from .totals.exchange import TotalsExchange
+
+EXCHANGES: Mapping[str | None, type[Exchange]] = {
+    exchange.dataset.of: exchange for exchange in (TotalsExchange, BlocksExchange)
+}
+"""By the items of the parts."""
 
 STEPS = (AGGREGATION, EXCHANGE, SYNCHRONISING)
 """The timed steps of an epoch. The rest is dense computation."""
@@ -28,7 +37,7 @@ MEASURED = (*(f"{step}_seconds" for step in STEPS), "dense_seconds", "sent_bytes
 """Columns of each worker and epoch."""
 
 
-class FullBatch(ABC):
+class Worker:
     """A worker. All workers have the same weights and the same random numbers.
 
     The loss of a worker is the sum over its own training vertices, divided by the number of all training vertices. So
@@ -40,32 +49,30 @@ class FullBatch(ABC):
         The network. Its weights are equal in all workers.
     """
 
+    open = staticmethod(open_dataset)
+
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
     ) -> None:
-        tools = Tools.of_group(how["timeout"])
+        tools, exchange = Tools.of_group(how["timeout"]), EXCHANGES[dataset.of]
+        self._task, self._metrics = dataset.task, options.metrics
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
-        self._part = part = self.load_part(dataset, options, how, tools)
-        self.learner = Learner(part.task, options, state, self._device)
+        self._part = part = exchange.part.load(dataset, self._wire.rank, self._device)
+        self._exchange = exchange(part, options, how, tools)
+        self.learner = Learner(self._task, options, state, self._device)
         self.network = self.learner.network
         for layer in synchronised(self.network):
-            layer.rows, layer.own = len(part.features), part.own
+            layer.rows, layer.own = len(part.features), part.num_own
         part.features = part.features.to(self.learner.dtype)
         weights = self.learner.criterion.weights(part.labels[part.splits["train"]])
         self._divisor = (
-            part.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
+            dataset.num_train if weights is None else self._wire.total(weights.double().sum().view(1)).item()
         )
-        self._memory, self._metrics = 0, options.metrics
+        self._memory = 0
         self._measured: list[Tensor] = []
-
-    @staticmethod
-    @abstractmethod
-    def load_part(dataset: Any, options: Options, how: dict[str, Any], tools: Tools) -> WorkerPart:
-        """Return the part of the graph that this worker computes on."""
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
-        part = self._part
         self._begin()
         start = time.perf_counter()
         loss = self._step()
@@ -78,7 +85,7 @@ class FullBatch(ABC):
         self._measured.append(torch.stack(list(measured.values()), 1))
         most = of_all({"seconds": seconds, "bytes": self._memory})
         copy_from_first(self.network.buffers())  # models of users may count batches
-        scores, sent = self._scored(("val",)) if scored else (unscored(part.task, self._metrics), 0)
+        scores, sent = self._scored(("val",)) if scored else (unscored(self._task, self._metrics), 0)
         return {
             "loss": loss,
             **scores,
@@ -87,15 +94,13 @@ class FullBatch(ABC):
             "remote_bytes": int(measured["sent_bytes"].sum()),
             "evaluation_bytes": sent,
             "worker_bytes": int(most["bytes"].max()),
-            **part.row(),
+            **self._exchange.row(),
         }
 
     def _begin(self) -> None:
-        part = self._part
-        part.begin(self.learner.epochs)
-        self._wire.total(
-            torch.zeros(1, device=self._device)
-        )  # so that waiting for a late start does not count
+        self._exchange.begin(self.learner.epochs)
+        # A worker that starts late is awaited here, so that its delay does not count.
+        self._wire.total(torch.zeros(1, device=self._device))
         self._wire.sent = self._wire.received = 0
         self._clock.read()
 
@@ -104,7 +109,7 @@ class FullBatch(ABC):
         part = self._part
         self.network.train()
         self.learner.optimizer.zero_grad()
-        logits = self.learner.outputs(part.layers, part.features)
+        logits = self.learner.outputs(self._exchange.layers, part.features)
         ids = part.splits["train"]
         loss = self.learner.criterion.losses(logits[ids], part.labels[ids]).sum() / self._divisor
         self._memory = max(self._memory, anonymous_bytes())
@@ -122,8 +127,8 @@ class FullBatch(ABC):
         part = self._part
         self._wire.sent = 0
         self.network.eval()
-        logits = self.network(part.exact, part.features)
-        scores = Scores(part.task, self._metrics, splits)
+        logits = self.network(self._exchange.exact, part.features)
+        scores = Scores(self._task, self._metrics, splits)
         for split in splits:
             ids = part.splits[split]
             scores.add(split, logits[ids], part.labels[ids])
@@ -140,8 +145,7 @@ class FullBatch(ABC):
         """Return the scores of the best weights, and one row for each worker."""
         self.learner.put(best)
         scores, _ = self._scored(("val", "test"))
-        facts = self._part.facts
-        counts = of_all({**facts, "peak_bytes": resident_bytes(peak=True)})
+        counts = of_all({**self._part.facts, "peak_bytes": resident_bytes(peak=True)})
         columns = {name: of.long() for name, of in counts.items()}
         peaks = columns.pop("peak_bytes")
         columns |= {**self._typical(), "peak_bytes": peaks}
@@ -161,4 +165,4 @@ class FullBatch(ABC):
 
     def close(self) -> None:
         """Receive pending messages."""
-        self._part.close()
+        self._exchange.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,13 +12,14 @@ from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
 from ..models import NEIGHBOUR, build, sampling_of
-from ..neighbourhood import Neighbourhood
 from ..scores import Task
 from ..trainable import refuse_untrainable
+from .exchange import Exchange
+from .part import Tools
 
 
-def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> None:
-    """Run the model forward and backward on rows of ones.
+def try_model(task: Task, options: Options, exchange: type[Exchange], how: Mapping[str, Any]) -> None:
+    """Run the model forward and backward on a graph of two vertices, in this process.
 
     Raises
     ------
@@ -29,13 +31,17 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
             f"model: {options.model!r} needs sampled graphs, but this method uses full batches. Train it with sdt or "
             "full, or use graphsage, which has the same layers"
         )
-    expected = (layers[-1].num_targets, task.classes)
+    two = exchange.part.of_two(task)
+    messages = exchange(two, options, how, Tools.alone())
+    messages.begin(0)
+    expected = (two.num_own, task.classes)
     with torch.random.fork_rng(devices=[]):
         network = build(task, options)
         refuse_untrainable(network, options.model)
         try:
-            logits = network(layers, torch.ones(len(layers[0].source_degree), task.features))
-            if isinstance(logits, Tensor) and logits.shape == expected:
+            logits = network(messages.layers, two.features)
+            shape = tuple(logits.shape) if isinstance(logits, Tensor) else None
+            if shape == expected:
                 logits.sum().backward()
         except (FastpartError, MemoryError):
             raise
@@ -44,12 +50,8 @@ def try_model(task: Task, options: Options, layers: Sequence[Neighbourhood]) -> 
                 f"model: {options.model!r} cannot be trained over parts: {describe(error)}. Its layers may use only "
                 "the methods of fastpart.train.neighbourhood.Neighbourhood"
             ) from None
-    if not isinstance(logits, Tensor) or logits.shape != expected:
-        what = (
-            f"rows of shape {tuple(logits.shape)}"
-            if isinstance(logits, Tensor)
-            else f"a {type(logits).__name__}"
-        )
+    if shape != expected:
+        what = f"a {type(logits).__name__}" if shape is None else f"rows of shape {shape}"
         raise ParameterError(
             f"model: {options.model!r} must return a tensor of shape {expected}, one row per vertex, got {what}"
         )

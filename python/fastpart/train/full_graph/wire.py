@@ -31,10 +31,6 @@ class Lists:
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.ids.split(self.counts))
 
-    def to(self, device: torch.device) -> Lists:
-        """Return a copy on a device."""
-        return Lists([ids.to(device) for ids in self])
-
     def piece(self, start: int, stop: int) -> Lists:
         """Return a range of each list."""
         if start == 0 and stop >= max(self.counts):
@@ -42,11 +38,17 @@ class Lists:
         return Lists([ids[start:stop] for ids in self])
 
 
-class PendingSwap(Protocol):
+class PendingSwap:
     """Rows of vertices on their way between the processes."""
+
+    def __init__(self, x: Tensor, received: Tensor, work: dist.Work | None = None) -> None:
+        self._x, self._received, self._work = x, received, work  # the rows must live until they are sent
 
     def wait(self) -> Tensor:
         """Wait until all are received and sent. Return the received rows, those of process 0 first."""
+        if self._work is not None:
+            self._work.wait()
+        return self._received
 
 
 class Wire(Protocol):
@@ -84,16 +86,6 @@ class Wire(Protocol):
         """Sum over all processes, in place. The bytes are not counted."""
 
 
-class _Swap:
-    def __init__(self, x: Tensor, received: Tensor, work: dist.Work | None) -> None:
-        self._x, self._received, self._work = x, received, work  # the rows must live until they are sent
-
-    def wait(self) -> Tensor:
-        if self._work is not None:
-            self._work.wait()
-        return self._received
-
-
 class Group:
     """The processes of ``torch.distributed``. In subgroups, too, they wait for each other for so many seconds."""
 
@@ -103,14 +95,14 @@ class Group:
         self.sent = self.received = 0
         self._groups: dict[tuple[int, ...], dist.ProcessGroup] = {}
 
-    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> _Swap:
+    def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> PendingSwap:
         """Begin to send and receive rows."""
         received = like_rows(x, sum(into))
         self.sent += _bytes(x)
         self.received += _bytes(received)
         group = self._groups.get(tuple(range(self.size))) if late else None
         work = dist.all_to_all_single(received, x, list(into), list(out), group=group, async_op=True)
-        return _Swap(x, received, work)
+        return PendingSwap(x, received, work)
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
         """Create the groups for all but swaps and totals."""
@@ -188,7 +180,7 @@ class NoWire:
 
     def swap(self, x: Tensor, out: Sequence[int], into: Sequence[int], late: bool = False) -> PendingSwap:
         """Return ``x``."""
-        return _Swap(x, x, None)
+        return PendingSwap(x, x)
 
     def subgroups(self, members: Sequence[Sequence[int]]) -> None:
         """Do nothing."""

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...partitions.part_files import Ids
-from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Lists, Wire, like_rows, longest_of, swapped
-from ..trainer import RowsSent
+from ....partitions.part_files import Ids
+from ...clock import EXCHANGE, Clock
+from ...trainer import RowsSent
+from ..wire import Lists, Wire, like_rows, longest_of, swapped
 from .blocks import Blocks
 
 Take = Callable[[int, Tensor], None]
@@ -41,17 +41,21 @@ class Rows(ABC):
 
     def __init__(self, blocks: Blocks, wire: Wire, clock: Clock) -> None:
         self._rank, self._wire, self._clock = wire.rank, wire, clock
-        needed = {q: np.unique(indices) for q, (_, indices) in blocks.edges.items() if q != wire.rank}
+        self._device, edges = blocks.degree.device, blocks.edges(wire.rank)
+        needed = {q: np.unique(rows) for q, (_, rows) in edges.items() if q != wire.rank}
         counts = torch.zeros(wire.size, wire.size, dtype=torch.int64)
+        counts[wire.rank, wire.rank] = blocks.num_own
         for q, rows in needed.items():
             counts[wire.rank, q] = len(rows)
-        counts = wire.total(counts.to(blocks.degree.device)).cpu()
+        counts = wire.total(counts.to(self._device)).cpu()
+        self._sizes = counts.diagonal().tolist()
+        counts.fill_diagonal_(0)
         self.readers = [counts[:, q].nonzero().flatten().tolist() for q in range(wire.size)]
-        self.edges = {q: (*edges, blocks.sizes[q]) for q, edges in blocks.edges.items()}
-        self._agree(blocks, needed, counts[:, wire.rank].tolist())
+        self.edges = {q: (*block, self._sizes[q]) for q, block in edges.items()}
+        self._agree(needed, counts[:, wire.rank].tolist())
 
     @abstractmethod
-    def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
+    def _agree(self, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         """Prepare the exchange, given the rows needed from each block, and the number of own rows per reader."""
 
     @abstractmethod
@@ -66,8 +70,7 @@ class Rows(ABC):
 class Whole(Rows):
     """All readers of a block receive all its rows."""
 
-    def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
-        self._sizes = blocks.sizes
+    def _agree(self, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         self._wire.subgroups([[q, *readers] for q, readers in enumerate(self.readers) if readers])
 
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:
@@ -102,15 +105,14 @@ class Whole(Rows):
 class Boundary(Rows):
     """Each reader receives the rows that it has edges from."""
 
-    def _agree(self, blocks: Blocks, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
-        device = blocks.degree.device
+    def _agree(self, needed: Mapping[int, Ids], asked: Sequence[int]) -> None:
         none = np.empty(0, np.int64)
-        ids = Lists([torch.from_numpy(needed.get(q, none)).to(device) for q in range(self._wire.size)])
+        ids = Lists([torch.from_numpy(needed.get(q, none)).to(self._device) for q in range(self._wire.size)])
         self._asked = Lists(self._wire.swap(ids.ids, ids.counts, asked).wait().split(list(asked)))
         self._counts = ids.counts
         self._longest = longest_of(self._wire, ids)
         for q, rows in needed.items():
-            indptr, indices = blocks.edges[q]
+            indptr, indices, _ = self.edges[q]
             self.edges[q] = (indptr, np.searchsorted(rows, indices), len(rows))
 
     def forth(self, x: Tensor, fresh: Sequence[bool], take: Take) -> None:

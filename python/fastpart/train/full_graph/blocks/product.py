@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..clock import AGGREGATION
-from ..full_graph.part import Tools
+from ...clock import AGGREGATION
+from ...kernels import Kernel
+from ..part import Tools
 from .rows import Rows
 
 
@@ -22,22 +23,20 @@ class Matrix:
 
     Parameters
     ----------
-    rank : int
-        p.
     rows : Rows
         The messages.
     tools : Tools
         The tools of this process.
     """
 
-    def __init__(self, rank: int, rows: Rows, tools: Tools) -> None:
+    def __init__(self, rows: Rows, tools: Tools) -> None:
         self.rows = rows
         self._clock = tools.clock
-        kernels = {q: tools.kernel(*edges) for q, edges in sorted(rows.edges.items())}
-        self._own = kernels.pop(rank, None)
+        kernels = {q: Kernel(*edges, tools.device) for q, edges in sorted(rows.edges.items())}
+        self._own = kernels.pop(tools.wire.rank, None)
         self._others = kernels
 
-    def times(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None = None) -> Tensor:
+    def times(self, x: Tensor, fresh: Sequence[bool], copies: dict[int, Tensor] | None) -> Tensor:
         """Return the product.
 
         Parameters
@@ -46,7 +45,7 @@ class Matrix:
             The rows of this process.
         fresh : sequence of bool
             Which blocks are broadcast. It is equal in all processes.
-        copies : dict of torch.Tensor, optional
+        copies : dict of torch.Tensor or None
             Copies of the other blocks. Blocks that are broadcast are stored here, too.
         """
         total: Tensor = _Product.apply(x, self, fresh, copies)

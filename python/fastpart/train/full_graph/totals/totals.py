@@ -10,21 +10,22 @@ for any number of vertices.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Lists, Wire, longest_of, swapped
-from .local import Copies
+from ...clock import EXCHANGE, Clock
+from ..wire import Lists, Wire, longest_of, swapped
+from .copies import Copies
 
 Put = Callable[[Tensor, Tensor], object]
 """Called with the ids of vertices and their received rows."""
 
 
-class Totals(Protocol):
+class Totals(ABC):
     """The way in which the copies of vertices get the sums over all edges.
 
     Attributes
@@ -35,19 +36,27 @@ class Totals(Protocol):
         In-edges in the total of each copy in this epoch, int64.
     """
 
-    complete: bool
-
-    @property
-    def degree(self) -> Tensor: ...  # noqa: D102
+    complete = False
+    degree: Tensor
 
     def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return the sums over all edges, given those over the edges here. After the last layer, only at roots."""
+        """Return the sums over all edges, in place of those over the edges here. In the last layer, only at roots."""
+        total: Tensor = _Total.apply(x, self, last)
+        return total
 
+    @abstractmethod
+    def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:
+        """Add the rows of leaves to those of their roots, and copy those of roots to their leaves.
+
+        ``way`` is what the rows are: ``"values"`` or ``"gradients"``.
+        """
+
+    @abstractmethod
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest of each number over all copies, without a gradient."""
 
 
-class ExactTotals:
+class ExactTotals(Totals):
     """Every copy gets the total in the same epoch."""
 
     complete = True
@@ -57,10 +66,12 @@ class ExactTotals:
         self._longest = longest_of(wire, copies.up)
         self.degree = copies.degree
 
-    def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return the totals, in place of ``x``."""
-        total: Tensor = _Total.apply(x, self, last)
-        return total
+    def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:
+        """Exchange the rows of this epoch."""
+        if up:
+            self._move(x, self._up, self._down, lambda ids, rows: x.index_add_(0, ids, rows))
+        if down:
+            self._move(x, self._down, self._up, lambda ids, rows: x.index_copy_(0, ids, rows))
 
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest over all copies."""
@@ -70,17 +81,9 @@ class ExactTotals:
             ends = ids.view(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
             largest.scatter_reduce_(0, ends, rows, "amax")
 
-        self.up(largest, put)
-        self.down(largest)
+        self._move(largest, self._up, self._down, put)
+        self.mix(largest, "values", up=False, down=True)
         return largest
-
-    def up(self, x: Tensor, put: Put | None = None) -> None:
-        """Send the rows of leaves to their roots. ``put`` combines them, by default as a sum."""
-        self._move(x, self._up, self._down, put or (lambda ids, rows: x.index_add_(0, ids, rows)))
-
-    def down(self, x: Tensor) -> None:
-        """Send the rows of roots to their leaves."""
-        self._move(x, self._down, self._up, lambda ids, rows: x.index_copy_(0, ids, rows))
 
     def _move(self, x: Tensor, out: Lists, into: Lists, put: Put) -> None:
         with self._clock.timed(EXCHANGE):
@@ -88,29 +91,8 @@ class ExactTotals:
                 put(lists.ids, rows)
 
 
-class _Total(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, exchange: ExactTotals, last: bool) -> Tensor:
-        ctx.exchange, ctx.last = exchange, last
-        ctx.mark_dirty(x)
-        exchange.up(x)
-        if not last:
-            exchange.down(x)
-        return x
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        total = gradient.clone(memory_format=torch.contiguous_format)
-        if not ctx.last:
-            ctx.exchange.up(total)
-        ctx.exchange.down(total)
-        return total, None, None
-
-
-class LocalTotals:
+class LocalTotals(Totals):
     """Every copy keeps its own sums, without messages (0c)."""
-
-    complete = False
 
     def __init__(self, copies: Copies) -> None:
         self.degree = copies.local_degree
@@ -119,6 +101,24 @@ class LocalTotals:
         """Return the sums over the edges here."""
         return x
 
+    def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:
+        """Do nothing."""
+
     def largest(self, x: Tensor) -> Tensor:
         """Return the largest over the edges here."""
         return x.detach()
+
+
+class _Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, totals: Totals, last: bool) -> Tensor:
+        ctx.totals, ctx.last = totals, last
+        ctx.mark_dirty(x)
+        totals.mix(x, "values", up=True, down=not last)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        mixed = gradient.clone(memory_format=torch.contiguous_format)
+        ctx.totals.mix(mixed, "gradients", up=not ctx.last, down=True)
+        return mixed, None, None

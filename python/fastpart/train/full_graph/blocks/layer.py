@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from ...errors import ParameterError
-from ..neighbourhood import Neighbourhood
+from ....errors import ParameterError
+from ...neighbourhood import Neighbourhood
 from .blocks import Blocks
 from .product import Matrix
 from .staleness import Staleness
@@ -23,25 +23,20 @@ class RowBlocks(Neighbourhood):
         The part.
     matrix : Matrix
         Its products.
-    staleness : Staleness or None
-        Decides what is broadcast in training. None: everything.
+    staleness : Staleness
+        Decides what is broadcast.
     """
 
-    def __init__(
-        self, blocks: Blocks, matrix: Matrix, staleness: Staleness | None = None, remembers: bool = False
-    ) -> None:
+    def __init__(self, blocks: Blocks, matrix: Matrix, staleness: Staleness, remembers: bool = False) -> None:
         super().__init__()
         self._matrix, self._staleness = matrix, staleness
-        self._all = [True] * len(blocks.sizes)
         self.remembers = remembers
-        self.num_targets = len(blocks.vertices)
+        self.num_targets = blocks.num_own
         self.vertices = blocks.vertices
         self.source_degree = self.target_degree = blocks.degree
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum over all in-edges of the whole graph."""
-        if self._staleness is None:
-            return self._matrix.times(x, self._all)
         return self._matrix.times(x, *self._staleness.decide(x))
 
     def mean(self, x: Tensor) -> Tensor:

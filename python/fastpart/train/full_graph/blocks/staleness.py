@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core import parameters
-from ...errors import ParameterError
-from ..full_graph.wire import Wire
+from ....core import parameters
+from ....errors import ParameterError
+from ..wire import Wire
 
 MOST_EPOCHS = 2**31 - 1
 
@@ -126,7 +126,7 @@ _BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {
 }
 
 
-def bound(given: dict[str, Any], wire: Wire) -> Bound | None:
+def bound(given: Mapping[str, Any], wire: Wire) -> Bound | None:
     """Return the bound of a result of :func:`checked`. None without a bound."""
     values = ((bound_, given.get(name)) for name, bound_ in _BOUNDS.items())
     return next((bound_(value, wire) for bound_, value in values if value is not None), None)
@@ -164,28 +164,30 @@ class Staleness:
     limit : Bound or None
         None: all blocks are broadcast, and no copies are stored.
     epoch : Epoch
-        The epoch of all layers.
-    read : sequence of bool
-        Whether each block has readers.
+        The epoch of all layers that are counted together.
+    readers : sequence of sequence of int
+        The processes that read each block.
     rank : int
         The block of this process.
     """
 
-    def __init__(self, limit: Bound | None, epoch: Epoch, read: Sequence[bool], rank: int) -> None:
-        self._bound, self._epoch, self._read, self._rank = limit, epoch, read, rank
+    def __init__(
+        self, limit: Bound | None, epoch: Epoch, readers: Sequence[Sequence[int]], rank: int
+    ) -> None:
+        self._bound, self._epoch, self._readers, self._rank = limit, epoch, readers, rank
         self._products: list[dict[int, Tensor]] = []
         self._at, self._next = -1, 0
 
     def decide(self, x: Tensor) -> tuple[list[bool], dict[int, Tensor] | None]:
         """Return which blocks are broadcast, and the copies by block, where received blocks are stored."""
         fresh, copies = self._decided(x.detach())
-        chosen = [now for now, read in zip(fresh, self._read, strict=True) if read]
+        chosen = [now for now, readers in zip(fresh, self._readers, strict=True) if readers]
         self._epoch.broadcasts += sum(chosen)
         self._epoch.skipped += len(chosen) - sum(chosen)
         return fresh, copies
 
     def _decided(self, x: Tensor) -> tuple[list[bool], dict[int, Tensor] | None]:
-        fresh = [True] * len(self._read)
+        fresh = [True] * len(self._readers)
         if self._bound is None:
             return fresh, None
         index = self._index()

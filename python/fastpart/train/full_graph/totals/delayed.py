@@ -13,16 +13,16 @@ depends on the position in the list that a leaf and a root share, so the leaves 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import ParameterError
-from ..clock import EXCHANGE, Clock
-from ..full_graph.wire import Lists, PendingSwap, Wire
-from .local import Copies
+from ....errors import ParameterError
+from ...clock import EXCHANGE, Clock
+from ..wire import Lists, PendingSwap, Wire
+from .copies import Copies
+from .totals import Totals
 
 
 def bins_of(vertices: Tensor, count: int) -> Tensor:
@@ -57,10 +57,8 @@ class _Pipe:
             self._posted.popleft()[1].wait()
 
 
-class DelayedTotals:
+class DelayedTotals(Totals):
     """The totals of one layer. Messages are used ``delay`` epochs after they were sent."""
-
-    complete = False
 
     def __init__(self, copies: Copies, delay: int, wire: Wire, clock: Clock) -> None:
         self._delay = delay
@@ -73,25 +71,15 @@ class DelayedTotals:
         }
         wire.subgroups([range(wire.size)])
         self._all, self._here = copies.degree, copies.local_degree
-        self._is_root = torch.arange(len(bins), device=bins.device) < copies.num_roots
-        self._epoch = self._first = 0
+        self._is_root = torch.arange(len(bins), device=bins.device) < copies.num_own
+        self._epoch, self._age = 0, -1
 
-    def begin(self, epoch: int, first: int) -> None:
-        """Begin an epoch of a training that began with the epoch ``first``."""
-        self._epoch, self._first = epoch, first
-
-    @property
-    def degree(self) -> Tensor:
-        """In-edges in the total of each copy in this epoch. Once messages have arrived, these are all."""
-        age = self._epoch - self._first
-        reached = torch.where(self._is_root, age >= self._delay, age >= 2 * self._delay)
-        included = reached & (self._bins == self._epoch % self._delay)
-        return torch.where(included, self._all, self._here)
-
-    def total(self, x: Tensor, last: bool) -> Tensor:
-        """Return the totals that are known so far, in place of ``x``."""
-        total: Tensor = _Total.apply(x, self, last)
-        return total
+    def begin(self, epoch: int) -> None:
+        """Begin an epoch. Once messages have arrived, the totals of its bin include all in-edges."""
+        self._epoch, self._age = epoch, self._age + 1
+        reached = torch.where(self._is_root, self._age >= self._delay, self._age >= 2 * self._delay)
+        included = reached & (self._bins == epoch % self._delay)
+        self.degree = torch.where(included, self._all, self._here)
 
     def largest(self, x: Tensor) -> Tensor:
         """Refuse: sums of attention from different epochs have different scales."""
@@ -124,18 +112,3 @@ class DelayedTotals:
 
 def _of_bin(lists: Lists, bins: Tensor, number: int) -> Lists:
     return Lists([ids[bins[ids] == number] for ids in lists])
-
-
-class _Total(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, totals: DelayedTotals, last: bool) -> Tensor:
-        ctx.totals, ctx.last = totals, last
-        ctx.mark_dirty(x)
-        totals.mix(x, "values", up=True, down=not last)
-        return x
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        mixed = gradient.clone(memory_format=torch.contiguous_format)
-        ctx.totals.mix(mixed, "gradients", up=not ctx.last, down=True)
-        return mixed, None, None

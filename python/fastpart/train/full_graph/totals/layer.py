@@ -3,60 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from ..clock import Clock
-from ..full_graph.part import Tools
-from ..kernels import Kernel, with_loops
-from ..neighbourhood import Neighbourhood
-from .exchange import Totals
-from .local import Copies
+from ...kernels import Kernel, with_loops
+from ...neighbourhood import Neighbourhood
+from ..part import Tools
+from .copies import Copies
+from .totals import Totals
 
 
 class Edges:
     """The edges of a part, for all layers."""
 
     def __init__(self, copies: Copies, tools: Tools) -> None:
-        self.copies, self._tools = copies, tools
-        self.kernel = tools.kernel(copies.indptr, copies.indices, len(copies.vertices))
+        self.copies, self.clock, self._device = copies, tools.clock, tools.device
+        self._kernels: dict[int, Kernel] = {}
 
-    @cached_property
-    def looped(self) -> Kernel:
-        """The edges, and a loop at each root, which makes one loop for each vertex of the graph."""
-        return self._with_loops(self.copies.num_roots)
-
-    @cached_property
-    def looped_everywhere(self) -> Kernel:
-        """The edges, and a loop at each copy."""
-        return self._with_loops(len(self.copies.vertices))
-
-    def _with_loops(self, count: int) -> Kernel:
-        rows = with_loops(self.copies.indptr, self.copies.indices, count)
-        return self._tools.kernel(*rows, len(self.copies.vertices))
+    def kernel(self, loops: int = 0) -> Kernel:
+        """Return the sums over the edges, and over a loop at each of the first so many copies."""
+        if loops not in self._kernels:
+            rows = self.copies.indptr, self.copies.indices
+            rows = with_loops(*rows, loops) if loops else rows
+            self._kernels[loops] = Kernel(*rows, len(self.copies.vertices), self._device)
+        return self._kernels[loops]
 
 
 class EdgeLayer(Neighbourhood):
     """The copies of vertices in one part, for one layer. Targets are all copies, in the last layer only the roots."""
 
     def __init__(
-        self,
-        edges: Edges,
-        totals: Totals,
-        clock: Clock,
-        *,
-        last: bool,
-        remembers: bool,
-        random: torch.Generator,
+        self, edges: Edges, totals: Totals, random: torch.Generator, *, last: bool, remembers: bool
     ) -> None:
         super().__init__()
         copies = edges.copies
-        self._edges, self._totals, self._clock, self._last = edges, totals, clock, last
-        self._random = random
+        self._edges, self._totals, self._random, self._last = edges, totals, random, last
         self.remembers = remembers
-        self.num_targets = copies.num_roots if last else len(copies.vertices)
+        self.num_targets = copies.num_own if last else len(copies.vertices)
         self.vertices = copies.vertices
         self.source_degree, self.target_degree = copies.degree, copies.degree[: self.num_targets]
 
@@ -74,14 +58,15 @@ class EdgeLayer(Neighbourhood):
         return self._total(x) if self._totals.complete else super().sum(x)
 
     def _total(self, x: Tensor) -> Tensor:
-        total = self._totals.total(self._edges.kernel.summed(x, self._clock), self._last)
+        total = self._totals.total(self._edges.kernel().summed(x, self._edges.clock), self._last)
         return total[: self.num_targets]
 
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
         """Return the sums weighted by attention. Numerators and denominators of the softmax are separate totals."""
-        kernel = self._edges.looped if self._totals.complete else self._edges.looped_everywhere
+        copies = self._edges.copies  # a loop at each root is one for each vertex of the graph
+        kernel = self._edges.kernel(copies.num_own if self._totals.complete else len(copies.vertices))
         scores = score(kernel.both(source, target))
         largest = self._totals.largest(kernel.largest(scores))
         weights = torch.exp(scores - kernel.at(largest))
