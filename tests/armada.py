@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fastpart.train.disaggregated.buffers import GroupReader
-from fastpart.train.disaggregated.messages import Kind, Link
+from fastpart.train.disaggregated.messages import Kind, Link, framed
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
@@ -53,7 +53,7 @@ class Dying(Link):
             return super().send(content, arrays)
         if self._messages == 0:
             if self._half:
-                self._line.sendall(b"fpar\1\0")
+                self._line.sendall(framed(content, arrays)[:6])
             self.close()
             raise ConnectionClosedError("killed by the test")
         self._messages -= 1
@@ -107,7 +107,7 @@ class Run:
         """Yield the batches of each step, as lists of (compute worker, levels, node rows, indptr, indices, x)."""
         self._whole = False
         for link in self.links:
-            link.wait_for(10)
+            link.limit(10, 10)
             link.send({"kind": Kind.EPOCH, "epoch": number})
         steps = {link.receive().content["steps"] for link in self.links}
         for step in range(*steps):
@@ -137,7 +137,6 @@ class Run:
         for thread in self._threads:
             thread.join(10)
             assert not thread.is_alive()
-        self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         deadline = time.monotonic() + 5
         while self.files() and time.monotonic() < deadline:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import threading
 from pathlib import Path
 
-from ...runtime.reporting import Reports
+from ...runtime.reporting import RUN, Reports
 from .rendezvous import Address, address_of, connect
 from .settings import Settings, Source
 from .stream import Stream
@@ -22,8 +23,9 @@ def work(reports: Reports, file: Path, worker: int) -> None:
     source = Source(settings)
     ends: queue.Queue[BaseException | None] = queue.Queue()
     streams = []
+    who = {"batch worker": worker, "run": os.environ[RUN], "pid": os.getpid()}
     for address in _addresses(file.parent):
-        link, welcome = connect(address, settings, {"batch worker": worker})
+        link, welcome = connect(address, settings, who)
         streams.append(Stream(link, source, worker, welcome["first"], welcome["workers"]))
     reports.ready()
     for stream in streams:

@@ -43,7 +43,7 @@ class ReceivedSteps:
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
         self._link, _ = connect(address_of(file.parent), settings, {"compute worker": self._rank})
-        self._link.wait_for(settings.timeout)
+        self._link.limit(settings.timeout, settings.timeout)
         row = dataset.partition.parts[0].row_type("features")
         assert row is not None
         self._none = np.empty((0, *row[1]), row[0])

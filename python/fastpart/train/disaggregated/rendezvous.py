@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import hmac
 import json
+import secrets
+import selectors
 import socket
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ... import _core
 from ...errors import TrainingError
-from .messages import Kind, Link, Message, MessageError
+from .messages import Kind, Link
 from .settings import Settings
-from .wire import ConnectionClosedError, ConnectionSilentError
+from .wire import ConnectionClosedError
 
-HELLO_SECONDS = 10.0
-"""Time for a new connection to say who it is."""
+PROOF_SECONDS = 10.0
+"""Time for a new connection to prove that it is of the run."""
 
-_MOST_HELLO = 1 << 12
-"""Longest JSON of a connection that has not identified itself."""
+_LOOK_SECONDS = 0.5
+"""Time between two looks for strangers that had their time."""
+
+_PAUSE_SECONDS = 0.05
+"""Time after a connection that could not be accepted."""
 
 _START_SECONDS = 120.0
-_LOOK_SECONDS = 0.05
+_NONCE_BYTES = _PROOF_BYTES = 32
 
 ADDRESS = "receiver.json"
 
@@ -46,63 +50,120 @@ def address_of(folder: Path) -> Address:
     while not (folder / ADDRESS).exists():
         if time.monotonic() > deadline:
             raise TrainingError(f"the receiver did not start within {_START_SECONDS:g} s")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_PAUSE_SECONDS)
     where = json.loads((folder / ADDRESS).read_text())
     return where["address"], where["port"]
 
 
-def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tuple[Link, dict[str, Any]]:
+def connect(address: Address, settings: Settings, who: Mapping[str, Any]) -> tuple[Link, dict[str, Any]]:
     """Connect to a receiver, and return its answer."""
     try:
         link = Link(socket.create_connection(address, timeout=_START_SECONDS))
     except OSError as error:
         raise TrainingError(f"the receiver at {address[0]} does not answer ({error})") from error
-    link.send({"kind": Kind.HELLO, "token": settings.token, **who})
-    message = link.receive()
-    if message.kind != Kind.WELCOME:
-        raise MessageError(f"the receiver answered with a message of kind {message.kind!r}")
-    link.wait_for(None)
-    return link, message.content
+    try:
+        link.limit(_START_SECONDS, _START_SECONDS)
+        _prove(link, address[0], settings.token)
+        link.send({"kind": Kind.HELLO, **who})
+        welcome = link.receive()
+        link.limit(None, None)
+        return link, welcome.content
+    except BaseException:
+        link.close()
+        raise
 
 
-class Strangers:
-    """Connections that have not identified themselves yet. The oldest one gives way when there are too many.
+def _prove(link: Link, address: str, token: str) -> None:
+    """Prove to a receiver that this process is of its run, and let it prove the same."""
+    own = secrets.token_bytes(_NONCE_BYTES)
+    nonces = link.read(_NONCE_BYTES) + own
+    link.send_framed(own + _proof(token, "process", nonces))
+    with suppress(ConnectionClosedError):
+        if hmac.compare_digest(link.read(_PROOF_BYTES), _proof(token, "receiver", nonces)):
+            return
+    raise TrainingError(f"the receiver at {address} is of another run")
 
-    Processes of the run identify themselves at once. So the oldest connection is none of theirs.
+
+def _proof(token: str, role: str, nonces: bytes) -> bytes:
+    """Return what only processes of the run can tell. It differs by role, so nobody can return a proof it was sent."""
+    return hmac.digest(token.encode(), role.encode() + nonces, "sha256")
+
+
+class Stranger:
+    """A connection that has not proved yet that it is of the run."""
+
+    def __init__(self, line: socket.socket, token: str) -> None:
+        self.line, self.deadline = line, time.monotonic() + PROOF_SECONDS
+        self._token, self._nonce, self._answer = token, secrets.token_bytes(_NONCE_BYTES), b""
+        line.setblocking(False)
+        line.send(self._nonce)
+
+    def has_proved(self) -> bool:
+        """Read what has come, and return whether it is the proof. Raise OSError if it is another one."""
+        data = self.line.recv(_NONCE_BYTES + _PROOF_BYTES - len(self._answer))
+        self._answer += data
+        if data and len(self._answer) < _NONCE_BYTES + _PROOF_BYTES:
+            return False
+        nonces = self._nonce + self._answer[:_NONCE_BYTES]
+        if not hmac.compare_digest(self._answer[_NONCE_BYTES:], _proof(self._token, "process", nonces)):
+            raise PermissionError
+        self.line.send(_proof(self._token, "receiver", nonces))
+        return True
+
+
+class Door:
+    """Lets processes of the run in. Strangers cost no thread, and a few bytes each.
+
+    The oldest stranger gives way when there are too many. Processes of the run prove at once that they are of it, so
+    the oldest is none of theirs.
+
+    Parameters
+    ----------
+    server : socket
+        Where they come to.
+    token : str
+        The secret of the run.
+    most : int
+        How many strangers there may be.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lines, self._lock = most, list[socket.socket](), threading.Lock()
+    def __init__(self, server: socket.socket, token: str, most: int) -> None:
+        self._server, self._token, self._most = server, token, most
+        self._strangers: dict[socket.socket, Stranger] = {}
+        self._selector = selectors.DefaultSelector()
+        server.setblocking(False)
+        self._selector.register(server, selectors.EVENT_READ)
 
-    def admit(self, line: socket.socket) -> None:
-        """Add a connection."""
-        with self._lock:
-            self._lines.append(line)
-            if len(self._lines) > self._most:
-                with suppress(OSError):
-                    self._lines.pop(0).shutdown(socket.SHUT_RDWR)  # its thread notices, and closes it
+    def admitted(self) -> Iterator[Link]:
+        """Yield connections of the run, until the server is closed."""
+        while self._server.fileno() >= 0:
+            for key, _ in self._selector.select(_LOOK_SECONDS):
+                try:
+                    if key.data is None:
+                        self._accept()
+                    elif key.fileobj in self._strangers and key.data.has_proved():
+                        yield Link(self._taken(key.data))
+                except OSError:
+                    self._close(key.data) if key.data else time.sleep(_PAUSE_SECONDS)
+            while self._strangers and self._oldest.deadline < time.monotonic():
+                self._close(self._oldest)
 
-    def leave(self, line: socket.socket) -> None:
-        """Remove a connection that is known or closed."""
-        with self._lock:
-            if line in self._lines:
-                self._lines.remove(line)
+    @property
+    def _oldest(self) -> Stranger:
+        return next(iter(self._strangers.values()))
 
+    def _accept(self) -> None:
+        """Accept a connection. Raise OSError if there are too many descriptors, or it is gone already."""
+        line, _ = self._server.accept()
+        self._strangers[line] = stranger = Stranger(line, self._token)
+        self._selector.register(line, selectors.EVENT_READ, stranger)
+        if len(self._strangers) > self._most:
+            self._close(self._oldest)
 
-def greet(line: socket.socket, settings: Settings) -> tuple[Link, Message] | None:
-    """Return a new connection and its first message. Close it, and return None, unless it is of the run."""
-    link = Link(line)
-    link.hurry(HELLO_SECONDS)
-    try:
-        message = link.receive(most_text=_MOST_HELLO)
-    except (MessageError, ConnectionClosedError, ConnectionSilentError):
-        message = Message({}, (), 0)
-    token = message.content.get("token")
-    # The time of the comparison tells nothing about the token.
-    known = isinstance(token, str) and hmac.compare_digest(token.encode(), settings.token.encode())
-    if known and message.kind == Kind.HELLO:
-        link.wait_for(None)
-        link.limit_sending(settings.timeout)
-        return link, message
-    link.close()
-    return None
+    def _close(self, stranger: Stranger) -> None:
+        self._taken(stranger).close()
+
+    def _taken(self, stranger: Stranger) -> socket.socket:
+        del self._strangers[stranger.line]
+        self._selector.unregister(stranger.line)
+        return stranger.line
