@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fastpart.runtime.watch import Supervisor
 from fastpart.train.disaggregated.buffers import GroupReader
 from fastpart.train.disaggregated.messages import Kind, Link, framed
+from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
@@ -165,3 +168,26 @@ def by_share(batches):
     for rank, *batch in batches:
         found[rank].append(batch)
     return found
+
+
+class Processes(Run):
+    """A run whose receiver and batch workers are processes. One of them is stopped after its first step."""
+
+    def __init__(self, group: Supervisor, settings: Settings, stopped: int) -> None:
+        self.source, self._group, self._stopped = Source(settings), group, stopped
+        folder = started(group, settings).parent
+        self.links = [
+            connect(address_of(folder), settings, {"compute worker": c})[0]
+            for c in range(settings.compute_workers)
+        ]
+
+    def epoch(self, number: int):
+        """Yield the batches of each step."""
+        for step, batches in enumerate(super().epoch(number)):
+            if (number, step) == (0, 0):
+                os.kill(self.process(self._stopped).pid, signal.SIGSTOP)
+            yield batches
+
+    def process(self, worker: int):
+        """Return the process of a batch worker."""
+        return next(each.process for each in self._group._children if each.name == f"batch worker {worker}")

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 import socket
 import tempfile
 import threading
@@ -18,17 +19,18 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
+from fastpart.runtime.watch import Supervisor
 from trainable import planted
 
 torch = pytest.importorskip("torch")
 
 import armada  # noqa: E402
-from armada import Run, running, settings_of  # noqa: E402
+from armada import Processes, Run, running, settings_of  # noqa: E402
 from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.peer import Peer  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
-from fastpart.train.disaggregated.wire import ConnectionClosedError  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
 from fastpart.train.seeds import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
@@ -160,6 +162,32 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
         if not deaths:
             read = [stream._graphs.parts_read for stream in run.streams.values()]
             assert sum(read) == K * EPOCHS  # each part once in every epoch
+
+
+def test_a_batch_worker_that_hangs_is_replaced(parts, oracle, tmp_path):
+    """It is killed, and all that was its work comes from another one, to the last bit."""
+    config = settings_of(
+        parts, batch_size=SIZE, batch_workers=2, compute_workers=2, timeout=8.0, cache=0.3
+    )
+    with Supervisor(tmp_path) as group:
+        run = Processes(group, config, stopped=1)
+        check(run, oracle, parts)
+        assert (run.process(0).status(), run.process(1).status()) == (None, -signal.SIGKILL)
+        for link in run.links:
+            link.close()
+
+
+def test_the_last_batch_worker_is_not_killed(parts, tmp_path):
+    config = settings_of(parts, batch_size=SIZE, timeout=0.5)
+    with Supervisor(tmp_path) as group:
+        run = Processes(group, config, stopped=0)
+        with pytest.raises(ConnectionSilentError):
+            for _ in run.epoch(0):
+                for link in run.links:
+                    link.limit(2, 2)
+        assert run.process(0).status() is None
+        for link in run.links:
+            link.close()
 
 
 def test_no_more_steps_are_made_than_may_be(parts, tmp_path):

@@ -7,7 +7,7 @@ import math
 import select
 import socket
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,9 +22,6 @@ from .wire import limit, read_some, write
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""
-
-Destination = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
-"""Returns arrays to receive into, given the content of a message and their types and shapes."""
 
 _HEADER = struct.Struct("<4sIQ")
 """Version, length of the JSON, and length of the arrays."""
@@ -64,10 +61,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Message:
-    """A message: its JSON, its arrays, and its length."""
+    """A message: its JSON, types and shapes of the arrays that follow, and the length of all."""
 
     content: dict[str, Any]
-    arrays: Sequence[Array]
+    specs: list[Spec]
     num_bytes: int
 
     @property
@@ -110,8 +107,8 @@ class Link:
         """Return whether :meth:`receive` has something to read now."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    def receive(self, most: int = 0, destination: Destination | None = None) -> Message:
-        """Return the next message, whose arrays have at most so many bytes.
+    def receive(self, most: int = 0) -> Message:
+        """Return the next message. Its arrays have at most so many bytes, and are to be read with :meth:`fill`.
 
         Raises
         ------
@@ -128,15 +125,13 @@ class Link:
         content, specs = _parsed(self.read(length))
         if sum(_num_bytes(spec) for spec in specs) != size:
             raise MessageError("the arrays of a message are not as long as it says")
-        arrays = (
-            [np.empty(shape, dtype) for dtype, shape in specs]
-            if destination is None
-            else destination(content, specs)
-        )
+        return Message(content, specs, _HEADER.size + length + size)
+
+    def fill(self, arrays: Sequence[Array]) -> None:
+        """Receive the arrays of a message into memory."""
         for array in arrays:
             if array.nbytes:
                 self._read_into(_bytes_of(array))
-        return Message(content, arrays, _HEADER.size + length + size)
 
     def read(self, count: int) -> bytes:
         """Return the next bytes."""

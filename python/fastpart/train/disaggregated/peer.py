@@ -27,7 +27,12 @@ class Peer:
     failed : callable
         Called with the error if it reads nothing for too long.
     pid : int, optional
-        Its process, if that is on this machine.
+        Its process, if that may be killed: if it is on this machine, and hangs.
+
+    Attributes
+    ----------
+    silent_seconds : float
+        For how long it has sent nothing although it has work.
     """
 
     def __init__(
@@ -35,7 +40,7 @@ class Peer:
     ) -> None:
         self.name, self.link, self.pid = name, link, pid
         self._failed, self._queue = failed, queue.SimpleQueue[bytes | None]()
-        self._heard, self._silent = 0, 0.0
+        self._heard, self.silent_seconds = 0, 0.0
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
 
@@ -57,18 +62,18 @@ class Peer:
         except ConnectionClosedError:  # who receives from it notices, too
             pass
 
-    def silent_seconds(self, look: float, has_work: bool) -> float:
-        """Return for how long it has sent nothing although it has work, by the looks at it, each after some seconds.
+    def look(self, seconds: float, has_work: bool) -> None:
+        """Note whether it has sent anything since the last look, some seconds ago.
 
         Looks are counted, because a clock also runs while this process is stopped.
         """
-        quiet = has_work and self._heard == self.link.received
-        self._silent = self._silent + look if quiet else 0.0
+        silent = has_work and self._heard == self.link.received
+        self.silent_seconds = self.silent_seconds + seconds if silent else 0.0
         self._heard = self.link.received
-        return self._silent
 
     def kill(self) -> None:
-        """Kill the process. Only one look finds it silent."""
-        pid, self.pid = self.pid, None
+        """Kill the process, once."""
+        assert self.pid is not None
         with suppress(ProcessLookupError):
-            os.kill(pid or 0, signal.SIGKILL) if pid else None
+            os.kill(self.pid, signal.SIGKILL)
+        self.pid = None

@@ -24,7 +24,7 @@ from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
 from .grouping import INTO
-from .messages import Array, Kind, Link, MessageError, Spec
+from .messages import Kind, Link, MessageError
 from .peer import Peer
 from .rendezvous import Door, listen
 from .settings import Settings, Source
@@ -50,9 +50,8 @@ _LEFT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ReceivedGroup:
-    """A group from a batch worker: its seed slices, the content of its message, and the buffer that it is in."""
+    """A group from a batch worker: the content of its message, and the buffer that it is in."""
 
-    slices: list[int]
     content: Mapping[str, Any]
     buffer: Buffer
 
@@ -107,8 +106,11 @@ class Receiver:
         """Serve each process of the run in a thread of its own."""
         settings = self._settings
         most = _MOST_STRANGERS + settings.local_workers + settings.batch_workers
-        for link in Door(server, settings.token, most).admitted():
-            threading.Thread(target=self._welcome, args=(link,), daemon=True).start()
+        try:
+            for link in Door(server, settings.token, most).admitted():
+                threading.Thread(target=self._welcome, args=(link,), daemon=True).start()
+        except BaseException as error:
+            self._fail(error)
 
     def _welcome(self, link: Link) -> None:
         try:
@@ -157,24 +159,17 @@ class Receiver:
 
     def _receive(self, link: Link) -> ReceivedGroup:
         """Return the next group of a batch worker, with all rows of features."""
-        buffers: list[Buffer] = []
-
-        def destination(content: Mapping[str, Any], specs: Sequence[Spec]) -> list[Array]:
-            buffers.append(self._pool.take(content, specs))
-            return buffers[0].arrays
-
+        message = link.receive(_core.memory_budget())
+        buffer = self._pool.take(message.content, message.specs)
         try:
-            message = link.receive(_core.memory_budget(), destination)
-            if not buffers:
-                raise MessageError("a group has no arrays")
-            features, rows, *cached = message.arrays[: INTO + 1]
-            self._cache.fill(buffers[0].x, rows, len(features), *cached)
+            link.fill(buffer.arrays)
+            features, rows, *cached = buffer.arrays[: INTO + 1]
+            self._cache.fill(buffer.x, rows, len(features), *cached)
         except BaseException:
-            for buffer in buffers:
-                self._pool.take_back(buffer)
+            self._pool.take_back(buffer)
             raise
         self._count(message.content, len(features), len(rows), message.num_bytes)
-        return ReceivedGroup(message.content["slices"], message.content, buffers[0])
+        return ReceivedGroup(message.content, buffer)
 
     def _count(self, content: Mapping[str, Any], sent: int, rows: int, num_bytes: int) -> None:
         with self._changed:
@@ -213,13 +208,11 @@ class Receiver:
         Half of the time that compute workers wait for a step is left to make it then.
         """
         here = {worker: peer for worker, peer in self._batch.items() if peer.pid is not None}
-        silent = {
-            worker: peer.silent_seconds(_LOOK_SECONDS, self._coordinator.has_work(worker))
-            for worker, peer in here.items()
-        }
-        hanging = [worker for worker in here if silent[worker] > self._settings.timeout / 2]
-        for worker in hanging[: len(here) - 1]:
-            here[worker].kill()
+        for worker, peer in here.items():
+            peer.look(_LOOK_SECONDS, self._coordinator.has_work(worker))
+        hanging = [peer for peer in here.values() if peer.silent_seconds > self._settings.timeout / 2]
+        for peer in hanging[: len(here) - 1]:
+            peer.kill()
 
     # Compute workers.
 
@@ -246,12 +239,9 @@ class Receiver:
 
     def _begin(self) -> None:
         """Begin the epoch that all compute workers have asked for, if all batch workers were here once."""
-        number = max(self._asked, default=-1)
-        everyone, workers = (
-            self._asked[number] == self._settings.local_workers,
-            self._settings.batch_workers,
-        )
-        if number == self._number or not everyone or len(self._came) < workers:
+        settings, number = self._settings, max(self._asked, default=-1)
+        everyone = self._asked[number] == settings.local_workers and len(self._came) == settings.batch_workers
+        if number == self._number or not everyone:
             return
         self._number, self._epoch = number, self._schedule.epoch(number)
         self._used.clear()
@@ -264,7 +254,7 @@ class Receiver:
 
     def _deliver(self, step: int) -> None:
         # Groups are in the order of their seed slices, so that sums are the same in every run.
-        groups = sorted(self._groups[step], key=lambda each: each.slices)
+        groups = sorted(self._groups[step], key=lambda each: each.content["slices"])
         content = {
             "kind": Kind.STEP,
             "step": step,
