@@ -66,6 +66,9 @@ class Dying(Link):
 class Run:
     """A run. ``deaths`` says after how many messages a batch worker dies, and whether in the middle of one."""
 
+    seconds = 10
+    """How long a step is waited for."""
+
     def __init__(self, folder: Path, settings: Settings, deaths=None) -> None:
         self.folder, self.settings = folder, settings
         self.name = f"fastpart-{os.getpid()}-{secrets.token_hex(4)}"
@@ -110,7 +113,7 @@ class Run:
         """Yield the batches of each step, as lists of (compute worker, levels, node rows, indptr, indices, x)."""
         self._whole = False
         for link in self.links:
-            link.limit(10, 10)
+            link.limit(self.seconds, None)
             link.send({"kind": Kind.EPOCH, "epoch": number})
         steps = {link.receive().content["steps"] for link in self.links}
         for step in range(*steps):

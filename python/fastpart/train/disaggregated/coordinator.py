@@ -82,7 +82,8 @@ class Coordinator:
     def has_work(self, worker: int) -> bool:
         """Return whether a batch worker has a step to make now."""
         return any(
-            owner == worker and self._next[seed_slice] < self.limit for seed_slice, owner in self._owner.items()
+            owner == worker and self._next[seed_slice] < self.limit
+            for seed_slice, owner in self._owner.items()
         )
 
     def take(self, worker: int, step: int, slices: Sequence[int]) -> range:

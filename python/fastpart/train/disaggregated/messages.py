@@ -96,7 +96,9 @@ class Link:
     def send(self, content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> int:
         """Send a message, and return its length."""
         arrays = [np.ascontiguousarray(array) for array in arrays]
-        return self.send_framed(framed(content, arrays), *[_bytes_of(array) for array in arrays if array.nbytes])
+        return self.send_framed(
+            framed(content, arrays), *[_bytes_of(array) for array in arrays if array.nbytes]
+        )
 
     def send_framed(self, *pieces: bytes | memoryview) -> int:
         """Send the pieces of a message, and return its length."""

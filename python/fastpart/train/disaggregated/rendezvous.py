@@ -144,9 +144,15 @@ class Door:
                     elif key.fileobj in self._strangers and key.data.has_proved():
                         yield Link(self._taken(key.data))
                 except OSError:
-                    self._close(key.data) if key.data else time.sleep(_PAUSE_SECONDS)
+                    if key.data is None:
+                        time.sleep(_PAUSE_SECONDS)
+                    else:
+                        self._close(key.data)
             while self._strangers and self._oldest.deadline < time.monotonic():
                 self._close(self._oldest)
+        while self._strangers:
+            self._close(self._oldest)
+        self._selector.close()
 
     @property
     def _oldest(self) -> Stranger:

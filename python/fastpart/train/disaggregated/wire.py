@@ -35,7 +35,9 @@ def read_some(line: socket.socket, view: memoryview) -> int:
     try:
         count = line.recv_into(view)
     except BlockingIOError:
-        raise ConnectionSilentError(f"the other side is silent for {_seconds(line, socket.SO_RCVTIMEO):g} s") from None
+        raise ConnectionSilentError(
+            f"the other side is silent for {_seconds(line, socket.SO_RCVTIMEO):g} s"
+        ) from None
     except OSError as error:
         raise ConnectionClosedError(f"the connection is broken ({error})") from error
     if not count:
