@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import TrainingError
-from .wire import limit, read_some, write
+from .wire import limit, read_into, write
 
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
@@ -96,13 +96,11 @@ class Link:
     def send(self, content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> int:
         """Send a message, and return its length."""
         arrays = [np.ascontiguousarray(array) for array in arrays]
-        return self.send_framed(
-            framed(content, arrays), *[_bytes_of(array) for array in arrays if array.nbytes]
-        )
+        return self.write(framed(content, arrays), *map(_bytes_of, arrays))
 
-    def send_framed(self, *pieces: bytes | memoryview) -> int:
-        """Send the pieces of a message, and return its length."""
-        write(self._line, pieces)
+    def write(self, *pieces: bytes | memoryview) -> int:
+        """Send bytes, and return their number."""
+        write(self._line, [memoryview(piece) for piece in pieces])
         return sum(map(len, pieces))
 
     def has_input(self) -> bool:
@@ -131,21 +129,17 @@ class Link:
 
     def fill(self, arrays: Sequence[Array]) -> None:
         """Receive the arrays of a message into memory."""
-        for array in arrays:
-            if array.nbytes:
-                self._read_into(_bytes_of(array))
+        self._read_into([_bytes_of(array) for array in arrays])
 
     def read(self, count: int) -> bytes:
         """Return the next bytes."""
         data = bytearray(count)
-        self._read_into(memoryview(data))
+        self._read_into([memoryview(data)])
         return bytes(data)
 
-    def _read_into(self, view: memoryview) -> None:
-        while view:
-            count = read_some(self._line, view)
+    def _read_into(self, views: Sequence[memoryview]) -> None:
+        for count in read_into(self._line, views):
             self.received += count
-            view = view[count:]
 
     def end(self) -> None:
         """End the connection. What waits for it, ends."""

@@ -56,7 +56,7 @@ class Peer:
     def _send(self) -> None:
         try:
             while (message := self._queue.get()) is not None:
-                self.link.send_framed(message)
+                self.link.write(message)
         except ConnectionSilentError as error:
             self._failed(TrainingError(f"{self.name} hangs: {error}"))
         except ConnectionClosedError:  # who receives from it notices, too

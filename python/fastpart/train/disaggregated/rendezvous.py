@@ -77,7 +77,7 @@ def _prove(link: Link, address: str, token: str) -> None:
     """Prove to a receiver that this process is of its run, and let it prove the same."""
     own = secrets.token_bytes(_NONCE_BYTES)
     nonces = link.read(_NONCE_BYTES) + own
-    link.send_framed(own + _proof(token, "process", nonces))
+    link.write(own + _proof(token, "process", nonces))
     with suppress(ConnectionClosedError):
         if hmac.compare_digest(link.read(_PROOF_BYTES), _proof(token, "receiver", nonces)):
             return

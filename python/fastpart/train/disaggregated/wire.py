@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ...errors import TrainingError
 
@@ -12,7 +12,7 @@ _TIME = struct.Struct("@ll")
 """Seconds and microseconds, as the kernel takes them."""
 
 _LONGEST_SECONDS = 86_400.0
-_MOST_PIECES = 1024
+_MOST_VIEWS = 1024
 """Pieces of memory that the kernel takes at once."""
 
 
@@ -30,36 +30,43 @@ def limit(line: socket.socket, option: int, seconds: float | None) -> None:
     line.setsockopt(socket.SOL_SOCKET, option, _TIME.pack(*divmod(microseconds, 1_000_000)))
 
 
-def read_some(line: socket.socket, view: memoryview) -> int:
-    """Receive what has come into memory, and return how many bytes that is. Wait for the first one."""
-    try:
-        count = line.recv_into(view)
-    except BlockingIOError:
-        raise ConnectionSilentError(
-            f"the other side is silent for {_seconds(line, socket.SO_RCVTIMEO):g} s"
-        ) from None
-    except OSError as error:
-        raise ConnectionClosedError(f"the connection is broken ({error})") from error
-    if not count:
-        raise ConnectionClosedError("the other side has closed the connection")
-    return count
+def read_into(line: socket.socket, views: Sequence[memoryview]) -> Iterator[int]:
+    """Fill memory with what comes next. Yield the length of each piece as it comes."""
+    left = [view for view in views if view]
+    while left:
+        try:
+            count = line.recvmsg_into(left[:_MOST_VIEWS])[0]
+        except BlockingIOError:
+            seconds = _seconds(line, socket.SO_RCVTIMEO)
+            raise ConnectionSilentError(f"the other side is silent for {seconds:g} s") from None
+        except OSError as error:
+            raise ConnectionClosedError(f"the connection is broken ({error})") from error
+        if not count:
+            raise ConnectionClosedError("the other side has closed the connection")
+        yield count
+        left = _without(left, count)
 
 
-def write(line: socket.socket, pieces: Sequence[bytes | memoryview]) -> None:
+def write(line: socket.socket, views: Sequence[memoryview]) -> None:
     """Send bytes from where they lie in memory."""
-    views = [memoryview(piece) for piece in pieces]
-    try:
-        while views:
-            count = line.sendmsg(views[:_MOST_PIECES])
-            while views and count >= len(views[0]):
-                count -= len(views.pop(0))
-            if views:
-                views[0] = views[0][count:]
-    except BlockingIOError:
-        seconds = _seconds(line, socket.SO_SNDTIMEO)
-        raise ConnectionSilentError(f"the other side reads nothing for {seconds:g} s") from None
-    except OSError as error:
-        raise ConnectionClosedError(f"the connection is broken ({error})") from error
+    left = [view for view in views if view]
+    while left:
+        try:
+            left = _without(left, line.sendmsg(left[:_MOST_VIEWS]))
+        except BlockingIOError:
+            seconds = _seconds(line, socket.SO_SNDTIMEO)
+            raise ConnectionSilentError(f"the other side reads nothing for {seconds:g} s") from None
+        except OSError as error:
+            raise ConnectionClosedError(f"the connection is broken ({error})") from error
+
+
+def _without(views: list[memoryview], count: int) -> list[memoryview]:
+    """Return what is left of memory after so many bytes."""
+    whole = 0
+    while whole < len(views) and count >= len(views[whole]):
+        count -= len(views[whole])
+        whole += 1
+    return [views[whole][count:], *views[whole + 1 :]] if count else views[whole:]
 
 
 def _seconds(line: socket.socket, option: int) -> float:
