@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ...errors import TrainingError
 
@@ -34,13 +35,8 @@ def read_into(line: socket.socket, views: Sequence[memoryview]) -> Iterator[int]
     """Fill memory with what comes next. Yield the length of each piece as it comes."""
     left = [view for view in views if view]
     while left:
-        try:
+        with _named(line, socket.SO_RCVTIMEO, "is silent"):
             count = line.recvmsg_into(left[:_MOST_VIEWS])[0]
-        except BlockingIOError:
-            seconds = _seconds(line, socket.SO_RCVTIMEO)
-            raise ConnectionSilentError(f"the other side is silent for {seconds:g} s") from None
-        except OSError as error:
-            raise ConnectionClosedError(f"the connection is broken ({error})") from error
         if not count:
             raise ConnectionClosedError("the other side has closed the connection")
         yield count
@@ -51,13 +47,21 @@ def write(line: socket.socket, views: Sequence[memoryview]) -> None:
     """Send bytes from where they lie in memory."""
     left = [view for view in views if view]
     while left:
-        try:
-            left = _without(left, line.sendmsg(left[:_MOST_VIEWS]))
-        except BlockingIOError:
-            seconds = _seconds(line, socket.SO_SNDTIMEO)
-            raise ConnectionSilentError(f"the other side reads nothing for {seconds:g} s") from None
-        except OSError as error:
-            raise ConnectionClosedError(f"the connection is broken ({error})") from error
+        with _named(line, socket.SO_SNDTIMEO, "reads nothing"):
+            count = line.sendmsg(left[:_MOST_VIEWS])
+        left = _without(left, count)
+
+
+@contextmanager
+def _named(line: socket.socket, option: int, what: str) -> Iterator[None]:
+    try:
+        yield
+    except BlockingIOError:
+        whole, part = _TIME.unpack(line.getsockopt(socket.SOL_SOCKET, option, _TIME.size))
+        seconds = round(whole + part / 1e6, 2)  # the kernel rounds up
+        raise ConnectionSilentError(f"the other side {what} for {seconds:g} s") from None
+    except OSError as error:
+        raise ConnectionClosedError(f"the connection is broken ({error})") from error
 
 
 def _without(views: list[memoryview], count: int) -> list[memoryview]:
@@ -67,8 +71,3 @@ def _without(views: list[memoryview], count: int) -> list[memoryview]:
         count -= len(views[whole])
         whole += 1
     return [views[whole][count:], *views[whole + 1 :]] if count else views[whole:]
-
-
-def _seconds(line: socket.socket, option: int) -> float:
-    whole, part = _TIME.unpack(line.getsockopt(socket.SOL_SOCKET, option, _TIME.size))
-    return round(float(whole + part / 1e6), 2)  # the kernel rounds up
