@@ -143,6 +143,7 @@ class Run:
         for thread in self._threads:
             thread.join(10)
             assert not thread.is_alive()
+        self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         deadline = time.monotonic() + 5
         while self.files() and time.monotonic() < deadline:

@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 
 import armada  # noqa: E402
 from armada import Processes, Run, running, settings_of  # noqa: E402
-from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
+from fastpart.train.disaggregated import door, receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.peer import Peer  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
@@ -237,7 +237,7 @@ def is_closed(line):
 
 
 def test_strangers_are_ignored(parts, oracle, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendezvous, "PROOF_SECONDS", 0.2)
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.2)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run:
         for text in STRANGERS.values():
             with raw(run) as line, suppress(ConnectionError):
@@ -250,12 +250,12 @@ def test_a_proof_of_one_connection_is_none_of_another(parts, tmp_path):
     with running(tmp_path, settings_of(parts)) as run:
         with raw(run) as one, raw(run) as other:
             nonces = one.recv(32, socket.MSG_WAITALL) + bytes(32)
-            proof = nonces[32:] + rendezvous._proof(run.settings.token, "process", nonces)
+            proof = nonces[32:] + rendezvous.proof_of(run.settings.token, "process", nonces)
             other.sendall(proof)
             assert is_closed(other)
             one.sendall(proof)
             answer = one.recv(32, socket.MSG_WAITALL)
-            assert answer == rendezvous._proof(run.settings.token, "receiver", nonces)
+            assert answer == rendezvous.proof_of(run.settings.token, "receiver", nonces)
         list(run.epoch(0))
 
 
@@ -267,8 +267,7 @@ def test_a_receiver_of_another_run_is_refused(parts, tmp_path):
 
 
 def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendezvous, "PROOF_SECONDS", 0.6)
-    monkeypatch.setattr(rendezvous, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.6)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run, raw(run) as line:
         sent = 0
         with suppress(OSError):
@@ -282,7 +281,7 @@ def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, mon
 
 def test_silent_strangers_keep_nobody_out(parts, oracle, tmp_path, monkeypatch):
     monkeypatch.setattr(receiver, "_MOST_STRANGERS", 3)
-    monkeypatch.setattr(rendezvous, "PROOF_SECONDS", 60.0)
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 60.0)
     run = Run.__new__(Run)
     lines = []
 

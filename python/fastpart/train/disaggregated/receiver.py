@@ -6,6 +6,7 @@ into shared memory. Compute workers get a step when all of it is there, and say 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import threading
@@ -23,10 +24,11 @@ from ...runtime.reporting import RUN, Reports
 from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
+from .door import admit
 from .grouping import INTO
 from .messages import Kind, Link, MessageError
 from .peer import Peer
-from .rendezvous import Door, listen
+from .rendezvous import listen
 from .settings import Settings, Source
 from .wire import ConnectionClosedError
 
@@ -106,9 +108,12 @@ class Receiver:
         """Serve each process of the run in a thread of its own."""
         settings = self._settings
         most = _MOST_STRANGERS + settings.local_workers + settings.batch_workers
+
+        def welcome(link: Link) -> None:
+            threading.Thread(target=self._welcome, args=(link,), daemon=True).start()
+
         try:
-            for link in Door(server, settings.token, most).admitted():
-                threading.Thread(target=self._welcome, args=(link,), daemon=True).start()
+            asyncio.run(admit(server, settings.token, most, welcome))
         except BaseException as error:
             self._fail(error)
 
