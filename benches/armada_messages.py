@@ -54,7 +54,7 @@ def rate(size: int, messages: int) -> float:
         return found
 
     def receive():
-        if not hasattr(link, "fill"):  # before 0.2
+        if not hasattr(link, "fill"):  # in older checkouts
             return link.receive(1 << 40, destination).num_bytes
         message = link.receive(1 << 40)
         link.fill(destination(None, message.specs))

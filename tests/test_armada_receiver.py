@@ -336,6 +336,20 @@ def test_a_peer_that_stops_reading_stops_nobody_and_is_named(parts):
             found.serve(server)
 
 
+def test_only_who_has_work_and_sends_nothing_is_silent():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        peer = Peer("batch worker 0", Link(ours), pytest.fail)
+        found = []
+        for has_work, sent in [(True, 0), (True, 0), (True, 1), (True, 0), (False, 0), (True, 0)]:
+            theirs.sendall(bytes(sent))
+            peer.link.read(sent)
+            peer.look(0.5, has_work)
+            found.append(peer.silent_seconds)
+        assert found == [0.5, 1.0, 0.0, 0.5, 0.0, 0.5]
+        peer.leave(5)
+
+
 def wrong_step(content, arrays):
     return {**content, "step": content["step"] + 1}, arrays
 
