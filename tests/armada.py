@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fastpart.runtime.watch import Supervisor
 from fastpart.train.disaggregated.buffers import GroupReader
-from fastpart.train.disaggregated.messages import Kind, Link
+from fastpart.train.disaggregated.messages import Kind, Link, framed
+from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
@@ -53,7 +56,7 @@ class Dying(Link):
             return super().send(content, arrays)
         if self._messages == 0:
             if self._half:
-                self._line.sendall(b"fpar\1\0")
+                self._line.sendall(framed(content, arrays)[:6])
             self.close()
             raise ConnectionClosedError("killed by the test")
         self._messages -= 1
@@ -62,6 +65,9 @@ class Dying(Link):
 
 class Run:
     """A run. ``deaths`` says after how many messages a batch worker dies, and whether in the middle of one."""
+
+    seconds = 10
+    """How long a step is waited for."""
 
     def __init__(self, folder: Path, settings: Settings, deaths=None) -> None:
         self.folder, self.settings = folder, settings
@@ -107,7 +113,7 @@ class Run:
         """Yield the batches of each step, as lists of (compute worker, levels, node rows, indptr, indices, x)."""
         self._whole = False
         for link in self.links:
-            link.wait_for(10)
+            link.limit(self.seconds, None)
             link.send({"kind": Kind.EPOCH, "epoch": number})
         steps = {link.receive().content["steps"] for link in self.links}
         for step in range(*steps):
@@ -166,3 +172,26 @@ def by_share(batches):
     for rank, *batch in batches:
         found[rank].append(batch)
     return found
+
+
+class Processes(Run):
+    """A run whose receiver and batch workers are processes. One of them is stopped after its first step."""
+
+    def __init__(self, group: Supervisor, settings: Settings, stopped: int) -> None:
+        self.source, self._group, self._stopped = Source(settings), group, stopped
+        folder = started(group, settings).parent
+        self.links = [
+            connect(address_of(folder), settings, {"compute worker": c})[0]
+            for c in range(settings.compute_workers)
+        ]
+
+    def epoch(self, number: int):
+        """Yield the batches of each step."""
+        for step, batches in enumerate(super().epoch(number)):
+            if (number, step) == (0, 0):
+                os.kill(self.process(self._stopped).pid, signal.SIGSTOP)
+            yield batches
+
+    def process(self, worker: int):
+        """Return the process of a batch worker."""
+        return next(each.process for each in self._group._children if each.name == f"batch worker {worker}")

@@ -1,11 +1,9 @@
 """The pieces of armada: progress of slices, indexes of caches, groups, and messages."""
 
-import itertools
 import json
 import math
 import socket
 import struct
-import zlib
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from fastpart.train.disaggregated.cache import NONE, Cache, LruIndex, StaticInde
 from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
 from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
 from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
-from fastpart.train.disaggregated.messages import MOST_TEXT, Link, MessageError, framed  # noqa: E402
+from fastpart.train.disaggregated.messages import _MOST_TEXT, _VERSION, Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
 
 
@@ -240,8 +238,10 @@ def test_messages_arrive_as_they_were_sent(described, content):
     one, other = pair()
     size = one.send(content, arrays)
     message = other.receive(1 << 20)
+    received = [np.empty(shape, dtype) for dtype, shape in message.specs]
+    other.fill(received)
     assert (message.content, message.num_bytes, message.kind) == (content, size, "batch")
-    for sent, found in zip(arrays, message.arrays, strict=True):
+    for sent, found in zip(arrays, received, strict=True):
         assert np.array_equal(sent, found)
         assert (sent.dtype, sent.shape) == (found.dtype, found.shape)
     one.close()
@@ -256,11 +256,12 @@ def received(data, most=1 << 20):
     """Return what a receiver makes of some bytes, after which the connection ends."""
     one, other = socket.socketpair()
     link = Link(other)
-    link.wait_for(5)
+    link.limit(5, 5)
     try:
         one.sendall(data)
         one.close()
-        return link.receive(most)
+        message = link.receive(most)
+        link.fill([np.empty(shape, dtype) for dtype, shape in message.specs])
     finally:
         one.close()
         link.close()
@@ -275,20 +276,13 @@ def test_half_a_message_is_the_end():
             received(WHOLE[:length])
 
 
-def test_a_bit_that_flips_is_noticed():
-    for place, bit in itertools.product(range(len(WHOLE)), (0, 7)):
-        data = bytearray(WHOLE)
-        data[place] ^= 1 << bit
-        with pytest.raises(
-            (MessageError, ConnectionClosedError)
-        ):  # a longer length is waited for until the end
-            received(data)
+def header(text, body, version=_VERSION):
+    return struct.pack("<4sIQ", version, text, body)
 
 
 def forged(text, body=b""):
-    """Return a message with right checksums of anything."""
-    prefix = struct.pack("<4sHHIQI", b"fpar", 1, 0, len(text), len(body), zlib.crc32(body))
-    return prefix + struct.pack("<I", zlib.crc32(text, zlib.crc32(prefix))) + text + body
+    """Return a message of anything, with right lengths."""
+    return header(len(text), len(body)) + text + body
 
 
 @pytest.mark.parametrize(
@@ -313,14 +307,14 @@ def test_what_is_too_long_is_refused_before_it_is_read():
     with pytest.raises(MessageError, match="longer than allowed"):
         received(WHOLE, most=79)
     with pytest.raises(MessageError, match="longer than allowed"):
-        received(struct.pack("<4sHHIQI", b"fpar", 1, 0, MOST_TEXT + 1, 0, 0))
-    with pytest.raises(MessageError, match="of version 2"):
-        received(struct.pack("<4sHHIQI", b"fpar", 2, 0, 0, 0, 0))
+        received(header(_MOST_TEXT + 1, 0))
+    with pytest.raises(MessageError, match="not of this version"):
+        received(header(0, 0, b"fpa9"))
 
 
 def test_silence_is_no_hang():
     one, other = pair()
-    other.wait_for(0.05)
+    other.limit(0.05, None)
     with pytest.raises(ConnectionSilentError, match=r"silent for 0\.05 s"):
         other.receive()
     one.close()

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 import socket
 import tempfile
 import threading
@@ -18,16 +19,18 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
+from fastpart.runtime.watch import Supervisor
 from trainable import planted
 
 torch = pytest.importorskip("torch")
 
 import armada  # noqa: E402
-from armada import Run, running, settings_of  # noqa: E402
-from fastpart.train.disaggregated import messages, receiver, rendezvous  # noqa: E402
+from armada import Processes, Run, running, settings_of  # noqa: E402
+from fastpart.train.disaggregated import door, receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
+from fastpart.train.disaggregated.peer import Peer  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
-from fastpart.train.disaggregated.wire import ConnectionClosedError  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
 from fastpart.train.seeds import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
@@ -161,6 +164,29 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
             assert sum(read) == K * EPOCHS  # each part once in every epoch
 
 
+def test_a_batch_worker_that_hangs_is_replaced(parts, oracle, tmp_path):
+    """It is killed, and all that was its work comes from another one, to the last bit."""
+    config = settings_of(parts, batch_size=SIZE, batch_workers=2, compute_workers=2, timeout=8.0, cache=0.3)
+    with Supervisor(tmp_path) as group:
+        run = Processes(group, config, stopped=1)
+        check(run, oracle, parts)
+        assert (run.process(0).status(), run.process(1).status()) == (None, -signal.SIGKILL)
+        for link in run.links:
+            link.close()
+
+
+def test_the_last_batch_worker_is_not_killed(parts, tmp_path):
+    config = settings_of(parts, batch_size=SIZE, timeout=0.5)
+    with Supervisor(tmp_path) as group:
+        run = Processes(group, config, stopped=0)
+        run.seconds = 2
+        with pytest.raises(ConnectionSilentError):
+            list(run.epoch(0))
+        assert run.process(0).status() is None
+        for link in run.links:
+            link.close()
+
+
 def test_no_more_steps_are_made_than_may_be(parts, tmp_path):
     """While nothing is used, nothing more is made: neither in shared memory nor by the batch workers."""
     config = settings_of(parts, batch_size=5, batch_workers=2, ahead=3)
@@ -194,49 +220,68 @@ def raw(run):
 
 STRANGERS = {
     "nothing": b"",
-    "half a prefix": b"fpar\x01\x00",
+    "half a proof": bytes(40),
     "a browser": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3,
-    "a hello without the token": framed({"kind": "hello", "batch worker": 0}, []),
-    "a hello with another token": framed({"kind": "hello", "token": "0" * 32, "batch worker": 0}, []),
+    "a proof with another token": bytes(64),
     "a batch": framed({"kind": "batch", "epoch": 0, "step": 0, "slices": [0]}, []),
-    "a long one": b"fpar\x01\x00\x00\x00" + b"\xff" * 24,
+    "a long one": b"\xff" * 100_000,
 }
 
 
+def is_closed(line):
+    """Return whether a receiver closes a connection after its challenge, without another word."""
+    line.settimeout(5)
+    with suppress(ConnectionResetError):
+        return line.recv(33, socket.MSG_WAITALL)[32:] == b""
+    return True
+
+
 def test_strangers_are_ignored(parts, oracle, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendezvous, "HELLO_SECONDS", 0.2)
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.2)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run:
         for text in STRANGERS.values():
-            with raw(run) as line:
+            with raw(run) as line, suppress(ConnectionError):
                 line.sendall(text)
-                line.settimeout(5)
-                with suppress(ConnectionResetError):
-                    assert line.recv(1) == b""  # closed, without an answer
+                assert is_closed(line)
         check(run, oracle, parts)
 
 
-def test_a_stranger_has_little_time_and_says_little(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(rendezvous, "HELLO_SECONDS", 0.6)
+def test_a_proof_of_one_connection_is_none_of_another(parts, tmp_path):
     with running(tmp_path, settings_of(parts)) as run:
-        with raw(run) as line:
-            start = time.monotonic()
-            with suppress(OSError):
-                for byte in b"fpar" + bytes(200):  # one at a time, each within the time
-                    line.sendall(bytes([byte]))
-                    time.sleep(0.05)
-            assert time.monotonic() - start < 5
-        with raw(run) as line:
-            start = time.monotonic()
-            line.sendall(messages._PREFIX.pack(b"fpar", 1, 0, 1 << 19, 0, 0) + bytes(4))
-            line.settimeout(5)
-            assert line.recv(1) == b""  # nothing of this length is waited for, nor has room
-            assert time.monotonic() - start < 0.5
+        with raw(run) as one, raw(run) as other:
+            nonces = one.recv(32, socket.MSG_WAITALL) + bytes(32)
+            proof = nonces[32:] + rendezvous.proof_of(run.settings.token, "process", nonces)
+            other.sendall(proof)
+            assert is_closed(other)
+            one.sendall(proof)
+            answer = one.recv(32, socket.MSG_WAITALL)
+            assert answer == rendezvous.proof_of(run.settings.token, "receiver", nonces)
         list(run.epoch(0))
+
+
+def test_a_receiver_of_another_run_is_refused(parts, tmp_path):
+    with running(tmp_path, settings_of(parts)) as run:
+        with pytest.raises(fp.TrainingError, match=r"the receiver at 127\.0\.0\.1 is of another run"):
+            rendezvous.connect(rendezvous.address_of(tmp_path), settings_of(parts), {"batch worker": 0})
+        list(run.epoch(0))
+
+
+def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, monkeypatch):
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.6)
+    with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run, raw(run) as line:
+        sent = 0
+        with suppress(OSError):
+            for _ in range(63):  # one byte at a time, each within the time
+                line.sendall(b"f")
+                time.sleep(0.05)
+                sent += 1
+        assert sent < 63
+        check(run, oracle, parts)
 
 
 def test_silent_strangers_keep_nobody_out(parts, oracle, tmp_path, monkeypatch):
     monkeypatch.setattr(receiver, "_MOST_STRANGERS", 3)
-    monkeypatch.setattr(rendezvous, "HELLO_SECONDS", 60.0)
+    monkeypatch.setattr(door, "_PROOF_SECONDS", 60.0)
     run = Run.__new__(Run)
     lines = []
 
@@ -256,47 +301,53 @@ def test_silent_strangers_keep_nobody_out(parts, oracle, tmp_path, monkeypatch):
     assert run.errors == []
 
 
-class Failing:
+class Failing(socket.socket):
     """A server whose descriptors are used up for a while."""
 
-    def __init__(self, *outcomes):
-        self._outcomes = list(outcomes)
+    outcomes = (errno.EMFILE, errno.ECONNABORTED, errno.ENOMEM)
 
     def accept(self):
-        outcome = self._outcomes.pop(0)
-        if isinstance(outcome, int):
-            raise OSError(outcome, os.strerror(outcome))
-        return outcome, None
+        if self.outcomes:
+            number, *self.outcomes = self.outcomes
+            raise OSError(number, os.strerror(number))
+        return super().accept()
 
 
-def test_the_receiver_goes_on_after_a_connection_that_it_cannot_accept(parts, monkeypatch):
-    welcomed = []
+def test_the_receiver_goes_on_after_a_connection_that_it_cannot_accept(parts, oracle, tmp_path, monkeypatch):
+    def failing(folder, address):
+        return Failing(fileno=rendezvous.listen(folder, address).detach())
+
+    monkeypatch.setattr(armada, "listen", failing)
+    with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run:
+        check(run, oracle, parts)
+
+
+def test_a_peer_that_stops_reading_stops_nobody_and_is_named(parts):
     found = receiver.Receiver(Source(settings_of(parts)), "fastpart-0-00000000")
-    monkeypatch.setattr(found, "_welcome", welcomed.append)
-    found._accept(Failing(errno.EMFILE, errno.ECONNABORTED, "a", errno.ENOMEM, "b", errno.EBADF, "c"))
-    deadline = time.monotonic() + 5
-    while len(welcomed) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert sorted(welcomed) == ["a", "b"]
-
-
-def test_a_peer_that_stops_reading_is_named(parts):
-    found = receiver.Receiver(Source(settings_of(parts, timeout=0.5)), "fastpart-0-00000000")
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        link = found._batch_links[3] = Link(ours)
-        link.limit_sending(0.5)
-        start = time.monotonic()
+        link = Link(ours)
+        link.limit(None, 0.5)
+        peer = Peer("compute worker 3", link, found._fail)
+        for _ in range(10_000):  # more than the kernel takes
+            peer.post({"kind": "limit", "text": "x" * 1000})
+        text = r"^compute worker 3 hangs: the other side reads nothing for 0.5 s"
+        with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(fp.TrainingError, match=text):
+            found.serve(server)
 
-        def tell():
-            for _ in range(10_000):
-                found._tell(link, {"kind": "limit", "text": "x" * 1000})
 
-        with pytest.raises(
-            fp.TrainingError, match=r"^batch worker 3 hangs: the other side reads nothing for 0.5 s"
-        ):
-            tell()
-        assert time.monotonic() - start < 10
+def test_only_who_has_work_and_sends_nothing_is_silent():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        peer = Peer("batch worker 0", Link(ours), pytest.fail)
+        found = []
+        for has_work, sent in [(True, 0), (True, 0), (True, 1), (True, 0), (False, 0), (True, 0)]:
+            theirs.sendall(bytes(sent))
+            peer.link.read(sent)
+            peer.look(0.5, has_work)
+            found.append(peer.silent_seconds)
+        assert found == [0.5, 1.0, 0.0, 0.5, 0.0, 0.5]
+        peer.leave(5)
 
 
 def wrong_step(content, arrays):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import queue
-import threading
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from ...runtime.reporting import Reports
+from ...runtime.reporting import RUN, Reports
 from .rendezvous import Address, address_of, connect
 from .settings import Settings, Source
 from .stream import Stream
@@ -20,17 +20,15 @@ def work(reports: Reports, file: Path, worker: int) -> None:
     """Make batches for all compute machines until the training is over."""
     settings = Settings.load(file)
     source = Source(settings)
-    ends: queue.Queue[BaseException | None] = queue.Queue()
     streams = []
+    who = {"batch worker": worker, "run": os.environ[RUN], "pid": os.getpid()}
     for address in _addresses(file.parent):
-        link, welcome = connect(address, settings, {"batch worker": worker})
+        link, welcome = connect(address, settings, who)
         streams.append(Stream(link, source, worker, welcome["first"], welcome["workers"]))
     reports.ready()
-    for stream in streams:
-        threading.Thread(target=_run, args=(stream, ends), daemon=True).start()
-    for _ in streams:
-        if (error := ends.get()) is not None:
-            raise error
+    pool = ThreadPoolExecutor(len(streams))
+    for ended in as_completed([pool.submit(stream.run) for stream in streams]):
+        ended.result()
     reports.done()
 
 
@@ -39,12 +37,3 @@ def _addresses(folder: Path) -> list[Address]:
     if file.exists():
         return [(address, port) for address, port in json.loads(file.read_text())]
     return [address_of(folder)]
-
-
-def _run(stream: Stream, ends: queue.Queue[BaseException | None]) -> None:
-    """Run a stream, and tell how it ended."""
-    try:
-        stream.run()
-        ends.put(None)
-    except BaseException as error:
-        ends.put(error)

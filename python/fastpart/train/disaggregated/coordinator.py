@@ -79,6 +79,13 @@ class Coordinator:
         """Whether no epoch has begun, or all steps of the last one were used."""
         return self._used == self._steps
 
+    def has_work(self, worker: int) -> bool:
+        """Return whether a batch worker has a step to make now."""
+        return any(
+            owner == worker and self._next[seed_slice] < self.limit
+            for seed_slice, owner in self._owner.items()
+        )
+
     def take(self, worker: int, step: int, slices: Sequence[int]) -> range:
         """Take what a batch worker has made of a step. Return the steps that are complete now."""
         expected = slices and all(

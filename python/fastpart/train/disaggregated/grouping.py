@@ -36,10 +36,6 @@ class Group:
     content: dict[str, Any]
     arrays: list[Array]
 
-    def message(self, features: Array) -> list[Array]:
-        """Return the arrays of the message, given the features of the rows to send."""
-        return [features, *self.arrays]
-
 
 class Grouping:
     """Makes groups. It has a number and a mark for every row of the topology."""

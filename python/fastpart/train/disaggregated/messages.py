@@ -1,4 +1,4 @@
-"""Messages over a socket: JSON and arrays, with their lengths and checksums. Nothing in them is executed."""
+"""Messages over a socket: JSON and arrays, with their lengths. Nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import math
 import select
 import socket
 import struct
-import threading
-import time
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,28 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import TrainingError
-from .wire import read_into, write
+from .wire import limit, read_into, write
 
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""
 
-Destination = Callable[[Mapping[str, Any], Sequence[Spec]], Sequence[Array]]
-"""Returns arrays to receive into, given the content of a message and their types and shapes."""
+_HEADER = struct.Struct("<4sIQ")
+"""Version, length of the JSON, and length of the arrays."""
 
-_MAGIC, _VERSION = b"fpar", 1
+_VERSION = b"fpa2"
 
-_PREFIX = struct.Struct("<4sHHIQI")
-"""Magic, version, zero, length of the JSON, length of the arrays, checksum of the arrays."""
-
-_CHECKSUM = struct.Struct("<I")
-"""Checksum of the prefix and the JSON."""
-
-MOST_TEXT = 1 << 20
+_MOST_TEXT = 1 << 20
 """Longest JSON."""
-
-_LONGEST_SECONDS = 86_400.0
-"""Longest time limit that is passed to the kernel."""
 
 
 class MessageError(TrainingError):
@@ -73,10 +61,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Message:
-    """A message: its JSON, its arrays, and its length."""
+    """A message: its JSON, types and shapes of the arrays that follow, and the length of all."""
 
     content: dict[str, Any]
-    arrays: Sequence[Array]
+    specs: list[Spec]
     num_bytes: int
 
     @property
@@ -86,109 +74,89 @@ class Message:
 
 
 class Link:
-    """One end of a connection. Several threads may send, and one receives."""
+    """One end of a connection. One thread sends, and one receives.
+
+    Attributes
+    ----------
+    received : int
+        Bytes that have come.
+    """
 
     def __init__(self, line: socket.socket) -> None:
-        self._line, self._sending = line, threading.Lock()
-        self._until: float | None = None
+        self._line, self.received = line, 0
+        line.settimeout(None)
         if line.family != socket.AF_UNIX:
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def wait_for(self, seconds: float | None) -> None:
-        """Raise :class:`.wire.ConnectionSilentError` when the other side is silent for so long."""
-        self._until = None
-        self._line.settimeout(seconds)
-
-    def hurry(self, seconds: float) -> None:
-        """Raise :class:`.wire.ConnectionSilentError` unless all comes within so many seconds from now."""
-        self._until = time.monotonic() + seconds
-
-    def limit_sending(self, seconds: float) -> None:
-        """Raise :class:`.wire.ConnectionSilentError` when the other side reads nothing for so long."""
-        whole, part = divmod(min(seconds, _LONGEST_SECONDS), 1)
-        limit = struct.pack("@ll", int(whole), max(int(part * 1e6), int(not whole)))
-        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    def limit(self, receiving: float | None, sending: float | None) -> None:
+        """Raise :class:`.wire.ConnectionSilentError` when the other side is silent, or reads nothing, for so long."""
+        limit(self._line, socket.SO_RCVTIMEO, receiving)
+        limit(self._line, socket.SO_SNDTIMEO, sending)
 
     def send(self, content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> int:
         """Send a message, and return its length."""
         arrays = [np.ascontiguousarray(array) for array in arrays]
-        head = framed(content, arrays)
-        bodies = [_bytes_of(array) for array in arrays if array.nbytes]
-        with self._sending:
-            write(self._line, head, *bodies)
-        return len(head) + sum(len(body) for body in bodies)
+        return self.write(framed(content, arrays), *map(_bytes_of, arrays))
+
+    def write(self, *pieces: bytes | memoryview) -> int:
+        """Send bytes, and return their number."""
+        write(self._line, [memoryview(piece) for piece in pieces])
+        return sum(map(len, pieces))
 
     def has_input(self) -> bool:
         """Return whether :meth:`receive` has something to read now."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    def receive(
-        self, most: int = 0, destination: Destination | None = None, most_text: int = MOST_TEXT
-    ) -> Message:
-        """Return the next message, whose arrays and JSON have at most so many bytes.
+    def receive(self, most: int = 0) -> Message:
+        """Return the next message. Its arrays have at most so many bytes, and are to be read with :meth:`fill`.
 
         Raises
         ------
         MessageError
-            The bytes are no message, or a checksum is wrong.
+            The bytes are no message.
         ConnectionClosedError, ConnectionSilentError
             There is none.
         """
-        prefix = self._read(_PREFIX.size)
-        magic, version, zero, length, size, checksum = _PREFIX.unpack(prefix)
-        if magic != _MAGIC or zero:
-            raise MessageError("a message does not begin like one of fastpart")
+        version, length, size = _HEADER.unpack(self.read(_HEADER.size))
         if version != _VERSION:
-            raise MessageError(
-                f"a message of version {version}, not {_VERSION}. Use the same fastpart everywhere"
-            )
-        if length > most_text or size > most:
+            raise MessageError("a message is not of this version of fastpart. Use the same one everywhere")
+        if length > _MOST_TEXT or size > most:
             raise MessageError(f"a message of {length + size:,} bytes is longer than allowed")
-        (expected,) = _CHECKSUM.unpack(self._read(_CHECKSUM.size))
-        text = self._read(length)
-        if zlib.crc32(text, zlib.crc32(prefix)) != expected:
-            raise MessageError("the checksum of a message is wrong")
-        content, specs = _parsed(text)
+        content, specs = _parsed(self.read(length))
         if sum(_num_bytes(spec) for spec in specs) != size:
             raise MessageError("the arrays of a message are not as long as it says")
-        arrays = (
-            [np.empty(shape, dtype) for dtype, shape in specs]
-            if destination is None
-            else destination(content, specs)
-        )
-        found = 0
-        for array in arrays:
-            if array.nbytes:
-                body = _bytes_of(array)
-                read_into(self._line, body, self._until)
-                found = zlib.crc32(body, found)
-        if found != checksum:
-            raise MessageError("the checksum of a message is wrong")
-        return Message(content, arrays, len(prefix) + _CHECKSUM.size + length + size)
+        return Message(content, specs, _HEADER.size + length + size)
 
-    def _read(self, count: int) -> bytes:
+    def fill(self, arrays: Sequence[Array]) -> None:
+        """Receive the arrays of a message into memory."""
+        self._read_into([_bytes_of(array) for array in arrays])
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes."""
         data = bytearray(count)
-        read_into(self._line, memoryview(data), self._until)
+        self._read_into([memoryview(data)])
         return bytes(data)
 
-    def close(self) -> None:
-        """Close the connection. What waits for it, ends."""
+    def _read_into(self, views: Sequence[memoryview]) -> None:
+        for count in read_into(self._line, views):
+            self.received += count
+
+    def end(self) -> None:
+        """End the connection. What waits for it, ends."""
         with suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection, after the last use of it."""
+        self.end()
         self._line.close()
 
 
-def framed(content: Mapping[str, Any], arrays: Sequence[Array]) -> bytes:
+def framed(content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> bytes:
     """Return what comes before the bytes of the arrays."""
-    described = [[array.dtype.str, list(array.shape)] for array in arrays]
+    described = [[array.dtype.str, array.shape] for array in arrays]
     text = json.dumps({**content, "arrays": described}).encode()
-    size = checksum = 0
-    for array in arrays:
-        if array.nbytes:
-            checksum = zlib.crc32(_bytes_of(array), checksum)
-            size += array.nbytes
-    prefix = _PREFIX.pack(_MAGIC, _VERSION, 0, len(text), size, checksum)
-    return prefix + _CHECKSUM.pack(zlib.crc32(text, zlib.crc32(prefix))) + text
+    return _HEADER.pack(_VERSION, len(text), sum(array.nbytes for array in arrays)) + text
 
 
 def _parsed(text: bytes) -> tuple[dict[str, Any], list[Spec]]:

@@ -43,7 +43,7 @@ class ReceivedSteps:
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
         self._link, _ = connect(address_of(file.parent), settings, {"compute worker": self._rank})
-        self._link.wait_for(settings.timeout)
+        self._link.limit(settings.timeout, settings.timeout)
         row = dataset.partition.parts[0].row_type("features")
         assert row is not None
         self._none = np.empty((0, *row[1]), row[0])
@@ -88,28 +88,22 @@ class ReceivedSteps:
             sources=len(rows),
             device=device(),
         )
-        return Piece(
-            graphs=whole.by_layer(levels),
-            inputs=rows,
-            rows=torch.arange(len(targets)),
-            targets=targets,
-            count=count,
-            x=torch.from_numpy(group.x[places]),
-            y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
-            last=False,
-        )
+        return self._made(whole.by_layer(levels), rows, targets, count, group.x[places])
 
     def _empty(self, count: int) -> Piece:
         """Return no batch, for a step with fewer training vertices than compute workers."""
         none = np.empty(0, np.uint32)
+        return self._made([], none, none, count, self._none)
+
+    def _made(self, graphs: list[Any], inputs: Array, targets: Array, count: int, x: Array) -> Piece:
         return Piece(
-            graphs=[],
-            inputs=none,
-            rows=torch.arange(0),
-            targets=none,
+            graphs=graphs,
+            inputs=inputs,
+            rows=torch.arange(len(targets)),
+            targets=targets,
             count=count,
-            x=torch.from_numpy(self._none),
-            y=torch.from_numpy(self._labels[:0]),
+            x=torch.from_numpy(x),
+            y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
             last=False,
         )
 

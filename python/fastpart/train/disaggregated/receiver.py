@@ -6,14 +6,12 @@ into shared memory. Compute workers get a step when all of it is there, and say 
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import os
 import socket
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +24,13 @@ from ...runtime.reporting import RUN, Reports
 from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
+from .door import admit
 from .grouping import INTO
-from .messages import Array, Kind, Link, MessageError, Spec
-from .rendezvous import Strangers, greet, listen
+from .messages import Kind, Link, MessageError
+from .peer import Peer
+from .rendezvous import listen
 from .settings import Settings, Source
-from .wire import ConnectionClosedError, ConnectionSilentError
+from .wire import ConnectionClosedError
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
@@ -40,8 +40,11 @@ MAKING = ("sampling", "fetching")
 _MOST_STRANGERS = 32
 """Connections that may be silent, beside those of the run."""
 
-_PAUSE_SECONDS = 0.05
-"""Time after a connection that could not be accepted."""
+_LOOK_SECONDS = 0.5
+"""Time between two looks for batch workers that hang."""
+
+_END_SECONDS = 5.0
+"""Time for the last messages to be sent."""
 
 _LEFT_SECONDS = 10.0
 """Time for the supervisor to notice that all batch workers are dead."""
@@ -49,15 +52,14 @@ _LEFT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ReceivedGroup:
-    """A group from a batch worker: its seed slices, the content of its message, and the buffer that it is in."""
+    """A group from a batch worker: the content of its message, and the buffer that it is in."""
 
-    slices: list[int]
     content: Mapping[str, Any]
     buffer: Buffer
 
 
 class Receiver:
-    """The receiver. All of its threads share its state under one lock.
+    """The receiver. All of its threads share its state under one lock, and send nothing while they hold it.
 
     Parameters
     ----------
@@ -69,16 +71,15 @@ class Receiver:
 
     def __init__(self, source: Source, run: str) -> None:
         settings = source.settings
-        self._settings, self._schedule = settings, source.schedule
+        self._settings, self._schedule, self._run = settings, source.schedule, run
         self._pool = BufferPool(run, source.dtype, source.shape)
         source.refuse_large_cache()
         self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
         self._changed = threading.Condition()
-        self._strangers = Strangers(_MOST_STRANGERS + settings.local_workers + settings.batch_workers)
         self._coordinator = Coordinator((), settings.ahead)
         self._came: set[int] = set()
-        self._batch_links: dict[int, Link] = {}
-        self._compute_links: dict[int, Link] = {}
+        self._batch: dict[int, Peer] = {}
+        self._compute: dict[int, Peer] = {}
         self._asked: Counter[int] = Counter()
         self._groups: defaultdict[int, list[ReceivedGroup]] = defaultdict(list)
         self._used: Counter[int] = Counter()
@@ -91,63 +92,59 @@ class Receiver:
         threading.Thread(target=self._accept, args=(server,), daemon=True).start()
         with self._changed:
             while self._ended < self._settings.local_workers and self._error is None:
-                self._changed.wait()
-            if self._error is not None:
-                for link in (*self._compute_links.values(), *self._batch_links.values()):
-                    link.close()
-                raise self._error
-            for link in self._batch_links.values():
-                with suppress(TrainingError):  # the work is done
-                    link.send({"kind": Kind.END})
-            self._pool.close()
+                if not self._changed.wait(_LOOK_SECONDS):
+                    self._kill_hanging()
+            peers = [*self._compute.values(), *self._batch.values()]
+        if self._error is not None:
+            for peer in peers:
+                peer.link.end()
+            raise self._error
+        for peer in peers:
+            peer.post({"kind": Kind.END})
+            peer.leave(_END_SECONDS)
+        self._pool.close()
 
     def _accept(self, server: socket.socket) -> None:
-        """Accept connections until the socket is closed in the end."""
-        while True:
-            try:
-                line, _ = server.accept()
-            except OSError as error:
-                if error.errno in (errno.EBADF, errno.EINVAL):
-                    return
-                time.sleep(_PAUSE_SECONDS)  # too many descriptors, or a connection that is gone already
-                continue
-            self._strangers.admit(line)
-            try:
-                threading.Thread(target=self._welcome, args=(line,), daemon=True).start()
-            except RuntimeError:  # too many threads
-                self._strangers.leave(line)
-                line.close()
+        """Serve each process of the run in a thread of its own."""
+        settings = self._settings
+        most = _MOST_STRANGERS + settings.local_workers + settings.batch_workers
 
-    def _welcome(self, line: socket.socket) -> None:
+        def welcome(link: Link) -> None:
+            threading.Thread(target=self._welcome, args=(link,), daemon=True).start()
+
         try:
-            greeted = greet(line, self._settings)
-        except OSError:  # it is gone already
-            line.close()
-            return
-        finally:
-            self._strangers.leave(line)
-        if greeted is None:
-            return
-        link, message = greeted
+            asyncio.run(admit(server, settings.token, most, welcome))
+        except BaseException as error:
+            self._fail(error)
+
+    def _welcome(self, link: Link) -> None:
         try:
-            if "compute worker" in message.content:
-                self._serve_compute(link, int(message.content["compute worker"]))
+            link.limit(None, self._settings.timeout)
+            who = link.receive().content
+            if "compute worker" in who:
+                self._serve_compute(link, int(who["compute worker"]))
             else:
-                self._serve_batch(link, int(message.content["batch worker"]))
+                pid = who.get("pid") if who.get("run") == self._run else None
+                self._serve_batch(link, int(who["batch worker"]), pid)
+        except ConnectionClosedError:  # before it has said who it is
+            pass
         except BaseException as error:  # after any error, all have to end
-            with self._changed:
-                self._error = self._error or error
-                self._changed.notify_all()
+            self._fail(error)
         finally:
             link.close()
 
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
     # Batch workers.
 
-    def _serve_batch(self, link: Link, worker: int) -> None:
-        settings = self._settings
-        link.send({"kind": Kind.WELCOME, "first": settings.first, "workers": settings.local_workers})
+    def _serve_batch(self, link: Link, worker: int, pid: int | None) -> None:
+        settings, peer = self._settings, Peer(f"batch worker {worker}", link, self._fail, pid)
+        peer.post({"kind": Kind.WELCOME, "first": settings.first, "workers": settings.local_workers})
         with self._changed:
-            self._batch_links[worker] = link
+            self._batch[worker] = peer
             self._came.add(worker)
             self._coordinator.alive.add(worker)
             self._begin()
@@ -161,29 +158,23 @@ class Receiver:
         except ConnectionClosedError:
             self._lose(worker)
         finally:
+            peer.leave()
             for each in groups:  # the step is made again by others
                 self._pool.take_back(each.buffer)
 
     def _receive(self, link: Link) -> ReceivedGroup:
         """Return the next group of a batch worker, with all rows of features."""
-        buffers: list[Buffer] = []
-
-        def destination(content: Mapping[str, Any], specs: Sequence[Spec]) -> list[Array]:
-            buffers.append(self._pool.take(content, specs))
-            return buffers[0].arrays
-
+        message = link.receive(_core.memory_budget())
+        buffer = self._pool.take(message.content, message.specs)
         try:
-            message = link.receive(_core.memory_budget(), destination)
-            if not buffers:
-                raise MessageError("a group has no arrays")
-            features, rows, *cached = message.arrays[: INTO + 1]
-            self._cache.fill(buffers[0].x, rows, len(features), *cached)
+            link.fill(buffer.arrays)
+            features, rows, *cached = buffer.arrays[: INTO + 1]
+            self._cache.fill(buffer.x, rows, len(features), *cached)
         except BaseException:
-            for buffer in buffers:
-                self._pool.take_back(buffer)
+            self._pool.take_back(buffer)
             raise
         self._count(message.content, len(features), len(rows), message.num_bytes)
-        return ReceivedGroup(message.content["slices"], message.content, buffers[0])
+        return ReceivedGroup(message.content, buffer)
 
     def _count(self, content: Mapping[str, Any], sent: int, rows: int, num_bytes: int) -> None:
         with self._changed:
@@ -205,10 +196,9 @@ class Receiver:
     def _lose(self, worker: int) -> None:
         """Let others go on with what a dead batch worker had to do."""
         with self._changed:
-            del self._batch_links[worker]
-            moved = self._coordinator.lose(worker)
-            for other, slices in moved.items():
-                self._tell(self._batch_links[other], self._order(Kind.SLICES, slices))
+            del self._batch[worker]
+            for other, slices in self._coordinator.lose(worker).items():
+                self._batch[other].post(self._order(Kind.SLICES, slices))
             over = self._ended == self._settings.local_workers
             if not self._coordinator.alive and not over and not self._changed.wait(_LEFT_SECONDS):
                 raise TrainingError("all batch workers are gone")
@@ -217,27 +207,25 @@ class Receiver:
         limit = self._coordinator.limit
         return {"kind": kind, "epoch": self._number, "slices": sorted(slices.items()), "limit": limit}
 
-    def _tell(self, link: Link, content: dict[str, Any]) -> None:
-        try:
-            link.send(content)
-        except ConnectionClosedError:  # the thread that receives from it notices, too
-            pass
-        except ConnectionSilentError as error:
-            seconds = self._settings.timeout
-            raise TrainingError(f"{self._name_of(link)} hangs: {error} for {seconds:g} s") from error
+    def _kill_hanging(self) -> None:
+        """Kill batch workers of this machine that hang, so that others go on with their work. The last one stays.
 
-    def _name_of(self, link: Link) -> str:
-        kinds = {"batch worker": self._batch_links, "compute worker": self._compute_links}
-        return next(
-            f"{kind} {n}" for kind, links in kinds.items() for n, each in links.items() if each is link
-        )
+        Half of the time that compute workers wait for a step is left to make it then.
+        """
+        here = {worker: peer for worker, peer in self._batch.items() if peer.pid is not None}
+        for worker, peer in here.items():
+            peer.look(_LOOK_SECONDS, self._coordinator.has_work(worker))
+        hanging = [peer for peer in here.values() if peer.silent_seconds > self._settings.timeout / 2]
+        for peer in hanging[: len(here) - 1]:
+            peer.kill()
 
     # Compute workers.
 
     def _serve_compute(self, link: Link, rank: int) -> None:
-        link.send({"kind": Kind.WELCOME})
+        peer = Peer(f"compute worker {rank}", link, self._fail)
+        peer.post({"kind": Kind.WELCOME})
         with self._changed:
-            self._compute_links[rank] = link
+            self._compute[rank] = peer
         try:
             while True:
                 message = link.receive()
@@ -251,28 +239,27 @@ class Receiver:
             with self._changed:
                 self._ended += 1
                 self._changed.notify_all()
+        finally:
+            peer.leave()
 
     def _begin(self) -> None:
         """Begin the epoch that all compute workers have asked for, if all batch workers were here once."""
-        number = max(self._asked, default=-1)
-        everyone, workers = (
-            self._asked[number] == self._settings.local_workers,
-            self._settings.batch_workers,
-        )
-        if number == self._number or not everyone or len(self._came) < workers:
+        settings, number = self._settings, max(self._asked, default=-1)
+        everyone = self._asked[number] == settings.local_workers and len(self._came) == settings.batch_workers
+        if number == self._number or not everyone:
             return
         self._number, self._epoch = number, self._schedule.epoch(number)
         self._used.clear()
         owners = self._epoch.owners(self._coordinator.alive)
         orders = self._coordinator.begin(owners, self._epoch.steps)
-        for link in self._compute_links.values():
-            self._tell(link, {"kind": Kind.EPOCH, "steps": self._epoch.steps})
+        for peer in self._compute.values():
+            peer.post({"kind": Kind.EPOCH, "steps": self._epoch.steps})
         for worker, slices in orders.items():
-            self._tell(self._batch_links[worker], self._order(Kind.EPOCH, slices))
+            self._batch[worker].post(self._order(Kind.EPOCH, slices))
 
     def _deliver(self, step: int) -> None:
         # Groups are in the order of their seed slices, so that sums are the same in every run.
-        groups = sorted(self._groups[step], key=lambda each: each.slices)
+        groups = sorted(self._groups[step], key=lambda each: each.content["slices"])
         content = {
             "kind": Kind.STEP,
             "step": step,
@@ -281,10 +268,9 @@ class Receiver:
                 [each.buffer.file.name, each.buffer.extents, each.content["graphs"]] for each in groups
             ],
         }
-        first, *others = sorted(self._compute_links)
-        self._tell(self._compute_links[first], {**content, "counts": self._counts})
-        for rank in others:
-            self._tell(self._compute_links[rank], {**content, "counts": {}})
+        first = min(self._compute)
+        for rank, peer in self._compute.items():
+            peer.post({**content, "counts": self._counts if rank == first else {}})
         self._counts.clear()
 
     def _use(self, step: int) -> None:
@@ -293,8 +279,8 @@ class Receiver:
             for each in self._groups.pop(step):
                 self._pool.take_back(each.buffer)
             self._coordinator.use(step)
-            for link in self._batch_links.values():
-                self._tell(link, {"kind": Kind.LIMIT, "limit": self._coordinator.limit})
+            for peer in self._batch.values():
+                peer.post({"kind": Kind.LIMIT, "limit": self._coordinator.limit})
 
 
 def work(reports: Reports, file: Path, address: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 import json
+import secrets
 import socket
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,18 +14,13 @@ from typing import Any
 
 from ... import _core
 from ...errors import TrainingError
-from .messages import Kind, Link, Message, MessageError
+from .messages import Kind, Link
 from .settings import Settings
-from .wire import ConnectionClosedError, ConnectionSilentError
-
-HELLO_SECONDS = 10.0
-"""Time for a new connection to say who it is."""
-
-_MOST_HELLO = 1 << 12
-"""Longest JSON of a connection that has not identified itself."""
+from .wire import ConnectionClosedError
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
+NONCE_BYTES = PROOF_BYTES = 32
 
 ADDRESS = "receiver.json"
 
@@ -51,58 +46,35 @@ def address_of(folder: Path) -> Address:
     return where["address"], where["port"]
 
 
-def connect(address: Address, settings: Settings, who: Mapping[str, int]) -> tuple[Link, dict[str, Any]]:
+def connect(address: Address, settings: Settings, who: Mapping[str, Any]) -> tuple[Link, dict[str, Any]]:
     """Connect to a receiver, and return its answer."""
     try:
         link = Link(socket.create_connection(address, timeout=_START_SECONDS))
     except OSError as error:
         raise TrainingError(f"the receiver at {address[0]} does not answer ({error})") from error
-    link.send({"kind": Kind.HELLO, "token": settings.token, **who})
-    message = link.receive()
-    if message.kind != Kind.WELCOME:
-        raise MessageError(f"the receiver answered with a message of kind {message.kind!r}")
-    link.wait_for(None)
-    return link, message.content
-
-
-class Strangers:
-    """Connections that have not identified themselves yet. The oldest one gives way when there are too many.
-
-    Processes of the run identify themselves at once. So the oldest connection is none of theirs.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lines, self._lock = most, list[socket.socket](), threading.Lock()
-
-    def admit(self, line: socket.socket) -> None:
-        """Add a connection."""
-        with self._lock:
-            self._lines.append(line)
-            if len(self._lines) > self._most:
-                with suppress(OSError):
-                    self._lines.pop(0).shutdown(socket.SHUT_RDWR)  # its thread notices, and closes it
-
-    def leave(self, line: socket.socket) -> None:
-        """Remove a connection that is known or closed."""
-        with self._lock:
-            if line in self._lines:
-                self._lines.remove(line)
-
-
-def greet(line: socket.socket, settings: Settings) -> tuple[Link, Message] | None:
-    """Return a new connection and its first message. Close it, and return None, unless it is of the run."""
-    link = Link(line)
-    link.hurry(HELLO_SECONDS)
     try:
-        message = link.receive(most_text=_MOST_HELLO)
-    except (MessageError, ConnectionClosedError, ConnectionSilentError):
-        message = Message({}, (), 0)
-    token = message.content.get("token")
-    # The time of the comparison tells nothing about the token.
-    known = isinstance(token, str) and hmac.compare_digest(token.encode(), settings.token.encode())
-    if known and message.kind == Kind.HELLO:
-        link.wait_for(None)
-        link.limit_sending(settings.timeout)
-        return link, message
-    link.close()
-    return None
+        link.limit(_START_SECONDS, _START_SECONDS)
+        _prove(link, address[0], settings.token)
+        link.send({"kind": Kind.HELLO, **who})
+        welcome = link.receive()
+        link.limit(None, None)
+        return link, welcome.content
+    except BaseException:
+        link.close()
+        raise
+
+
+def _prove(link: Link, address: str, token: str) -> None:
+    """Prove to a receiver that this process is of its run, and let it prove the same."""
+    own = secrets.token_bytes(NONCE_BYTES)
+    nonces = link.read(NONCE_BYTES) + own
+    link.write(own + proof_of(token, "process", nonces))
+    with suppress(ConnectionClosedError):
+        if hmac.compare_digest(link.read(PROOF_BYTES), proof_of(token, "receiver", nonces)):
+            return
+    raise TrainingError(f"the receiver at {address} is of another run")
+
+
+def proof_of(token: str, role: str, nonces: bytes) -> bytes:
+    """Return what only processes of the run can tell. It differs by role, so nobody can return a proof it was sent."""
+    return hmac.digest(token.encode(), role.encode() + nonces, "sha256")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,10 +113,7 @@ class Source:
     @property
     def row_bytes(self) -> int:
         """Bytes of the features of a vertex."""
-        size = self.dtype.itemsize
-        for length in self.shape:
-            size *= length
-        return size
+        return self.dtype.itemsize * math.prod(self.shape)
 
     @cached_property
     def capacity(self) -> int:

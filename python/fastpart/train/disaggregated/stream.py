@@ -103,7 +103,7 @@ class Stream:
             "bytes": anonymous_bytes(),
             "nanoseconds": [sampled - start, time.perf_counter_ns() - sampled],
         }
-        self._link.send(head | group.content | facts, group.message(features))
+        self._link.send(head | group.content | facts, [features, *group.arrays])
 
     def _graph(self, work: Work) -> Graph:
         parts, graph = self._graph_of.pop(work.seed_slice, ((), None))

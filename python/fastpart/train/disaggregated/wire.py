@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ...errors import TrainingError
 
-_LEAST_SECONDS = 1e-3
-"""A time limit of 0 would be none."""
+_TIME = struct.Struct("@ll")
+"""Seconds and microseconds, as the kernel takes them."""
+
+_LONGEST_SECONDS = 86_400.0
+_MOST_VIEWS = 1024
+"""Pieces of memory that the kernel takes at once."""
 
 
 class ConnectionClosedError(TrainingError):
@@ -21,32 +25,49 @@ class ConnectionSilentError(TrainingError):
     """The other side sent nothing, or read nothing, for too long."""
 
 
-def read_into(line: socket.socket, view: memoryview, until: float | None = None) -> None:
-    """Fill memory with what comes next, until a time of the monotonic clock if there is one."""
-    while view:
-        if until is not None:
-            line.settimeout(max(until - time.monotonic(), _LEAST_SECONDS))
-        with _named(line):
-            count = line.recv_into(view, 0, socket.MSG_WAITALL)
+def limit(line: socket.socket, option: int, seconds: float | None) -> None:
+    """Limit how long one may wait to receive (SO_RCVTIMEO) or send (SO_SNDTIMEO) anything. None: for ever."""
+    microseconds = 0 if seconds is None else max(1, int(min(seconds, _LONGEST_SECONDS) * 1e6))
+    line.setsockopt(socket.SOL_SOCKET, option, _TIME.pack(*divmod(microseconds, 1_000_000)))
+
+
+def read_into(line: socket.socket, views: Sequence[memoryview]) -> Iterator[int]:
+    """Fill memory with what comes next. Yield the length of each piece as it comes."""
+    left = [view for view in views if view]
+    while left:
+        with _named(line, socket.SO_RCVTIMEO, "is silent"):
+            count = line.recvmsg_into(left[:_MOST_VIEWS])[0]
         if not count:
             raise ConnectionClosedError("the other side has closed the connection")
-        view = view[count:]
+        yield count
+        left = _without(left, count)
 
 
-def write(line: socket.socket, *pieces: bytes | memoryview) -> None:
-    """Send bytes."""
-    with _named(line):
-        for piece in pieces:
-            line.sendall(piece)
+def write(line: socket.socket, views: Sequence[memoryview]) -> None:
+    """Send bytes from where they lie in memory."""
+    left = [view for view in views if view]
+    while left:
+        with _named(line, socket.SO_SNDTIMEO, "reads nothing"):
+            count = line.sendmsg(left[:_MOST_VIEWS])
+        left = _without(left, count)
 
 
 @contextmanager
-def _named(line: socket.socket) -> Iterator[None]:
+def _named(line: socket.socket, option: int, what: str) -> Iterator[None]:
     try:
         yield
-    except BlockingIOError:  # the time limit of sending
-        raise ConnectionSilentError("the other side reads nothing") from None
-    except TimeoutError:
-        raise ConnectionSilentError(f"the other side is silent for {line.gettimeout():g} s") from None
+    except BlockingIOError:
+        whole, part = _TIME.unpack(line.getsockopt(socket.SOL_SOCKET, option, _TIME.size))
+        seconds = round(whole + part / 1e6, 2)  # the kernel rounds up
+        raise ConnectionSilentError(f"the other side {what} for {seconds:g} s") from None
     except OSError as error:
         raise ConnectionClosedError(f"the connection is broken ({error})") from error
+
+
+def _without(views: list[memoryview], count: int) -> list[memoryview]:
+    """Return what is left of memory after so many bytes."""
+    whole = 0
+    while whole < len(views) and count >= len(views[whole]):
+        count -= len(views[whole])
+        whole += 1
+    return [views[whole][count:], *views[whole + 1 :]] if count else views[whole:]
