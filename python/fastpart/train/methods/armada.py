@@ -30,7 +30,7 @@ def armada(
 
     Batch workers sample and read features. They need no GPU. Compute workers train. There may be as many of each as
     are needed to keep the others busy. A coordinator deals the parts to the batch workers, in every epoch anew. If a
-    batch worker is killed, the others continue its work, and the results stay the same.
+    batch worker is killed or hangs, the others continue its work, and the results stay the same.
 
     Parameters
     ----------
