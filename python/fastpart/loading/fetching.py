@@ -109,8 +109,7 @@ class Fetching:
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
-            self._kept = Cached(rows, Owners(self._exchange, self._source).rows(rows))
-            self._exchange.read_bytes()
+            self._kept = Cached(rows, Owners(self._exchange, self._source, Counts()).rows(rows))
 
     def leave_out(self, rows: RowIds) -> None:
         """Fill batches without these rows, which ascend. They are of own parts or cached."""
@@ -152,8 +151,7 @@ class Fetching:
     def _fetched_together(self, window: list[SampledArrays], exchange: Exchange) -> list[FilledBatch]:
         with self.counts.timed():
             rows = self._count([self._absent(batch.rows) for batch in window])
-            found = Cached(rows, Owners(exchange, self._source).rows(rows))
-        self.counts.of["remote_bytes"] += exchange.read_bytes()
+            found = Cached(rows, Owners(exchange, self._source, self.counts).rows(rows))
         return [(batch, self._filled(batch, found)) for batch in window]
 
     def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
@@ -182,11 +180,11 @@ class Fetching:
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
         if len(self.cached):
             fetched = rows[~among(rows, self.cached)]
-            self.counts.of["cached_rows"] += len(rows) - len(fetched)
+            self.counts.add("cached_rows", len(rows) - len(fetched))
             rows = fetched
-        self.counts.of["remote_rows"] += len(rows)
+        self.counts.add("remote_rows", len(rows))
         if self._exchange is None:
-            self.counts.of["remote_bytes"] += len(rows) * self.row_bytes
+            self.counts.add("remote_bytes", len(rows) * self.row_bytes)
         return rows
 
     def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
@@ -205,7 +203,7 @@ class Fetching:
         assert self._exchange is not None
         wanted = self._absent(rows)
         own = Files(features, x.dtype, x.shape[1:])
-        Cached(wanted, Owners(self._exchange, own).rows(wanted)).put(x, rows)
+        Cached(wanted, Owners(self._exchange, own, Counts()).rows(wanted)).put(x, rows)
         return x
 
     def close(self) -> None:

@@ -62,8 +62,14 @@ def fetching_of(
     here = own if remote == "messages" else np.array([file.exists() for file in files])
     away = ~own
     if together and not refuse_missing_features(owners, here) and remote != "maps":
-        starts = topology.starts[np.searchsorted(owners, np.arange(dist.get_world_size() + 1))]
-        exchange, away = Exchange(starts, seconds), ~here
+        exchange, away = exchange_of(topology, owners, dist.get_world_size(), seconds), ~here
     mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
     features = _core.Features(mapped, topology) if any(mapped) else None
     return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange)
+
+
+def exchange_of(
+    topology: _core.Topology, owners: npt.NDArray[np.int64], world_size: int, seconds: float
+) -> Exchange:
+    """Return messages about rows between the ranks, given the rank of each part. All ranks have to call it."""
+    return Exchange(topology.starts[np.searchsorted(owners, np.arange(world_size + 1))], seconds)
