@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from .. import _core
-from ..core.pairs import among
 from .ahead import Ahead
 from .cached_rows import refuse_large
 from .rows.cached import Cached
 from .rows.counts import Counts
 from .rows.files import Files
+from .rows.index import ABSENT, RowIndex
 from .rows.owners import Exchange, Owners
+from .rows.resident import Resident
 from .rows.source import Array, RowIds, RowSource
 from .sample import SampledArrays
 
-FilledBatch = tuple[SampledArrays, Array | None]
+FilledBatch = tuple[SampledArrays, Array | Tensor | None]
 """A batch, and the features of its nodes."""
 
 
@@ -47,6 +50,10 @@ class Fetching:
         The parts that are away.
     counts : Counts
         What was needed of them.
+    cached : RowIndex
+        Rows of other ranks that are kept.
+    resident : Resident or None
+        Rows that stay on a device.
     """
 
     def __init__(
@@ -58,15 +65,16 @@ class Fetching:
     ) -> None:
         self.here, self._exchange = here, exchange
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
+        self._num_rows = int(starts[-1])
         self.counts = Counts()
-        self.cached: RowIds = np.empty(0, np.uint32)
+        self.cached = RowIndex(np.empty(0, np.uint32))
+        self.resident: Resident | None = None
         self._kept: Cached | None = None
-        self._elsewhere: RowIds | None = None
 
     @property
     def with_batches(self) -> _core.Features | None:
         """The files that the core fills batches from while it makes them. None: rows are read afterwards."""
-        return self.here.features if self._elsewhere is None and isinstance(self.here, Files) else None
+        return self.here.features if self.resident is None and isinstance(self.here, Files) else None
 
     @property
     def by_messages(self) -> bool:
@@ -105,15 +113,15 @@ class Fetching:
 
         Rows in files are only counted as cached: the page cache keeps them.
         """
-        self.cached = rows
+        self.cached = RowIndex(rows, self._num_rows)
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
-            self._kept = Cached(rows, Owners(self._exchange, self._source, Counts()).rows(rows))
+            self._kept = Cached(self.cached, Owners(self._exchange, self._source, Counts()).rows(rows))
 
-    def leave_out(self, rows: RowIds) -> None:
-        """Fill batches without these rows, which ascend. They are of own parts or cached."""
-        self._elsewhere = rows
+    def keep_resident(self, rows: RowIds, device: torch.device) -> None:
+        """Keep rows on a device, where the features of batches are from then on. They ascend, and are own or cached."""
+        self.resident = Resident(RowIndex(rows, self._num_rows), self, device)
 
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""
@@ -151,21 +159,22 @@ class Fetching:
     def _fetched_together(self, window: list[SampledArrays], exchange: Exchange) -> list[FilledBatch]:
         with self.counts.timed():
             rows = self._count([self._absent(batch.rows) for batch in window])
-            found = Cached(rows, Owners(exchange, self._source, self.counts).rows(rows))
+            found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
         return [(batch, self._filled(batch, found)) for batch in window]
 
-    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
-        """Return the features of the nodes of a batch, but for those that are left out."""
+    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | Tensor | None:
+        """Return the features of the nodes of a batch."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows
-            if self._elsewhere is not None:
-                ids = ids[~among(ids, self._elsewhere)]
+            if self.resident is not None:
+                places = self.resident.index.places(ids)
+                ids = ids[places == ABSENT]
             if self.here is not None and self.with_batches is None:
                 x = self.here.rows(ids)
             for kept in (found, self._kept):
                 if kept is not None and x is not None:
                     kept.put(x, ids)
-            return x
+            return x if self.resident is None or x is None else self.resident.joined(places, x)
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""
@@ -178,8 +187,8 @@ class Fetching:
         if not wanted:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
-        if len(self.cached):
-            fetched = rows[~among(rows, self.cached)]
+        if len(self.cached.ids):
+            fetched = rows[self.cached.places(rows) == ABSENT]
             self.counts.add("cached_rows", len(rows) - len(fetched))
             rows = fetched
         self.counts.add("remote_rows", len(rows))
@@ -203,7 +212,7 @@ class Fetching:
         assert self._exchange is not None
         wanted = self._absent(rows)
         own = Files(features, x.dtype, x.shape[1:])
-        Cached(wanted, Owners(self._exchange, own, Counts()).rows(wanted)).put(x, rows)
+        Cached(RowIndex(wanted), Owners(self._exchange, own, Counts()).rows(wanted)).put(x, rows)
         return x
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own
 from .edge_rows import EdgeFeatures
 from .making import ScheduledSource, SequentialSource, Source, free_memory, neighbourhood_of
 from .remote import fetching_of
-from .rows.resident import Resident, device_bytes
+from .rows.resident import device_bytes
 from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
@@ -129,7 +129,6 @@ class Loader:
                 sampler, topology, self._with_batches, self._threads, given["trace"]
             )
         self.limit(free_memory())
-        self._resident: Resident | None = None
         memory = parameters.memory_size(given["resident"], "resident", 0)
         if self.device is not None or memory is not None:
             self.keep(self.device or torch.device("cpu"), memory)
@@ -161,12 +160,11 @@ class Loader:
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
         candidates = own_rows(self._topology.starts, self._own)
-        candidates = np.union1d(candidates, self.fetching.cached).astype(np.uint32)
+        candidates = np.union1d(candidates, self.fetching.cached.ids).astype(np.uint32)
         count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
-        if self.fetching.row_bytes and count:
+        if self.fetching.row_bytes and count and len(candidates):
             rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
-            self._resident = Resident(rows, self.fetching, device)
-            self.fetching.leave_out(rows)
+            self.fetching.keep_resident(rows, device)
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
@@ -255,7 +253,7 @@ class Loader:
         if self._edge_features is not None and arrays.e_id is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         return Batch(
-            x=_tensor(x) if self._resident is None or x is None else self._resident.joined(arrays.rows, x),
+            x=x if isinstance(x, Tensor) else _tensor(x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),
