@@ -169,7 +169,7 @@ class Fetching:
             if self.resident is not None:
                 places = self.resident.index.places(ids)
                 ids = ids[places == ABSENT]
-            if self.here is not None and self.with_batches is None:
+            if self.here is not None and (x is None or self.with_batches is None):
                 x = self.here.rows(ids)
             for kept in (found, self._kept):
                 if kept is not None and x is not None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import fields, replace
 from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core import parameters
+from ..core.rows import rows_of
+from ..errors import ParameterError
+from ..partitions.loadable import LoaderOptions, Sampling, SamplingOptions
+from ..partitions.partition import VertexPartition
+from .fetching import Fetching
 from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Dag, supervised
@@ -52,10 +59,8 @@ class Source(ABC):
 class SequentialSource(Source):
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
-    def __init__(
-        self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
-    ) -> None:
-        self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
+    def __init__(self, sampler: _core.Sampler, fetching: Fetching, ahead: int, threads: int) -> None:
+        self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
         self._free_bytes: int | None = None
 
     def limit(self, free_bytes: int) -> None:
@@ -68,7 +73,7 @@ class SequentialSource(Source):
             rows,
             offsets,
             epoch=epoch,
-            features=self._features(),
+            features=self._fetching.with_batches,
             ahead=self._ahead,
             max_bytes=self._free_bytes,
             threads=self._threads,
@@ -90,11 +95,11 @@ class ScheduledSource(Source):
         self,
         neighbourhood: Neighbourhood,
         topology: _core.Topology,
-        features: Callable[[], _core.Features | None],
+        fetching: Fetching,
         threads: int,
         trace: Trace | None,
     ) -> None:
-        self._neighbourhood, self._topology, self._features = neighbourhood, topology, features
+        self._neighbourhood, self._topology, self._fetching = neighbourhood, topology, fetching
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self._scheduler = Scheduler(
             threads,
@@ -123,7 +128,7 @@ class ScheduledSource(Source):
 
     def features(self, making: BatchState) -> Pieces:
         """Read the features of a neighbourhood: the last operator."""
-        return with_features(making["neighbourhood"], self._features())
+        return with_features(making["neighbourhood"], self._fetching.with_batches)
 
     def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> SampledArrays:
         """Sample the neighbourhood of seeds."""
@@ -139,6 +144,43 @@ class ScheduledSource(Source):
         sampling = sum(seconds.values())
         seconds.clear()
         return {"sampling": sampling, "fetching": fetching}
+
+
+def source_of(
+    partition: VertexPartition, fanouts: Sequence[int], given: LoaderOptions, fetching: Fetching
+) -> Source:
+    """Return what makes the batches of a loader, given its parameters."""
+    threads = parameters.integer("threads", given["threads"], 1, 2**10)
+    edge_ids = parameters.flag("edge_ids", given["edge_ids"])
+    topology, custom, trace = partition._topology, given["neighbourhood"], given["trace"]
+    sampler = _core.Sampler(topology, list(fanouts), edge_ids=edge_ids, **sampling_of(partition, given))
+    if parameters.flag("scheduled", given["scheduled"]):
+        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts))
+        return ScheduledSource(neighbourhood, topology, fetching, threads, trace)
+    if custom is not None or trace is not None:
+        raise ParameterError("neighbourhood, trace: they need scheduled=True")
+    return SequentialSource(sampler, fetching, given["ahead"], threads)
+
+
+def sampling_of(partition: VertexPartition, given: SamplingOptions) -> dict[str, Any]:
+    """Check how neighbours are sampled, and return it as the sampler of the core takes it."""
+    return {
+        "kind": parameters.choice("sampling", given["sampling"], get_args(Sampling)),
+        "weights": _weights_of(given["weights"], partition),
+        "seed": parameters.seed(given["seed"]),
+        "merged": parameters.flag("merged", given["merged"]),
+    }
+
+
+def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
+    """Return one weight per record as contiguous float32 or float64. None stays None."""
+    if weights is None:
+        return None
+    rows, m = rows_of("weights", weights), partition.num_edges or 0
+    if rows.shape != (m,):
+        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
+    array = rows.read(0, m)
+    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops: int) -> Neighbourhood:
@@ -169,26 +211,12 @@ def with_features(sampled: SampledArrays, features: _core.Features | None) -> Pi
         partial(features.gather, sampled.rows[begin : begin + step], x[begin : begin + step])
         for begin in range(0, len(x), step)
     ]
-    sample = Sample(
-        rows=sampled.rows,
-        n_id=sampled.n_id,
-        indptr=sampled.indptr,
-        indices=sampled.indices,
-        e_id=sampled.e_id,
-        num_sampled_nodes=sampled.num_sampled_nodes,
-        num_sampled_edges=sampled.num_sampled_edges,
-        features=x,
-    )
-    return Pieces(calls, sample)
+    return Pieces(calls, Sample(**{**_entries(sampled), "features": x}))
 
 
 def _bytes_of(sampled: SampledArrays) -> int:
-    arrays = (
-        sampled.rows,
-        sampled.n_id,
-        sampled.indptr,
-        sampled.indices,
-        sampled.e_id,
-        sampled.features,
-    )
-    return sum(array.nbytes for array in arrays if array is not None)
+    return sum(array.nbytes for array in _entries(sampled).values() if isinstance(array, np.ndarray))
+
+
+def _entries(sampled: SampledArrays) -> dict[str, Any]:
+    return {each.name: getattr(sampled, each.name) for each in fields(Sample)}

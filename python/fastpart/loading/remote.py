@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,12 @@ import torch.distributed as dist
 from .. import _core
 from ..core import parameters
 from ..errors import ParameterError
+from ..partitions.loadable import Remote
 from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features, refuse_other_directories
 from .fetching import Fetching
 from .rows.files import Files
 from .rows.owners import Exchange
-
-Remote = Literal["maps", "messages"]
 
 
 def fetching_of(
