@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,16 +86,6 @@ class Fetching:
         return 0 if self.here is None else math.prod(self.here.row_shape) * self.here.dtype.itemsize
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the features."""
-        return self._source.dtype
-
-    @property
-    def row_shape(self) -> tuple[int, ...]:
-        """Shape of a row."""
-        return self._source.row_shape
-
-    @property
     def _source(self) -> RowSource:
         assert self.here is not None
         return self.here
@@ -121,7 +110,7 @@ class Fetching:
 
     def keep_resident(self, rows: RowIds, device: torch.device) -> None:
         """Keep rows on a device, where the features of batches are from then on. They ascend, and are own or cached."""
-        self.resident = Resident(RowIndex(rows, self._num_rows), self, device)
+        self.resident = Resident(RowIndex(rows, self._num_rows), self.rows, device)
 
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""

@@ -23,7 +23,6 @@ from .making import ScheduledSource
 from .negatives import NEGATIVE_RULES, instead, others, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
-from .scheduling.dag import unsupervised
 from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
@@ -153,13 +152,14 @@ class LinkLoader(Loader):
         def negative(making: BatchState) -> None:
             steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
 
-        def neighbourhood(making: BatchState) -> SampledArrays:
-            return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
-
-        dag = unsupervised(
-            lambda making: steps.of(making.step), positive, negative, neighbourhood, source.features
+        return source.run(
+            len(self),
+            epoch,
+            lambda making: steps.of(making.step),
+            lambda making: np.unique(steps.ends[making["seed"]]),
+            positive=positive,
+            negative=negative,
         )
-        return source.run(dag, len(self))
 
     def _positive(self, steps: LinkSteps, chosen: slice) -> RowIds:
         """Return the rows of the ends of edges of this rank."""

@@ -100,10 +100,8 @@ class Loader:
         self._topology = partition._topology
         self._seeds = self._seeds_of(vertices, partition)
         owners = rank_of_part(partition.k, self.world_size)
-        self._own, self._ranks = (
-            owners == self.rank,
-            owners[owner_of(self._seeds.rows, self._topology.starts)],
-        )
+        self._own = owners == self.rank
+        self._ranks = owners[owner_of(self._seeds.rows, self._topology.starts)]
         self.fetching = self._fetching_of(partition, owners, given)
         self._source = source_of(partition, self.fanouts, given, self.fetching)
         self.limit(free_memory())

@@ -1,12 +1,13 @@
-"""Where the batches of an epoch come from: from threads of the core one after the other, or from scheduled tasks."""
+"""The stage that samples: threads of the core make one batch after the other, or scheduled tasks make several."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..partitions.partition import VertexPartition
 from .fetching import Fetching
 from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
-from .scheduling.dag import Dag, supervised
+from .scheduling.dag import Run, operators
 
 Rows = npt.NDArray[np.uint32]
 
@@ -40,23 +41,7 @@ def free_memory() -> int:
     return _core.memory_budget() // _SHARE // int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
 
-class Source(ABC):
-    """Makes the batches of an epoch after the other."""
-
-    @abstractmethod
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
-
-    @abstractmethod
-    def limit(self, free_bytes: int) -> None:
-        """Let batches take no more bytes before they are used. One is always made."""
-
-    @abstractmethod
-    def read_seconds(self) -> dict[str, float]:
-        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
-
-
-class SequentialSource(Source):
+class SequentialSource:
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
     def __init__(self, sampler: _core.Sampler, fetching: Fetching, ahead: int, threads: int) -> None:
@@ -64,11 +49,11 @@ class SequentialSource(Source):
         self._free_bytes: int | None = None
 
     def limit(self, free_bytes: int) -> None:
-        """Make fewer batches ahead, if they are large."""
+        """Let batches take no more bytes before they are used. One is always made."""
         self._free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches."""
+        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
         made = self._sampler.batches(
             rows,
             offsets,
@@ -78,17 +63,15 @@ class SequentialSource(Source):
             max_bytes=self._free_bytes,
             threads=self._threads,
         )
-        try:
+        with closing(made):
             yield from made
-        finally:
-            made.close()
 
     def read_seconds(self) -> dict[str, float]:
-        """Return what the core measured."""
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
         return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
 
 
-class ScheduledSource(Source):
+class ScheduledSource:
     """Tasks of several batches at a time, launched by their score."""
 
     def __init__(
@@ -114,36 +97,35 @@ class ScheduledSource(Source):
         self._scheduler.free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches."""
-        dag = supervised(
-            seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
-            neighbourhood=lambda making: self.neighbourhood(making["seed"], epoch, making.step),
-            features=self.features,
-        )
-        return self.run(dag, len(offsets) - 1)
+        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+        pieces = [rows[begin:end] for begin, end in pairwise(offsets)]
+        return self.run(len(pieces), epoch, lambda making: pieces[making.step], lambda making: making["seed"])
 
-    def run(self, dag: Dag, steps: int) -> Generator[SampledArrays]:
-        """Yield the batches that some operators make."""
-        return self._scheduler.batches(dag, steps)
+    def run(self, steps: int, epoch: int, seed: Run, roots: Run, **before: Run) -> Generator[SampledArrays]:
+        """Yield the batches of operators: ``seed``, those ``before``, the neighbourhood of ``roots``, and features."""
 
-    def features(self, making: BatchState) -> Pieces:
-        """Read the features of a neighbourhood: the last operator."""
-        return with_features(making["neighbourhood"], self._fetching.with_batches)
+        def neighbourhood(making: BatchState) -> SampledArrays:
+            sampled = self._neighbourhood(roots(making), epoch, making.step)
+            if not len(sampled.n_id) and isinstance(sampled, Sample):
+                sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
+            return sampled
 
-    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> SampledArrays:
-        """Sample the neighbourhood of seeds."""
-        sampled = self._neighbourhood(seeds, epoch, step)
-        if not len(sampled.n_id) and isinstance(sampled, Sample):
-            sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
-        return sampled
+        def features(making: BatchState) -> Pieces:
+            return with_features(making["neighbourhood"], self._fetching.with_batches)
+
+        return self._scheduler.batches(operators(seed, neighbourhood, features, **before), steps)
 
     def read_seconds(self) -> dict[str, float]:
-        """Return what the tasks took."""
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all tasks."""
         seconds = self._scheduler.seconds
         fetching = seconds.pop("features", 0.0)
         sampling = sum(seconds.values())
         seconds.clear()
         return {"sampling": sampling, "fetching": fetching}
+
+
+Source = SequentialSource | ScheduledSource
+"""Makes the batches of an epoch one after the other."""
 
 
 def source_of(

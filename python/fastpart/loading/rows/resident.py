@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from .index import ABSENT, RowIndex
-from .source import Array, RowSource
+from .source import Array, RowIds
 
 _STEP = 1 << 16
 """Rows that are copied to the device at a time."""
@@ -31,19 +33,19 @@ class Resident:
     ----------
     index : RowIndex
         Which rows, at least one.
-    source : RowSource
-        Has these rows.
+    read : callable
+        Returns such rows.
     device : torch.device
         Where they stay.
     """
 
-    def __init__(self, index: RowIndex, source: RowSource, device: torch.device) -> None:
+    def __init__(self, index: RowIndex, read: Callable[[RowIds], Array], device: torch.device) -> None:
         self.index, self._device = index, device
-        none = torch.from_numpy(source.rows(index.ids[:0]))
+        none = torch.from_numpy(read(index.ids[:0]))
         self._values = none.new_empty((len(index.ids), *none.shape[1:]), device=device)
         for start in range(0, len(index.ids), _STEP):
             piece = slice(start, start + _STEP)
-            self._values[piece] = torch.from_numpy(source.rows(index.ids[piece]))
+            self._values[piece] = torch.from_numpy(read(index.ids[piece]))
 
     def joined(self, places: npt.NDArray[np.int64], others: Array) -> Tensor:
         """Return rows on the device, given their places and, of those that are absent, the rows themselves."""
