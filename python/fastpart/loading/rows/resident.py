@@ -49,9 +49,13 @@ class Resident:
 
     def joined(self, places: npt.NDArray[np.int64], others: Array) -> Tensor:
         """Return rows on the device, given their places and, of those that are absent, the rows themselves."""
-        absent = places == ABSENT
-        x = self._values.index_select(0, self._moved(np.where(absent, 0, places)))
-        x[self._moved(np.flatnonzero(absent))] = self._moved(others)
+        here = places != ABSENT
+        kept = self._values.index_select(0, self._moved(places[here]))
+        if here.all():
+            return kept
+        x = kept.new_empty((len(places), *kept.shape[1:]))
+        x[self._moved(np.flatnonzero(here))] = kept
+        x[self._moved(np.flatnonzero(~here))] = self._moved(others)
         return x
 
     def _moved(self, array: Array) -> Tensor:
