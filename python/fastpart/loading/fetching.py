@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import chain, islice
 
 import numpy as np
@@ -17,11 +18,14 @@ from .cached_rows import refuse_large
 from .rows.cached import Cached
 from .rows.counts import Counts
 from .rows.files import Files
-from .rows.index import ABSENT, RowIndex
+from .rows.index import RowIndex
 from .rows.owners import Exchange, Owners
 from .rows.resident import Resident
 from .rows.source import Array, RowIds, RowSource
 from .sample import SampledArrays
+
+ReadBatch = tuple[SampledArrays, Array | None]
+"""A batch, and the features of its nodes but for resident ones."""
 
 FilledBatch = tuple[SampledArrays, Array | Tensor | None]
 """A batch, and the features of its nodes."""
@@ -118,17 +122,12 @@ class Fetching:
 
     def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
-        if self._exchange is None:
-            yield from self._counted(batches, together)
-            return
-        self._exchange.begin(-(-steps // together))
-        ahead = Ahead(self._fetched(batches, together, self._exchange), self._exchange.leave)
-        try:
-            yield from chain.from_iterable(ahead)
-        finally:
-            ahead.close()
+        read = self._counted if self._exchange is None else self._received
+        with closing(read(batches, together, steps)) as filled:
+            for batch, x in filled:  # a GPU copies in the stream of the thread that asks
+                yield batch, x if self.resident is None or x is None else self.resident.joined(batch.rows, x)
 
-    def _counted(self, batches: Iterator[SampledArrays], together: int) -> Iterator[FilledBatch]:
+    def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
         wanted: list[RowIds] = []
         for batch in batches:
             if self.away:
@@ -139,31 +138,35 @@ class Fetching:
             yield batch, self._filled(batch)
         self._count(wanted)
 
-    def _fetched(
+    def _received(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
+        assert self._exchange is not None
+        self._exchange.begin(-(-steps // together))
+        windows = self._windows(batches, together, self._exchange)
+        with closing(Ahead(windows, self._exchange.leave)) as ahead:
+            yield from chain.from_iterable(ahead)
+
+    def _windows(
         self, batches: Iterator[SampledArrays], together: int, exchange: Exchange
-    ) -> Iterator[list[FilledBatch]]:
+    ) -> Iterator[list[ReadBatch]]:
+        """Yield the batches whose rows are fetched together."""
         while window := list(islice(batches, together)):
-            yield self._fetched_together(window, exchange)
+            with self.counts.timed():
+                rows = self._count([self._absent(batch.rows) for batch in window])
+                found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
+            yield [(batch, self._filled(batch, found)) for batch in window]
 
-    def _fetched_together(self, window: list[SampledArrays], exchange: Exchange) -> list[FilledBatch]:
-        with self.counts.timed():
-            rows = self._count([self._absent(batch.rows) for batch in window])
-            found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
-        return [(batch, self._filled(batch, found)) for batch in window]
-
-    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | Tensor | None:
-        """Return the features of the nodes of a batch."""
+    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
+        """Return the features of the nodes of a batch, but for resident ones."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows
             if self.resident is not None:
-                places = self.resident.index.places(ids)
-                ids = ids[places == ABSENT]
+                ids = self.resident.index.absent(ids)
             if self.here is not None and (x is None or self.with_batches is None):
                 x = self.here.rows(ids)
             for kept in (found, self._kept):
                 if kept is not None and x is not None:
                     kept.put(x, ids)
-            return x if self.resident is None or x is None else self.resident.joined(places, x)
+            return x
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""
@@ -177,7 +180,7 @@ class Fetching:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
         if len(self.cached.ids):
-            fetched = rows[self.cached.places(rows) == ABSENT]
+            fetched = self.cached.absent(rows)
             self.counts.add("cached_rows", len(rows) - len(fetched))
             rows = fetched
         self.counts.add("remote_rows", len(rows))

@@ -103,7 +103,7 @@ class Loader:
         self._own = owners == self.rank
         self._ranks = owners[owner_of(self._seeds.rows, self._topology.starts)]
         self.fetching = self._fetching_of(partition, owners, given)
-        self._source = source_of(partition, self.fanouts, given, self.fetching)
+        self._source = source_of(partition, self.fanouts, self._ahead, self.fetching, given)
         self.limit(free_memory())
         memory = parameters.memory_size(given["resident"], "resident", 0)
         if self.device is not None or memory is not None:

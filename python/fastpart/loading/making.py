@@ -129,9 +129,9 @@ Source = SequentialSource | ScheduledSource
 
 
 def source_of(
-    partition: VertexPartition, fanouts: Sequence[int], given: LoaderOptions, fetching: Fetching
+    partition: VertexPartition, fanouts: Sequence[int], ahead: int, fetching: Fetching, given: LoaderOptions
 ) -> Source:
-    """Return what makes the batches of a loader, given its parameters."""
+    """Return what makes the batches of a loader, given its other parameters."""
     threads = parameters.integer("threads", given["threads"], 1, 2**10)
     edge_ids = parameters.flag("edge_ids", given["edge_ids"])
     topology, custom, trace = partition._topology, given["neighbourhood"], given["trace"]
@@ -141,7 +141,7 @@ def source_of(
         return ScheduledSource(neighbourhood, topology, fetching, threads, trace)
     if custom is not None or trace is not None:
         raise ParameterError("neighbourhood, trace: they need scheduled=True")
-    return SequentialSource(sampler, fetching, given["ahead"], threads)
+    return SequentialSource(sampler, fetching, ahead, threads)
 
 
 def sampling_of(partition: VertexPartition, given: SamplingOptions) -> dict[str, Any]:

@@ -42,3 +42,7 @@ class RowIndex:
         places[places == len(self.ids)] = 0
         places[self.ids[places] != rows] = ABSENT
         return places
+
+    def absent(self, rows: RowIds) -> RowIds:
+        """Return the rows that are not there."""
+        return rows[self.places(rows) == ABSENT]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -47,8 +46,9 @@ class Resident:
             piece = slice(start, start + _STEP)
             self._values[piece] = torch.from_numpy(read(index.ids[piece]))
 
-    def joined(self, places: npt.NDArray[np.int64], others: Array) -> Tensor:
-        """Return rows on the device, given their places and, of those that are absent, the rows themselves."""
+    def joined(self, ids: RowIds, others: Array) -> Tensor:
+        """Return the features of rows on the device. ``others`` are those of the rows that are not resident."""
+        places = self.index.places(ids)
         here = places != ABSENT
         kept = self._values.index_select(0, self._moved(places[here]))
         if here.all():
