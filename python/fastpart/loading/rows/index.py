@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
+from ...core.pairs import located
 from .source import RowIds
 
 ABSENT = 2**32 - 1
@@ -28,7 +29,7 @@ class RowIndex:
 
     def __init__(self, ids: RowIds, num_rows: int = 0) -> None:
         self.ids, self._table = ids, None
-        if num_rows and 4 * num_rows <= _core.memory_budget() // _SHARE:
+        if len(ids) and num_rows and 4 * num_rows <= _core.memory_budget() // _SHARE:
             self._table = np.full(num_rows, ABSENT, np.uint32)
             self._table[ids] = np.arange(len(ids), dtype=np.uint32)
 
@@ -36,11 +37,8 @@ class RowIndex:
         """Return the place of each row, or :data:`ABSENT`."""
         if self._table is not None:
             return self._table[rows].astype(np.int64)
-        if not len(self.ids):
-            return np.full(len(rows), ABSENT)
-        places = np.searchsorted(self.ids, rows)
-        places[places == len(self.ids)] = 0
-        places[self.ids[places] != rows] = ABSENT
+        found, places = located(rows, self.ids)
+        places[~found] = ABSENT
         return places
 
     def absent(self, rows: RowIds) -> RowIds:
