@@ -112,6 +112,18 @@ def test_each_stage_is_replaceable(parts, names, given):
         same(expected, loader)
 
 
+@pytest.mark.parametrize("given", [{}, {"scheduled": True}, {"rank": 1, "world_size": 3}])
+def test_the_stages_of_a_loader_of_edges_are_replaceable(parts, given):
+    pairs = np.stack([np.arange(100), np.arange(100) * 7 % 200 + 100], axis=1)
+    given = {"edges": pairs, "fanouts": FANOUTS, "batch_size": SIZE, "seed": 3, **given}
+    loader, expected = parts.link_loader(**given), parts.link_loader(**given)
+    for name, stage in STAGES.items():
+        setattr(loader, name, stage(parts.link_loader(**given), parts))
+    for one, other in zip(loader, expected, strict=True):
+        for name in ("x", "n_id", "indices", "edge_label_index", "input_id"):
+            assert torch.equal(getattr(one, name), getattr(other, name))
+
+
 # Learned rows.
 
 

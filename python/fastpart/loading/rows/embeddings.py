@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,8 +43,9 @@ class Embeddings:
 
     def update(self, gradient: Array) -> None:
         """Let the owners of the last rows change them, given the gradient of each."""
-        rows, received = map(torch.from_numpy, self._owners.send_back(gradient))
-        ids, places = torch.unique(rows.long(), return_inverse=True)
+        rows, received = self._owners.send_back(gradient)
+        ids, places = np.unique(rows, return_inverse=True)
+        total = torch.zeros(len(ids), *self.row_shape)
         # The order of the ranks is that of the additions, so a run is repeatable.
-        total = torch.zeros(len(ids), *self.row_shape).index_add_(0, places, received)
-        self._own.step(ids.numpy().astype("uint32"), total)
+        total.index_add_(0, torch.from_numpy(places), torch.from_numpy(received))
+        self._own.step(ids, total)
