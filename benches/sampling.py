@@ -2,8 +2,9 @@
 
 ``python benches/sampling.py [GRAPH ...] [--partitioner sigma] [--fanouts 10,10] [--steps 40]`` samples batches of 1,000
 seeds from a planted and an R-MAT graph (n = 2^20, m = 16 M, 100 float32 features) in 4 parts, and prints milliseconds
-per batch. Seeds have in-edges. If dgl can be imported, its ``NeighborSampler`` and ``LaborSampler`` sample the same
-graph, with one thread. The parts are written below target/sampling once.
+per batch. Seeds have in-edges. Loaders take the same seeds, with none, half and all of the features resident on the
+CPU. If dgl can be imported, its ``NeighborSampler`` and ``LaborSampler`` sample the same graph, with one thread. The
+parts are written below target/sampling once.
 """
 
 from __future__ import annotations
@@ -77,8 +78,30 @@ def measure(root: Path, fanouts: list[int], steps: int) -> None:
         batches = partial(sampler.batches, seeds, offsets, ahead=4, threads=threads)
         name = f"{kind}{', merged' if merged else ''}, threads {threads}"
         report(name, steps, partial(sizes, batches), partial(sizes, partial(batches, features=features)))
+    measure_resident(root, topology.ids_of(seeds), fanouts, steps)
     if importlib.util.find_spec("dgl") is not None:
         measure_dgl(folders, topology, seeds.reshape(steps, BATCH), fanouts)
+
+
+def measure_resident(root: Path, seeds: Array, fanouts: list[int], steps: int) -> None:
+    """Print the times of loaders that keep a share of the features in memory."""
+    stored = fp.open_partition(root)
+    for share in (0, 0.5, 1):
+        resident = int(share * N) * WIDTH * 4
+        loader = stored.loader(
+            seeds, fanouts=fanouts, batch_size=BATCH, edge_ids=False, ahead=4, resident=resident
+        )
+        (processor, wall), (nodes, edges) = best_of(steps, partial(sizes_of_loader, loader))
+        print(
+            f"  {f'loader, {share:.0%} resident':32} {processor:7.2f} (elapsed {wall:.2f}), {nodes:.0f} nodes, "
+            f"{edges:.0f} in-edges",
+            flush=True,
+        )
+
+
+def sizes_of_loader(loader: Any) -> Iterator[tuple[int, int]]:
+    """Yield nodes and in-edges of each batch of a loader."""
+    return ((batch.num_nodes, batch.num_edges) for batch in loader)
 
 
 def sizes(batches: Callable[[], _core.Batches]) -> Iterator[tuple[int, int]]:
@@ -88,22 +111,22 @@ def sizes(batches: Callable[[], _core.Batches]) -> Iterator[tuple[int, int]]:
 
 def report(name: str, steps: int, *runs: Callable[[], Iterator[tuple[int, int]]]) -> None:
     """Print the times of samples, and of samples with features."""
-    times, walls, total = [], [], np.zeros(2)
-    for run in runs:
-        rounds = []
-        for _ in range(ROUNDS):
-            wall, processor = time.perf_counter(), time.process_time()
-            total = np.sum(list(run()), axis=0) / steps
-            rounds.append((time.process_time() - processor, time.perf_counter() - wall))
-        best = np.min(rounds, axis=0) * 1000 / steps
-        times.append(best[0])
-        walls.append(best[1])
-    nodes, edges = total
+    (bare, (nodes, edges)), (full, _) = (best_of(steps, run) for run in runs)
     print(
-        f"  {name:32} {times[0]:7.2f} samples {times[1]:7.2f} with features (elapsed {walls[0]:.2f}, {walls[1]:.2f}), "
+        f"  {name:32} {bare[0]:7.2f} samples {full[0]:7.2f} with features (elapsed {bare[1]:.2f}, {full[1]:.2f}), "
         f"{nodes:.0f} nodes, {edges:.0f} in-edges",
         flush=True,
     )
+
+
+def best_of(steps: int, run: Callable[[], Iterator[tuple[int, int]]]) -> tuple[Array, Array]:
+    """Return milliseconds of processor and of elapsed time, and nodes and in-edges, of a batch."""
+    rounds, total = [], np.zeros(2)
+    for _ in range(ROUNDS):
+        wall, processor = time.perf_counter(), time.process_time()
+        total = np.sum(list(run()), axis=0) / steps
+        rounds.append((time.process_time() - processor, time.perf_counter() - wall))
+    return np.min(rounds, axis=0) * 1000 / steps, total
 
 
 def measure_dgl(folders: list[Path], topology: _core.Topology, seeds: Array, fanouts: list[int]) -> None:

@@ -29,6 +29,7 @@ INSIDE = {
     "core": """
 folders forks frames notes pairs parameters processes progress
 options, parsing, protocols
+shared_parameters
 declared, inputs, rows
 """,
     "graphs": """

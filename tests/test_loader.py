@@ -2,6 +2,7 @@
 
 import doctest
 import gc
+import inspect
 import os
 import pickle
 import re
@@ -469,6 +470,16 @@ def test_processes_train_as_one(tmp_path):
     ranks = run_code(RANK, tmp_path / "parts", 4, variables=lambda rank: {"R": f"{rank}"}, size=4)
     assert [rank.code for rank in ranks] == [0] * 4, ranks
     np.testing.assert_allclose([float(line) for line in ranks[0].out.split()], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["loader", "link_loader"])
+def test_every_parameter_is_in_the_docs_once(name):
+    method = getattr(fp.VertexPartition, name)
+    documented = inspect.getdoc(method).partition("Parameters\n")[2].partition("\nReturns\n")[0]
+    entries = re.findall(r"^(\w[\w, ]*?) :", documented, re.MULTILINE)
+    assert sorted(", ".join(entries).split(", ")) == sorted(
+        {*inspect.signature(method).parameters} - {"self"}
+    )
 
 
 def test_the_example_of_the_docs(capsys):

@@ -55,13 +55,13 @@ def test_they_change_no_batch_and_no_count_of_a_rank(parts, cache, room):
 
 def test_as_many_rows_stay_as_have_room(parts):
     for room, count in [(ROW - 1, None), (7 * ROW, 7), (10**9, 300)]:
-        kept = parts.loader(fanouts=FANOUTS, resident=room)._resident
-        assert (None if kept is None else len(kept.ids)) == count
+        kept = parts.loader(fanouts=FANOUTS, resident=room).fetching.resident
+        assert (None if kept is None else len(kept.index.ids)) == count
     rank = {"rank": 1, "world_size": 3}
     own = parts.parts[1].num_inner
-    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank)._resident.ids) == own
+    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank).fetching.resident.index.ids) == own
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached._resident.ids) == own + len(cached.fetching.cached) > own
+    assert len(cached.fetching.resident.index.ids) == own + len(cached.fetching.cached.ids) > own
 
 
 def test_the_most_accessed_rows_stay(parts):
@@ -137,5 +137,5 @@ def test_workers_keep_them(tmp_path):
         "resident": 10**6,
     }
     how |= {"scheduled": False, "free_bytes": 10**6}
-    kept = Neighbours(dataset, options, how, False, None)._loader._resident
-    assert len(kept.ids) == dataset.topology.num_vertices
+    kept = Neighbours(dataset, options, how, False, None)._loader.fetching.resident
+    assert len(kept.index.ids) == dataset.topology.num_vertices

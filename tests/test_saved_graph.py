@@ -88,6 +88,7 @@ def test_dir_shows_what_is_public_and_nothing_else():
 def test_bodies_have_the_parameters_of_their_methods():
     from fastpart import methods
     from fastpart.core import declared
+    from fastpart.core.options import expanded
 
     assert methods
     classes = {cls.__name__: cls for cls in (fp.Comparison, fp.Evaluation, *fp.VertexPartition.__mro__)}
@@ -96,4 +97,4 @@ def test_bodies_have_the_parameters_of_their_methods():
         cls, _, method = name.rpartition(".")
         if cls:
             known = inspect.signature(getattr(classes[cls], method)).parameters
-            assert [*known][1:] == [*declared.expanded(body, {}).parameters][1:]
+            assert [*known][1:] == [*expanded(body, {}).parameters][1:]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastpart.loading.scheduling import Dag, Launching, Operator, Pieces, Scheduler, Trace
-from fastpart.loading.scheduling.dag import supervised, unsupervised
+from fastpart.loading.scheduling.dag import operators as operators_of
 from fastpart.loading.scheduling.launching import SIGMA
 from fastpart.loading.scheduling.trace import save_events
 
@@ -91,13 +91,14 @@ def test_graphs_that_cannot_run_are_refused(operators, message):
 
 
 def test_the_graphs_of_the_paper():
-    run = [print] * 5
-    assert [(each.name, each.after) for each in supervised(*run[:3]).operators.values()] == [
+    run = [print] * 3
+    assert [(each.name, each.after) for each in operators_of(*run).operators.values()] == [
         ("seed", ()),
         ("neighbourhood", ("seed",)),
         ("features", ("neighbourhood",)),
     ]
-    waits = {each.name: each.after for each in unsupervised(*run).operators.values()}
+    of_edges = operators_of(*run, positive=print, negative=print)
+    waits = {each.name: each.after for each in of_edges.operators.values()}
     assert waits["positive"] == waits["negative"] == ("seed",)
     assert set(waits["neighbourhood"]) == {"positive", "negative"}
 
@@ -200,7 +201,7 @@ class Always(Launching):
 def ahead_of(schedule, steps=30, sleep=0.002):
     """Return how many batches were made or begun, before each was asked for."""
     began = []
-    dag = supervised(lambda making: began.append(making.step), lambda _: None, lambda making: making.step)
+    dag = operators_of(lambda making: began.append(making.step), lambda _: None, lambda making: making.step)
     seen = []
     for step in schedule.batches(dag, steps):
         time.sleep(sleep)
@@ -225,7 +226,7 @@ def test_memory_bounds_what_waits():
 def test_long_batches_are_begun_early():
     def made(launch):
         schedule = scheduler(threads=2, launching=launch)
-        dag = supervised(
+        dag = operators_of(
             lambda making: None,
             lambda making: time.sleep(0.05 if making.step % 10 == 5 else 0.002),
             lambda making: making.step,
@@ -289,7 +290,7 @@ def test_the_other_tasks_of_a_batch_that_failed_change_nothing():
 
 
 def test_an_epoch_that_is_left_ends_its_threads():
-    dag = supervised(lambda making: None, lambda _: None, lambda making: making.step)
+    dag = operators_of(lambda making: None, lambda _: None, lambda making: making.step)
     batches = scheduler(threads=4).batches(dag, 1000)
     assert next(batches) == 0
     assert threads_of()
@@ -303,7 +304,7 @@ def test_an_epoch_that_is_left_ends_its_threads():
 def test_a_trace_tells_who_waited_for_what(tmp_path):
     trace = Trace(3, "worker 3")
     schedule = scheduler(threads=2, trace=trace)
-    dag = supervised(
+    dag = operators_of(
         lambda making: None,
         lambda making: time.sleep(0.01),
         lambda making: Pieces([lambda: None] * 2, making.step),

@@ -22,7 +22,7 @@ import torch.distributed as dist  # noqa: E402
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
-from fastpart.train.link_prediction.embeddings import Embeddings, initial  # noqa: E402
+from fastpart.train.link_prediction.embeddings import EmbeddingTable, initial  # noqa: E402
 from fastpart.train.link_prediction.sparse_adam import SparseAdam  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
 from fastpart.train.run_folder import RunFolder  # noqa: E402
@@ -306,8 +306,8 @@ def test_a_training_is_opened_with_its_learned_rows_and_leaves_those_of_the_user
 
 
 def test_learned_rows_are_saved_with_the_checkpoints_only(bare, alone, tmp_path, monkeypatch):
-    saves, save = [], Embeddings.save
-    monkeypatch.setattr(Embeddings, "save", lambda self: saves.append(save(self)))
+    saves, save = [], EmbeddingTable.save
+    monkeypatch.setattr(EmbeddingTable, "save", lambda self: saves.append(save(self)))
     alone(bare, out=tmp_path / "out", **{**LEARNED, "epochs": 6})
     assert len(saves) == 2  # after the first epoch, and in the end
 

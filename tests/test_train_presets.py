@@ -8,7 +8,8 @@ from typing import get_args, get_type_hints
 import pytest
 
 import fastpart as fp
-from fastpart.train import keywords, preset, trainer
+from fastpart.core.shared_parameters import _entries, _shared, _split
+from fastpart.train import keywords, trainer
 from fastpart.train.methods import METHODS, method
 from fastpart.train.trainer import Trainer
 
@@ -21,14 +22,14 @@ def test_every_parameter_is_in_the_docs_once(name):
 
 
 def test_what_methods_share_is_described_once():
-    names = [names.partition(" :")[0] for names, _ in preset._shared()]
+    names = [names.partition(" :")[0] for names, _ in _shared(vars(keywords))]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_adds_to_what_it_shares(name):
-    own = set(dict(preset._entries(preset._split(inspect.getdoc(inspect.unwrap(method(name))))[1])))
-    shared = {names.partition(" :")[0] for names, _ in preset._shared()}
+    own = set(dict(_entries(_split(inspect.getdoc(inspect.unwrap(method(name))))[1])))
+    shared = {names.partition(" :")[0] for names, _ in _shared(vars(keywords))}
     assert all(" :" in entry or entry in shared for entry in own)
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .core.declared import bind
 from .core.options import Options
-from .core.parameters import CacheCriterion, NegativeRule, StrPath
+from .core.parameters import CacheCriterion, StrPath
 from .errors import FastpartError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
-from .partitions.loadable import LoaderOptions
+from .partitions.loadable import LinkOptions, LoaderOptions
 from .partitions.partition import Partition, VertexPartition, read_partition
 from .partitions.results import Evaluation
 from .partitions.saved import SaveOptions
@@ -74,15 +74,11 @@ def _link_loader(
     edges: Any = "train",
     *,
     fanouts: Sequence[int],
-    negatives: NegativeRule = "uniform",
-    num_negatives: int = 1,
-    **given: Unpack[LoaderOptions],
+    **given: Unpack[LinkOptions],
 ) -> LinkLoader:
     from .loading import LinkLoader
 
-    return LinkLoader(
-        partition, edges, fanouts=fanouts, negatives=negatives, num_negatives=num_negatives, **given
-    )
+    return LinkLoader(partition, edges, fanouts=fanouts, **given)
 
 
 @bind(VertexPartition.save_cache)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Unpack
 
 if find_spec("torch_geometric") is None:
     raise ModuleNotFoundError(
@@ -35,10 +36,11 @@ from torch_geometric.sampler import (
 from . import _core
 from .core import parameters
 from .core.pairs import Keys, undirected_keys
+from .core.shared_parameters import with_parameters
 from .errors import FastpartError, ParameterError
 from .loading.links import edges_without
-from .loading.loader import weights_of
-from .partitions.loadable import Sampling
+from .loading.making import sampling_of
+from .partitions.loadable import LOADER_DEFAULTS, SamplingOptions
 from .partitions.partition import VertexPartition
 from .partitions.parts import VertexPartData
 
@@ -320,14 +322,9 @@ def graph_store(partition: VertexPartition) -> PartitionEdges:
     return PartitionEdges(partition)
 
 
+@partial(with_parameters, defaults={**LOADER_DEFAULTS, "merged": True})
 def sampler(
-    partition: VertexPartition,
-    fanouts: Sequence[int],
-    *,
-    sampling: Sampling = "uniform",
-    weights: Any = None,
-    seed: int | None = 0,
-    merged: bool = True,
+    partition: VertexPartition, fanouts: Sequence[int], **given: Unpack[SamplingOptions]
 ) -> PartitionSampler:
     """Return a sampler for ``NodeLoader`` and ``LinkLoader`` of ``torch_geometric.loader``. It does not need pyg-lib.
 
@@ -335,10 +332,8 @@ def sampler(
     ----------
     partition : VertexPartition
         Opened from a directory that was saved with ``graph=`` and ``halo_hops`` of at least 1.
-    fanouts, sampling, weights, seed
-        As in :meth:`fastpart.VertexPartition.loader`.
-    merged : bool
-        A vertex occurs once in a batch, as in PyG.
+    fanouts : sequence of int
+        In-edges to sample per vertex in each hop. -1 takes all.
 
     Returns
     -------
@@ -370,15 +365,7 @@ def sampler(
     [(3, 6, [0, 1, 2]), (3, 6, [3, 4, 5])]
     """
     _stored(partition)
-    rule = parameters.choice("sampling", sampling, ("uniform", "weighted", "labor"))
-    return PartitionSampler(
-        partition,
-        fanouts,
-        kind=rule,
-        weights=weights_of(weights, partition),
-        seed=parameters.seed(seed),
-        merged=parameters.flag("merged", merged),
-    )
+    return PartitionSampler(partition, fanouts, **sampling_of(partition, given))
 
 
 def _stored(partition: object) -> None:

@@ -1,13 +1,13 @@
 """Methods whose signature and documentation stand in one package, and whose body is in a package above it."""
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 from ..errors import InternalError
-from .options import Function, expanded
+from .options import Function
+from .shared_parameters import with_parameters
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -22,23 +22,16 @@ _METHODS = f"{__name__.partition('.')[0]}.methods"
 def declared(method: Function, defaults: Mapping[str, Any] | None = None) -> Function:
     """Decorate a method whose body stands in ``fastpart.methods``, under :func:`bind`. It is the only way up.
 
-    ``inspect.signature`` lists the entries of a typed dictionary behind ``**`` one by one. ``defaults`` holds their
-    defaults that are not None. The body gets all entries.
+    It takes ``defaults`` as :func:`.shared_parameters.with_parameters`.
     """
-    known = expanded(method, defaults or {})
-    own = inspect.signature(method).parameters
-    entries = {name: each.default for name, each in known.parameters.items() if name not in own}
 
     @functools.wraps(method)
     def call(*args: Any, **given: Any) -> Any:
-        if unknown := [name for name in given if name not in known.parameters]:
-            raise TypeError(f"{method.__qualname__}() got an unexpected keyword argument {unknown[0]!r}")
         if not _BODIES:
             import_module(_METHODS)
-        return _BODIES[method.__qualname__](*args, **entries | given)
+        return _BODIES[method.__qualname__](*args, **given)
 
-    call.__signature__ = known  # type: ignore[attr-defined]
-    return cast(Function, call)
+    return with_parameters(cast(Function, call), defaults)
 
 
 def elsewhere() -> NoReturn:

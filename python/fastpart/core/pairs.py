@@ -39,9 +39,15 @@ def hashed(keys: Keys, count: int, *of: int) -> Keys:
 
 def among(values: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which values are among the keys, which ascend."""
-    if not len(keys):
-        return np.zeros(len(values), np.bool_)
+    return located(values, keys)[0]
+
+
+def located(
+    values: npt.NDArray[Any], keys: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return which values are among the keys, which ascend, and the places of those. Others have any place."""
     places = np.searchsorted(keys, values)
+    if not len(keys):
+        return np.zeros(len(values), np.bool_), places
     places[places == len(keys)] = 0
-    found: npt.NDArray[np.bool_] = keys[places] == values
-    return found
+    return keys[places] == values, places

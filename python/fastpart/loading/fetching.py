@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from .. import _core
-from ..core.pairs import among
 from .ahead import Ahead
 from .cached_rows import refuse_large
 from .rows.cached import Cached
 from .rows.counts import Counts
 from .rows.files import Files
+from .rows.index import RowIndex
 from .rows.owners import Exchange, Owners
+from .rows.resident import Resident
 from .rows.source import Array, RowIds, RowSource
 from .sample import SampledArrays
 
-FilledBatch = tuple[SampledArrays, Array | None]
+ReadBatch = tuple[SampledArrays, Array | None]
+"""A batch, and the features of its nodes but for resident ones."""
+
+FilledBatch = tuple[SampledArrays, Array | Tensor | None]
 """A batch, and the features of its nodes."""
 
 
@@ -47,6 +53,10 @@ class Fetching:
         The parts that are away.
     counts : Counts
         What was needed of them.
+    cached : RowIndex
+        Rows of other ranks that are kept.
+    resident : Resident or None
+        Rows that stay on a device.
     """
 
     def __init__(
@@ -58,15 +68,16 @@ class Fetching:
     ) -> None:
         self.here, self._exchange = here, exchange
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
+        self._num_rows = int(starts[-1])
         self.counts = Counts()
-        self.cached: RowIds = np.empty(0, np.uint32)
+        self.cached = RowIndex(np.empty(0, np.uint32))
+        self.resident: Resident | None = None
         self._kept: Cached | None = None
-        self._elsewhere: RowIds | None = None
 
     @property
     def with_batches(self) -> _core.Features | None:
         """The files that the core fills batches from while it makes them. None: rows are read afterwards."""
-        return self.here.features if self._elsewhere is None and isinstance(self.here, Files) else None
+        return self.here.features if self.resident is None and isinstance(self.here, Files) else None
 
     @property
     def by_messages(self) -> bool:
@@ -77,16 +88,6 @@ class Fetching:
     def row_bytes(self) -> int:
         """Bytes of the features of a row."""
         return 0 if self.here is None else math.prod(self.here.row_shape) * self.here.dtype.itemsize
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the features."""
-        return self._source.dtype
-
-    @property
-    def row_shape(self) -> tuple[int, ...]:
-        """Shape of a row."""
-        return self._source.row_shape
 
     @property
     def _source(self) -> RowSource:
@@ -105,16 +106,15 @@ class Fetching:
 
         Rows in files are only counted as cached: the page cache keeps them.
         """
-        self.cached = rows
+        self.cached = RowIndex(rows, self._num_rows)
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
-            self._kept = Cached(rows, Owners(self._exchange, self._source).rows(rows))
-            self._exchange.read_bytes()
+            self._kept = Cached(self.cached, Owners(self._exchange, self._source, Counts()).rows(rows))
 
-    def leave_out(self, rows: RowIds) -> None:
-        """Fill batches without these rows, which ascend. They are of own parts or cached."""
-        self._elsewhere = rows
+    def keep_resident(self, rows: RowIds, device: torch.device) -> None:
+        """Keep rows on a device, where the features of batches are from then on. They ascend, and are own or cached."""
+        self.resident = Resident(RowIndex(rows, self._num_rows), self.rows, device)
 
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""
@@ -122,17 +122,12 @@ class Fetching:
 
     def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
-        if self._exchange is None:
-            yield from self._counted(batches, together)
-            return
-        self._exchange.begin(-(-steps // together))
-        ahead = Ahead(self._fetched(batches, together, self._exchange), self._exchange.leave)
-        try:
-            yield from chain.from_iterable(ahead)
-        finally:
-            ahead.close()
+        read = self._counted if self._exchange is None else self._received
+        with closing(read(batches, together, steps)) as filled:
+            for batch, x in filled:  # a GPU copies in the stream of the thread that asks
+                yield batch, x if self.resident is None or x is None else self.resident.joined(batch.rows, x)
 
-    def _counted(self, batches: Iterator[SampledArrays], together: int) -> Iterator[FilledBatch]:
+    def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
         wanted: list[RowIds] = []
         for batch in batches:
             if self.away:
@@ -143,26 +138,30 @@ class Fetching:
             yield batch, self._filled(batch)
         self._count(wanted)
 
-    def _fetched(
-        self, batches: Iterator[SampledArrays], together: int, exchange: Exchange
-    ) -> Iterator[list[FilledBatch]]:
-        while window := list(islice(batches, together)):
-            yield self._fetched_together(window, exchange)
+    def _received(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
+        assert self._exchange is not None
+        self._exchange.begin(-(-steps // together))
+        windows = self._windows(batches, together, self._exchange)
+        with closing(Ahead(windows, self._exchange.leave)) as ahead:
+            yield from chain.from_iterable(ahead)
 
-    def _fetched_together(self, window: list[SampledArrays], exchange: Exchange) -> list[FilledBatch]:
-        with self.counts.timed():
-            rows = self._count([self._absent(batch.rows) for batch in window])
-            found = Cached(rows, Owners(exchange, self._source).rows(rows))
-        self.counts.of["remote_bytes"] += exchange.read_bytes()
-        return [(batch, self._filled(batch, found)) for batch in window]
+    def _windows(
+        self, batches: Iterator[SampledArrays], together: int, exchange: Exchange
+    ) -> Iterator[list[ReadBatch]]:
+        """Yield the batches whose rows are fetched together."""
+        while window := list(islice(batches, together)):
+            with self.counts.timed():
+                rows = self._count([self._absent(batch.rows) for batch in window])
+                found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
+            yield [(batch, self._filled(batch, found)) for batch in window]
 
     def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
-        """Return the features of the nodes of a batch, but for those that are left out."""
+        """Return the features of the nodes of a batch, but for resident ones."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows
-            if self._elsewhere is not None:
-                ids = ids[~among(ids, self._elsewhere)]
-            if self.here is not None and self.with_batches is None:
+            if self.resident is not None:
+                ids = self.resident.index.absent(ids)
+            if self.here is not None and (x is None or self.with_batches is None):
                 x = self.here.rows(ids)
             for kept in (found, self._kept):
                 if kept is not None and x is not None:
@@ -180,13 +179,13 @@ class Fetching:
         if not wanted:
             return np.empty(0, np.uint32)
         rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
-        if len(self.cached):
-            fetched = rows[~among(rows, self.cached)]
-            self.counts.of["cached_rows"] += len(rows) - len(fetched)
+        if len(self.cached.ids):
+            fetched = self.cached.absent(rows)
+            self.counts.add("cached_rows", len(rows) - len(fetched))
             rows = fetched
-        self.counts.of["remote_rows"] += len(rows)
+        self.counts.add("remote_rows", len(rows))
         if self._exchange is None:
-            self.counts.of["remote_bytes"] += len(rows) * self.row_bytes
+            self.counts.add("remote_bytes", len(rows) * self.row_bytes)
         return rows
 
     def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
@@ -205,7 +204,7 @@ class Fetching:
         assert self._exchange is not None
         wanted = self._absent(rows)
         own = Files(features, x.dtype, x.shape[1:])
-        Cached(wanted, Owners(self._exchange, own).rows(wanted)).put(x, rows)
+        Cached(RowIndex(wanted), Owners(self._exchange, own, Counts()).rows(wanted)).put(x, rows)
         return x
 
     def close(self) -> None:

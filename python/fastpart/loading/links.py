@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..core import parameters
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
-from ..core.parameters import NegativeRule
 from ..errors import ParameterError
+from ..partitions.loadable import LinkOptions
 from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .cached_rows import Epoch
@@ -23,7 +23,6 @@ from .making import ScheduledSource
 from .negatives import NEGATIVE_RULES, instead, others, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
-from .scheduling.dag import unsupervised
 from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
@@ -98,17 +97,16 @@ class LinkLoader(Loader):
         partition: VertexPartition,
         edges: Any,
         *,
-        negatives: NegativeRule,
-        num_negatives: int,
-        **given: Any,
+        fanouts: Sequence[int],
+        **given: Unpack[LinkOptions],
     ) -> None:
-        self._rule = parameters.choice("negatives", negatives, NEGATIVE_RULES)
-        self._count = parameters.integer("num_negatives", num_negatives, 0, 2**16)
+        self._rule = parameters.choice("negatives", given["negatives"], NEGATIVE_RULES)
+        self._count = parameters.integer("num_negatives", given["num_negatives"], 0, 2**16)
         if self._count and len(partition) < 3:
             raise ParameterError(
                 f"num_negatives: {len(partition)} vertices have no negatives. Pass num_negatives=0"
             )
-        super().__init__(partition, edges, **given)
+        super().__init__(partition, edges, fanouts=fanouts, **given)  # type: ignore[misc]  # it reads its own
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
         self.edges = edges_of(vertices, partition)
@@ -121,9 +119,8 @@ class LinkLoader(Loader):
         rows = np.unique(self._rows)
         return Epoch(rows, self.fanouts, min(2 * self.batch_size, max(len(rows), 1)))
 
-    def _steps(self, epoch: int) -> LinkSteps:
-        order = self._order(epoch)
-        steps = self._dealt(order)
+    def _dealt(self, order: Ids, epoch: int) -> LinkSteps:
+        steps = super()._dealt(order, epoch)
         places = np.flatnonzero(self._ranks[order] == self.rank)
         ends = np.empty((len(places), 2 + self._count), np.uint32)
         made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
@@ -142,10 +139,11 @@ class LinkLoader(Loader):
             seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
         )
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+    def sample(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+        """Stage 2: yield a neighbourhood of the ends of the edges and negatives of each step."""
         source = self._source
         if not isinstance(source, ScheduledSource):
-            return super()._sampled(steps, epoch)
+            return super().sample(steps, epoch)
         assert isinstance(steps, LinkSteps)
 
         def positive(making: BatchState) -> None:
@@ -154,13 +152,14 @@ class LinkLoader(Loader):
         def negative(making: BatchState) -> None:
             steps.ends[making["seed"], 2:] = self._negative(steps, making["seed"], epoch)
 
-        def neighbourhood(making: BatchState) -> SampledArrays:
-            return source.neighbourhood(np.unique(steps.ends[making["seed"]]), epoch, making.step)
-
-        dag = unsupervised(
-            lambda making: steps.of(making.step), positive, negative, neighbourhood, source.features
+        return source.run(
+            len(self),
+            epoch,
+            lambda making: steps.of(making.step),
+            lambda making: np.unique(steps.ends[making["seed"]]),
+            positive=positive,
+            negative=negative,
         )
-        return source.run(dag, len(self))
 
     def _positive(self, steps: LinkSteps, chosen: slice) -> RowIds:
         """Return the rows of the ends of edges of this rank."""

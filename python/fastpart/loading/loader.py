@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -12,18 +13,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .. import _core
 from ..core import parameters
-from ..core.rows import rows_of
 from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from .batch import Batch
 from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
-from .making import ScheduledSource, SequentialSource, Source, free_memory, neighbourhood_of
+from .fetching import Fetching, FilledBatch
+from .making import free_memory, source_of
 from .remote import fetching_of
-from .rows.resident import Resident, device_bytes
+from .rows.resident import device_bytes
 from .sample import SampledArrays
 from .seeds import Seeds, owner_of, rank_of_part, seeds_of
 
@@ -54,6 +54,9 @@ class Loader:
 
     Iterating over it gives the batches of an epoch, each a :class:`Batch`. Iterating again gives the next epoch.
 
+    A batch goes through four stages: :meth:`seeds`, :meth:`sample`, :meth:`fetch` and :meth:`to_device`. Assign a
+    callable with the same parameters to replace one of them: ``loader.to_device = mine``.
+
     Attributes
     ----------
     vertices : numpy.ndarray
@@ -66,6 +69,8 @@ class Loader:
         Seed of the order and of all samples.
     rank, world_size : int
         This rank, and the number of ranks.
+    device : torch.device or None
+        Where the tensors of a batch are. None: the CPU.
     fetching : Fetching
         Where features come from. Before the first batch, ``loader.fetching.here = source`` replaces the files by
         another :class:`fastpart.loading.rows.RowSource` of the same rows.
@@ -81,64 +86,44 @@ class Loader:
         fanouts: Sequence[int],
         **given: Unpack[LoaderOptions],
     ) -> None:
+        partition.refuse_without_edges()
         self.fanouts = parameters.fanouts_of(fanouts)
         self.batch_size = parameters.integer("batch_size", given["batch_size"], 1, 2**31 - 1)
         self.seed = parameters.seed(given["seed"])
         self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
-        together = given["rank"] is None and self.world_size > 1
         self.device = None if given["device"] is None else torch.device(given["device"])
         trains = isinstance(vertices, str) and vertices == "train"
         self._shuffle = trains if given["shuffle"] is None else parameters.flag("shuffle", given["shuffle"])
         self._drop_last = parameters.flag("drop_last", given["drop_last"])
         self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
-        self._threads = parameters.integer("threads", given["threads"], 1, 2**10)
         self._epoch = 0
-        parts, manifest = partition.parts, partition.manifest or {}
-        partition.refuse_without_edges()
-        topology = partition._topology
+        self._topology = partition._topology
         self._seeds = self._seeds_of(vertices, partition)
         owners = rank_of_part(partition.k, self.world_size)
-        self._ranks = owners[owner_of(self._seeds.rows, topology.starts)]
-        self._sampler = _core.Sampler(
-            topology,
-            list(self.fanouts),
-            kind=parameters.choice("sampling", given["sampling"], ("uniform", "weighted", "labor")),
-            seed=self.seed,
-            merged=parameters.flag("merged", given["merged"]),
-            edge_ids=parameters.flag("edge_ids", given["edge_ids"]),
-            weights=weights_of(given["weights"], partition),
-        )
-        seconds = parameters.positive("timeout", given["timeout"])
-        self.fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
-        share, self._own, self._topology = (
-            checked(given["cache"], given["cache_by"]),
-            owners == self.rank,
-            topology,
-        )
-        if share is not None or self.fetching.by_messages:
-            self.fetching.keep_cached(
-                cached_rows_of(partition, self._own, share, given["cache_by"], self._epoch_of())
-            )
-        self._source: Source = SequentialSource(self._sampler, self._with_batches, self._ahead, self._threads)
-        scheduled = parameters.flag("scheduled", given["scheduled"])
-        if not scheduled and (given["neighbourhood"] is not None or given["trace"] is not None):
-            raise ParameterError("neighbourhood, trace: they need scheduled=True")
-        if scheduled:
-            sampler = neighbourhood_of(self._sampler, given["neighbourhood"], len(self.fanouts))
-            self._source = ScheduledSource(
-                sampler, topology, self._with_batches, self._threads, given["trace"]
-            )
+        self._own = owners == self.rank
+        self._ranks = owners[owner_of(self._seeds.rows, self._topology.starts)]
+        self.fetching = self._fetching_of(partition, owners, given)
+        self._source = source_of(partition, self.fanouts, self._ahead, self.fetching, given)
         self.limit(free_memory())
-        self._resident: Resident | None = None
         memory = parameters.memory_size(given["resident"], "resident", 0)
         if self.device is not None or memory is not None:
             self.keep(self.device or torch.device("cpu"), memory)
         self._edge_features = None
+        manifest = partition.manifest or {}
         if given["edge_ids"] and "edge_features" in manifest:
-            self._edge_features = EdgeFeatures(parts, int(manifest["m"]), topology.starts)
+            self._edge_features = EdgeFeatures(partition.parts, int(manifest["m"]), self._topology.starts)
 
-    def _with_batches(self) -> _core.Features | None:
-        return self.fetching.with_batches
+    def _fetching_of(
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+    ) -> Fetching:
+        together = given["rank"] is None and self.world_size > 1
+        seconds = parameters.positive("timeout", given["timeout"])
+        fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
+        by = given["cache_by"]
+        share = checked(given["cache"], by)
+        if share is not None or fetching.by_messages:
+            fetching.keep_cached(cached_rows_of(partition, self._own, share, by, self._epoch_of()))
+        return fetching
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
@@ -161,12 +146,11 @@ class Loader:
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
         candidates = own_rows(self._topology.starts, self._own)
-        candidates = np.union1d(candidates, self.fetching.cached).astype(np.uint32)
+        candidates = np.union1d(candidates, self.fetching.cached.ids).astype(np.uint32)
         count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
-        if self.fetching.row_bytes and count:
+        if self.fetching.row_bytes and count and len(candidates):
             rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
-            self._resident = Resident(rows, self.fetching, device)
-            self.fetching.leave_out(rows)
+            self.fetching.keep_resident(rows, device)
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
@@ -218,36 +202,50 @@ class Loader:
         return self._batches(epoch)
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
-        steps = self._steps(epoch)
-        sampled = self._sampled(steps, epoch)
-        filled = self.fetching.filled(sampled, max(self._ahead, 1), len(self))
-        try:
-            for step, (arrays, x) in enumerate(filled):
-                batch = self._batch(arrays, x, steps, epoch, step)
-                yield batch if self.device is None else batch.to(self.device)
-        finally:
-            filled.close()
-            sampled.close()
+        steps = self._dealt(self.seeds(epoch), epoch)
+        with closing(self.sample(steps, epoch)) as sampled, closing(self.fetch(sampled)) as fetched:
+            for step, (arrays, x) in enumerate(fetched):
+                yield self.to_device(self._batch(arrays, x, steps, epoch, step))
 
-    def _sampled(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+    def seeds(self, epoch: int) -> npt.NDArray[np.int64]:
+        """Stage 1: return the order of an epoch.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64: positions of seeds among those of the loader, the same on all ranks. Each ``batch_size`` of them are
+            a step. A rank takes those of its parts.
+        """
+        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
+        return order[: len(self) * self.batch_size]
+
+    def sample(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+        """Stage 2: yield a neighbourhood for each step, for example a :class:`Sample`.
+
+        Parameters
+        ----------
+        steps : Steps
+            Step i of this rank has the seeds ``steps.seeds[steps.seed_offsets[i] : steps.seed_offsets[i + 1]]``.
+        epoch : int
+            Number of the epoch.
+        """
         return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
 
-    def _steps(self, epoch: int) -> Steps:
-        """Deal the global batches of an epoch. Every rank computes the same order, and takes what it owns."""
-        return self._dealt(self._order(epoch))
+    def fetch(self, sampled: Iterator[SampledArrays]) -> Generator[FilledBatch]:
+        """Stage 3: yield each neighbourhood with the features of its nodes, an array or a tensor."""
+        return self.fetching.filled(sampled, max(self._ahead, 1), len(self))
 
-    def _dealt(self, order: npt.NDArray[np.int64]) -> Steps:
-        """Return what this rank takes of the items of an epoch."""
+    def to_device(self, batch: Batch) -> Batch:
+        """Stage 4: return a batch on the device."""
+        return batch if self.device is None else batch.to(self.device)
+
+    def _dealt(self, order: npt.NDArray[np.int64], epoch: int) -> Steps:
+        """Return what this rank takes of the items of an epoch, given their order on all ranks."""
         bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, len(order))
         own = self._ranks[order] == self.rank
         offsets = np.concatenate(([0], np.cumsum(own)))[bounds]
         positions = order[own]
         return Steps(positions, offsets, np.diff(bounds), self._seeds.rows[positions], offsets)
-
-    def _order(self, epoch: int) -> npt.NDArray[np.int64]:
-        """Return the positions of all items of an epoch on all ranks, batch by batch."""
-        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
-        return order[: len(self) * self.batch_size]
 
     def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
@@ -255,7 +253,7 @@ class Loader:
         if self._edge_features is not None and arrays.e_id is not None:
             edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
         return Batch(
-            x=_tensor(x) if self._resident is None or x is None else self._resident.joined(arrays.rows, x),
+            x=x if isinstance(x, Tensor) else _tensor(x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),
@@ -299,14 +297,3 @@ def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
         return 0, 1
     size = parameters.integer("world_size", world_size, 1, 2**31 - 1)
     return parameters.integer("rank", rank, 0, size - 1), size
-
-
-def weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
-    """Return one weight per record as contiguous float32 or float64. None stays None."""
-    if weights is None:
-        return None
-    rows, m = rows_of("weights", weights), partition.num_edges or 0
-    if rows.shape != (m,):
-        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
-    array = rows.read(0, m)
-    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)

@@ -1,20 +1,28 @@
-"""Where the batches of an epoch come from: from threads of the core one after the other, or from scheduled tasks."""
+"""The stage that samples: threads of the core make one batch after the other, or scheduled tasks make several."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import fields, replace
 from functools import partial
+from itertools import pairwise
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core import parameters
+from ..core.rows import rows_of
+from ..errors import ParameterError
+from ..partitions.loadable import LoaderOptions, Sampling, SamplingOptions
+from ..partitions.partition import VertexPartition
+from .fetching import Fetching
 from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
-from .scheduling.dag import Dag, supervised
+from .scheduling.dag import Run, operators
 
 Rows = npt.NDArray[np.uint32]
 
@@ -33,68 +41,48 @@ def free_memory() -> int:
     return _core.memory_budget() // _SHARE // int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
 
-class Source(ABC):
-    """Makes the batches of an epoch after the other."""
-
-    @abstractmethod
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
-
-    @abstractmethod
-    def limit(self, free_bytes: int) -> None:
-        """Let batches take no more bytes before they are used. One is always made."""
-
-    @abstractmethod
-    def read_seconds(self) -> dict[str, float]:
-        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
-
-
-class SequentialSource(Source):
+class SequentialSource:
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
-    def __init__(
-        self, sampler: _core.Sampler, features: Callable[[], _core.Features | None], ahead: int, threads: int
-    ) -> None:
-        self._sampler, self._features, self._ahead, self._threads = sampler, features, ahead, threads
+    def __init__(self, sampler: _core.Sampler, fetching: Fetching, ahead: int, threads: int) -> None:
+        self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
         self._free_bytes: int | None = None
 
     def limit(self, free_bytes: int) -> None:
-        """Make fewer batches ahead, if they are large."""
+        """Let batches take no more bytes before they are used. One is always made."""
         self._free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches."""
+        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
         made = self._sampler.batches(
             rows,
             offsets,
             epoch=epoch,
-            features=self._features(),
+            features=self._fetching.with_batches,
             ahead=self._ahead,
             max_bytes=self._free_bytes,
             threads=self._threads,
         )
-        try:
+        with closing(made):
             yield from made
-        finally:
-            made.close()
 
     def read_seconds(self) -> dict[str, float]:
-        """Return what the core measured."""
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
         return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
 
 
-class ScheduledSource(Source):
+class ScheduledSource:
     """Tasks of several batches at a time, launched by their score."""
 
     def __init__(
         self,
         neighbourhood: Neighbourhood,
         topology: _core.Topology,
-        features: Callable[[], _core.Features | None],
+        fetching: Fetching,
         threads: int,
         trace: Trace | None,
     ) -> None:
-        self._neighbourhood, self._topology, self._features = neighbourhood, topology, features
+        self._neighbourhood, self._topology, self._fetching = neighbourhood, topology, fetching
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self._scheduler = Scheduler(
             threads,
@@ -109,36 +97,72 @@ class ScheduledSource(Source):
         self._scheduler.free_bytes = free_bytes
 
     def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches."""
-        dag = supervised(
-            seed=lambda making: rows[offsets[making.step] : offsets[making.step + 1]],
-            neighbourhood=lambda making: self.neighbourhood(making["seed"], epoch, making.step),
-            features=self.features,
-        )
-        return self.run(dag, len(offsets) - 1)
+        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+        pieces = [rows[begin:end] for begin, end in pairwise(offsets)]
+        return self.run(len(pieces), epoch, lambda making: pieces[making.step], lambda making: making["seed"])
 
-    def run(self, dag: Dag, steps: int) -> Generator[SampledArrays]:
-        """Yield the batches that some operators make."""
-        return self._scheduler.batches(dag, steps)
+    def run(self, steps: int, epoch: int, seed: Run, roots: Run, **before: Run) -> Generator[SampledArrays]:
+        """Yield the batches of operators: ``seed``, those ``before``, the neighbourhood of ``roots``, and features."""
 
-    def features(self, making: BatchState) -> Pieces:
-        """Read the features of a neighbourhood: the last operator."""
-        return with_features(making["neighbourhood"], self._features())
+        def neighbourhood(making: BatchState) -> SampledArrays:
+            sampled = self._neighbourhood(roots(making), epoch, making.step)
+            if not len(sampled.n_id) and isinstance(sampled, Sample):
+                sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
+            return sampled
 
-    def neighbourhood(self, seeds: Rows, epoch: int, step: int) -> SampledArrays:
-        """Sample the neighbourhood of seeds."""
-        sampled = self._neighbourhood(seeds, epoch, step)
-        if not len(sampled.n_id) and isinstance(sampled, Sample):
-            sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
-        return sampled
+        def features(making: BatchState) -> Pieces:
+            return with_features(making["neighbourhood"], self._fetching.with_batches)
+
+        return self._scheduler.batches(operators(seed, neighbourhood, features, **before), steps)
 
     def read_seconds(self) -> dict[str, float]:
-        """Return what the tasks took."""
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all tasks."""
         seconds = self._scheduler.seconds
         fetching = seconds.pop("features", 0.0)
         sampling = sum(seconds.values())
         seconds.clear()
         return {"sampling": sampling, "fetching": fetching}
+
+
+Source = SequentialSource | ScheduledSource
+"""Makes the batches of an epoch one after the other."""
+
+
+def source_of(
+    partition: VertexPartition, fanouts: Sequence[int], ahead: int, fetching: Fetching, given: LoaderOptions
+) -> Source:
+    """Return what makes the batches of a loader, given its other parameters."""
+    threads = parameters.integer("threads", given["threads"], 1, 2**10)
+    edge_ids = parameters.flag("edge_ids", given["edge_ids"])
+    topology, custom, trace = partition._topology, given["neighbourhood"], given["trace"]
+    sampler = _core.Sampler(topology, list(fanouts), edge_ids=edge_ids, **sampling_of(partition, given))
+    if parameters.flag("scheduled", given["scheduled"]):
+        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts))
+        return ScheduledSource(neighbourhood, topology, fetching, threads, trace)
+    if custom is not None or trace is not None:
+        raise ParameterError("neighbourhood, trace: they need scheduled=True")
+    return SequentialSource(sampler, fetching, ahead, threads)
+
+
+def sampling_of(partition: VertexPartition, given: SamplingOptions) -> dict[str, Any]:
+    """Check how neighbours are sampled, and return it as the sampler of the core takes it."""
+    return {
+        "kind": parameters.choice("sampling", given["sampling"], get_args(Sampling)),
+        "weights": _weights_of(given["weights"], partition),
+        "seed": parameters.seed(given["seed"]),
+        "merged": parameters.flag("merged", given["merged"]),
+    }
+
+
+def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
+    """Return one weight per record as contiguous float32 or float64. None stays None."""
+    if weights is None:
+        return None
+    rows, m = rows_of("weights", weights), partition.num_edges or 0
+    if rows.shape != (m,):
+        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
+    array = rows.read(0, m)
+    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops: int) -> Neighbourhood:
@@ -169,26 +193,12 @@ def with_features(sampled: SampledArrays, features: _core.Features | None) -> Pi
         partial(features.gather, sampled.rows[begin : begin + step], x[begin : begin + step])
         for begin in range(0, len(x), step)
     ]
-    sample = Sample(
-        rows=sampled.rows,
-        n_id=sampled.n_id,
-        indptr=sampled.indptr,
-        indices=sampled.indices,
-        e_id=sampled.e_id,
-        num_sampled_nodes=sampled.num_sampled_nodes,
-        num_sampled_edges=sampled.num_sampled_edges,
-        features=x,
-    )
-    return Pieces(calls, sample)
+    return Pieces(calls, Sample(**{**_entries(sampled), "features": x}))
 
 
 def _bytes_of(sampled: SampledArrays) -> int:
-    arrays = (
-        sampled.rows,
-        sampled.n_id,
-        sampled.indptr,
-        sampled.indices,
-        sampled.e_id,
-        sampled.features,
-    )
-    return sum(array.nbytes for array in arrays if array is not None)
+    return sum(array.nbytes for array in _entries(sampled).values() if isinstance(array, np.ndarray))
+
+
+def _entries(sampled: SampledArrays) -> dict[str, Any]:
+    return {each.name: getattr(sampled, each.name) for each in fields(Sample)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,12 @@ import torch.distributed as dist
 from .. import _core
 from ..core import parameters
 from ..errors import ParameterError
+from ..partitions.loadable import Remote
 from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features, refuse_other_directories
 from .fetching import Fetching
 from .rows.files import Files
 from .rows.owners import Exchange
-
-Remote = Literal["maps", "messages"]
 
 
 def fetching_of(
@@ -62,8 +61,14 @@ def fetching_of(
     here = own if remote == "messages" else np.array([file.exists() for file in files])
     away = ~own
     if together and not refuse_missing_features(owners, here) and remote != "maps":
-        starts = topology.starts[np.searchsorted(owners, np.arange(dist.get_world_size() + 1))]
-        exchange, away = Exchange(starts, seconds), ~here
+        exchange, away = exchange_of(topology, owners, dist.get_world_size(), seconds), ~here
     mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
     features = _core.Features(mapped, topology) if any(mapped) else None
     return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange)
+
+
+def exchange_of(
+    topology: _core.Topology, owners: npt.NDArray[np.int64], world_size: int, seconds: float
+) -> Exchange:
+    """Return messages about rows between the ranks, given the rank of each part. All ranks have to call it."""
+    return Exchange(topology.starts[np.searchsorted(owners, np.arange(world_size + 1))], seconds)

@@ -16,30 +16,135 @@ from .parts import Parts
 Sampling = Literal["uniform", "weighted", "labor"]
 
 
-class LoaderOptions(TypedDict, total=False):
-    """Parameters of loaders, documented at :meth:`Loadable.loader`."""
+Remote = Literal["maps", "messages"]
+
+
+class SeedOptions(TypedDict, total=False):
+    """The seeds of each step.
+
+    Parameters
+    ----------
+    batch_size : int
+        Seeds of a step on all ranks together.
+    shuffle : bool, optional
+        Permute the seeds in every epoch. Default: only those of "train".
+    drop_last : bool
+        Leave out the last step if it has fewer than ``batch_size`` seeds.
+    rank, world_size : int, optional
+        This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
+        those of ``torch.distributed`` if it is initialized, else one rank.
+    """
 
     batch_size: int
-    seed: int | None
-    rank: int | None
-    world_size: int | None
-    device: Any
-    sampling: Sampling
-    weights: Any
-    merged: bool
     shuffle: bool | None
     drop_last: bool
-    edge_ids: bool
-    ahead: int
-    threads: int
-    remote: Literal["maps", "messages"] | None
+    rank: int | None
+    world_size: int | None
+
+
+class SamplingOptions(TypedDict, total=False):
+    """How neighbours are sampled.
+
+    Parameters
+    ----------
+    sampling : {"uniform", "weighted", "labor"}
+        Probabilities of in-edges: all subsets alike, in proportion to ``weights``, or by LABOR-0,
+        which gives fewer distinct sources.
+    weights : array or path of a .npy, optional
+        One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
+        its weight.
+    seed : int
+        Seed of the order and of all samples.
+    merged : bool
+        A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
+    """
+
+    sampling: Sampling
+    weights: Any
+    seed: int | None
+    merged: bool
+
+
+class FetchingOptions(TypedDict, total=False):
+    """Where features come from.
+
+    Parameters
+    ----------
+    remote : {"maps", "messages"}, optional
+        How a rank gets features of parts of other ranks: from their files, or from the ranks by messages. Default:
+        messages for parts whose features are not on this machine.
+    timeout : float
+        Seconds to wait for messages of another rank. Then an error is raised.
+    cache : float, optional
+        How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
+        never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
+        :meth:`save_cache` listed, if others come by messages.
+    cache_by : {"access", "degree", "links", "halo"}
+        Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
+        those with the most edges into the part, or all that have such an edge, for any ``cache``.
+    device : torch.device or str, optional
+        Where the tensors of a batch are. Default: the CPU.
+    resident : int or str, optional
+        Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
+        that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
+        never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
+    """
+
+    remote: Remote | None
     timeout: float
     cache: float | None
     cache_by: CacheCriterion
+    device: Any
     resident: int | str | None
+
+
+class LoaderOptions(SeedOptions, SamplingOptions, FetchingOptions, total=False):
+    """Parameters of loaders.
+
+    Parameters
+    ----------
+    edge_ids : bool
+        Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
+    ahead : int
+        Batches that are made ahead of their use, in threads. 0 makes each when it is asked for. Rows of other ranks
+        come for so many batches at a time. What several of them need is sent once.
+    threads : int
+        Threads that make them.
+    scheduled : bool
+        Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
+        used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
+    neighbourhood : callable, optional
+        A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
+        seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
+        ``fanouts``. Several threads call it.
+    trace : fastpart.loading.Trace, optional
+        Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
+        viewer.
+    """
+
+    edge_ids: bool
+    ahead: int
+    threads: int
     scheduled: bool
     neighbourhood: Callable[[Any, int, int], Any] | None
     trace: Any
+
+
+class LinkOptions(LoaderOptions, total=False):
+    """Parameters of loaders of edges.
+
+    Parameters
+    ----------
+    negatives : {"uniform", "batch", "local"}
+        Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
+        frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
+        parts for them, but it is biased: negatives are near their sources, and depend on the partition.
+    num_negatives : int
+        Negatives of each positive. They have its source.
+    """
+
+    negatives: NegativeRule
+    num_negatives: int
 
 
 LOADER_DEFAULTS: LoaderOptions = {
@@ -56,6 +161,8 @@ LOADER_DEFAULTS: LoaderOptions = {
     "scheduled": False,
 }
 """Defaults other than None."""
+
+LINK_DEFAULTS: LinkOptions = {**LOADER_DEFAULTS, "negatives": "uniform", "num_negatives": 1}
 
 
 class Loadable:
@@ -100,60 +207,6 @@ class Loadable:
             The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n.
         fanouts : sequence of int
             In-edges to sample per vertex in each hop. -1 takes all.
-        batch_size : int
-            Seeds of a step on all ranks together.
-        seed : int
-            Seed of the order and of all samples.
-        rank, world_size : int, optional
-            This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
-            those of ``torch.distributed`` if it is initialized, else one rank.
-        device : torch.device or str, optional
-            Where the tensors of a batch are. Default: the CPU.
-        sampling : {"uniform", "weighted", "labor"}
-            Probabilities of in-edges: all subsets alike, in proportion to ``weights``, or by LABOR-0,
-            which gives fewer distinct sources.
-        weights : array or path of a .npy, optional
-            One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
-            its weight.
-        merged : bool
-            A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
-        shuffle : bool, optional
-            Permute the seeds in every epoch. Default: only those of "train".
-        drop_last : bool
-            Leave out the last step if it has fewer than ``batch_size`` seeds.
-        edge_ids : bool
-            Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
-        ahead : int
-            Batches that are made ahead of their use, in threads. 0 makes each when it is asked for. Rows of other ranks
-            come for so many batches at a time. What several of them need is sent once.
-        threads : int
-            Threads that make them.
-        remote : {"maps", "messages"}, optional
-            How a rank gets features of parts of other ranks: from their files, or from the ranks by messages. Default:
-            messages for parts whose features are not on this machine.
-        timeout : float
-            Seconds to wait for messages of another rank. Then an error is raised.
-        cache : float, optional
-            How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
-            never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
-            :meth:`save_cache` listed, if others come by messages.
-        cache_by : {"access", "degree", "links", "halo"}
-            Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
-            those with the most edges into the part, or all that have such an edge, for any ``cache``.
-        resident : int or str, optional
-            Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
-            that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
-            never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
-        scheduled : bool
-            Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
-            used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
-        neighbourhood : callable, optional
-            A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
-            seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
-            ``fanouts``. Several threads call it.
-        trace : fastpart.loading.Trace, optional
-            Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
-            viewer.
 
         Returns
         -------
@@ -205,15 +258,13 @@ class Loadable:
         """
         elsewhere()
 
-    @partial(declared, defaults=LOADER_DEFAULTS)
+    @partial(declared, defaults=LINK_DEFAULTS)
     def link_loader(
         self,
         edges: Any = "train",
         *,
         fanouts: Sequence[int],
-        negatives: NegativeRule = "uniform",
-        num_negatives: int = 1,
-        **given: Unpack[LoaderOptions],
+        **given: Unpack[LinkOptions],
     ) -> MiniBatches:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
 
@@ -226,20 +277,8 @@ class Loadable:
             The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
         fanouts : sequence of int
             In-edges to sample per vertex in each hop. -1 takes all.
-        batch_size : int
-            Positives of a step on all ranks together.
-        negatives : {"uniform", "batch", "local"}
-            Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
-            frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
-            parts for them, but it is biased: negatives are near their sources, and depend on the partition.
-        num_negatives : int
-            Negatives of each positive. They have its source.
-        shuffle : bool, optional
-            Permute the edges in every epoch. Default: only those of "train".
-        seed, rank, world_size, device, sampling, weights, merged, drop_last, edge_ids, ahead, threads
-            As in :meth:`loader`.
-        remote, timeout, cache, cache_by, resident, scheduled, neighbourhood, trace
-            As in :meth:`loader`.
+        batch_size
+            Here positives are the seeds.
 
         Returns
         -------

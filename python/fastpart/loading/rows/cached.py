@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.pairs import among
+from .index import ABSENT, RowIndex
 from .source import Array, RowIds
 
 
@@ -13,23 +13,24 @@ class Cached:
 
     Parameters
     ----------
-    ids : numpy.ndarray
-        uint32: which rows. They ascend.
+    index : RowIndex
+        Which rows.
     values : numpy.ndarray
         These rows.
     """
 
-    def __init__(self, ids: RowIds, values: Array) -> None:
-        self.ids, self._values = ids, values
+    def __init__(self, index: RowIndex, values: Array) -> None:
+        self._index, self._values = index, values
         self.dtype, self.row_shape = values.dtype, values.shape[1:]
 
     def rows(self, ids: RowIds) -> Array:
         """Return the rows."""
-        found: Array = self._values[np.searchsorted(self.ids, ids)]
-        return found
+        x = np.empty((len(ids), *self.row_shape), self.dtype)
+        self.put(x, ids)
+        return x
 
     def put(self, x: Array, ids: RowIds) -> None:
         """Copy those of the rows that are here to their places in ``x``."""
-        if len(self.ids):
-            found = np.flatnonzero(among(ids, self.ids))
-            x[found] = self.rows(ids[found])
+        places = self._index.places(ids)
+        found = np.flatnonzero(places != ABSENT)
+        x[found] = self._values[places[found]]

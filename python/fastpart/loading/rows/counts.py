@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,21 +12,22 @@ _NAMES = ("remote_rows", "remote_bytes", "cached_rows")
 
 
 class Counts:
-    """Rows of other ranks, their bytes, and the seconds of fetching rows.
-
-    Attributes
-    ----------
-    of : collections.Counter
-        The counts, by their names in :meth:`..loader.Loader.read_counts`.
-    """
+    """Rows of other ranks, their bytes, and the seconds of fetching rows. Several threads may count."""
 
     def __init__(self) -> None:
-        self.of: Counter[str] = Counter()
+        self._of: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self._seconds = 0.0
+
+    def add(self, name: str, count: int) -> None:
+        """Add to a count, by its name in :meth:`..loader.Loader.read_counts`."""
+        with self._lock:
+            self._of[name] += count
 
     def read(self) -> dict[str, int]:
         """Return the counts since the last call."""
-        counts, self.of = self.of, Counter()
+        with self._lock:
+            counts, self._of = self._of, Counter()
         return {name: counts[name] for name in _NAMES}
 
     def read_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Rows of features of other ranks, by messages."""
+"""Rows of other ranks, by messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.distributed as dist
-from torch import Tensor
 
 from ...errors import TrainingError
+from .counts import Counts
 from .source import Array, RowIds, RowSource
+
+Sizes = npt.NDArray[np.int64]
 
 _LEFT = -1
 """Instead of the number of rows that a rank wants: it has ended its epoch."""
@@ -23,7 +25,7 @@ class Exchange:
     """Messages between all ranks, in a process group of their own. It uses gloo: rows come from files, not from GPUs.
 
     All ranks make as many rounds. In each, a rank asks the others for rows, of which there may be none, and answers
-    them. It may leave before the last round. That ends the rounds of all ranks.
+    them. It may leave before the last round. That ends the rounds of all ranks. A single rank needs no process group.
 
     Parameters
     ----------
@@ -33,29 +35,44 @@ class Exchange:
         Longest time to wait for another rank.
     """
 
-    def __init__(self, bounds: npt.NDArray[np.int64], seconds: float) -> None:
-        self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
-        self._bounds, self._size = bounds, dist.get_world_size()
+    def __init__(self, bounds: Sizes, seconds: float) -> None:
+        self._bounds, self._size, self._rank, self._group = bounds, len(bounds) - 1, 0, None
+        if self._size > 1:
+            self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
+            self._rank = dist.get_rank()
         self._left = self._bytes = 0
+        self._last: tuple[RowIds, Sizes, Sizes]
 
     def begin(self, rounds: int) -> None:
         """Begin so many rounds."""
         self._left = rounds
 
     def fetch(self, rows: RowIds, own: RowSource) -> Array:
-        """Make a round. Return rows of other ranks, which ascend, and answer theirs from ``own``."""
+        """Make a round. Return rows, which ascend, and answer the other ranks from ``own``."""
         wanted = np.diff(np.searchsorted(rows, self._bounds))
         asked = self._counts(wanted)
-        requests = self._sent(torch.from_numpy(rows.view(np.int32)), wanted, asked)
-        features = own.rows(requests.numpy().view(np.uint32))
-        width = math.prod(features.shape[1:]) * features.itemsize
-        answers = torch.from_numpy(features.reshape(-1).view(np.uint8).reshape(len(requests), width))
-        answers = self._sent(answers, asked, wanted)
-        self._bytes += rows.nbytes + answers.numel()
-        return answers.numpy().reshape(-1).view(features.dtype).reshape(len(rows), *features.shape[1:])
+        requests = self._sent(rows, wanted, asked)
+        self._last = requests, asked, wanted
+        answers = self._sent(own.rows(requests), asked, wanted)
+        self._count(rows, wanted)
+        self._count(answers, wanted)
+        return answers
+
+    def send_back(self, values: Array) -> tuple[RowIds, Array]:
+        """Send a value of each row that the last round fetched to its owner.
+
+        Returns
+        -------
+        tuple
+            The rows of this rank that were fetched in that round, and what came for them, that of rank 0 first. A row
+            occurs once for each rank that fetched it.
+        """
+        requests, asked, wanted = self._last
+        self._count(values, wanted)
+        return requests, self._sent(values, wanted, asked)
 
     def read_bytes(self) -> int:
-        """Return the bytes of the requests of this rank and of the answers to it since the last call."""
+        """Return the bytes between this rank and others for the rows that it fetched since the last call."""
         count, self._bytes = self._bytes, 0
         return count
 
@@ -67,13 +84,15 @@ class Exchange:
 
     def close(self) -> None:
         """Leave the process group."""
-        dist.destroy_process_group(self._group)
+        if self._group is not None:
+            dist.destroy_process_group(self._group)
 
-    def _counts(self, wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _counts(self, wanted: Sizes) -> Sizes:
         """Tell every rank how many of its rows are wanted here, and return what they want."""
         rounds, self._left = self._left, 0  # after an error there is no other round
-        asked = self._sent(torch.from_numpy(wanted), None, None).numpy()
-        self._bytes += wanted.nbytes * (self._size - 1) // self._size
+        each = np.ones(self._size, np.int64)
+        asked = self._sent(wanted, each, each)
+        self._count(wanted, each)
         if (gone := np.flatnonzero(asked == _LEFT)).size:
             raise TrainingError(
                 f"rank {gone[0]} has ended its epoch early. All ranks have to take all batches"
@@ -81,12 +100,20 @@ class Exchange:
         self._left = max(rounds - 1, 0)
         return asked
 
-    def _sent(self, x: Tensor, out: Array | None, into: Array | None) -> Tensor:
-        """Send pieces of ``x`` to all ranks, and return theirs. Without sizes, the pieces are equal."""
-        received = torch.empty((len(x) if into is None else int(into.sum()), *x.shape[1:]), dtype=x.dtype)
-        sizes = (None, None) if out is None or into is None else (into.tolist(), out.tolist())
-        dist.all_to_all_single(received, x, *sizes, group=self._group)
-        return received
+    def _sent(self, x: Array, out: Sizes, into: Sizes) -> Array:
+        """Send pieces of ``x`` to all ranks, and return theirs."""
+        if self._group is None:
+            return x
+        width = math.prod(x.shape[1:]) * x.itemsize
+        pieces = torch.from_numpy(x.reshape(-1).view(np.uint8).reshape(len(x), width))
+        received = torch.empty((int(into.sum()), width), dtype=torch.uint8)
+        dist.all_to_all_single(received, pieces, into.tolist(), out.tolist(), group=self._group)
+        return received.numpy().reshape(-1).view(x.dtype).reshape(len(received), *x.shape[1:])
+
+    def _count(self, x: Array, pieces: Sizes) -> None:
+        """Count the bytes of pieces, but for that of this rank itself."""
+        others = len(x) - int(pieces[self._rank])
+        self._bytes += others * math.prod(x.shape[1:]) * x.itemsize
 
 
 class Owners:
@@ -98,12 +125,22 @@ class Owners:
         Messages to the other ranks.
     own : RowSource
         The rows of this rank, for the answers.
+    counts : Counts
+        Where the bytes of the messages are counted.
     """
 
-    def __init__(self, exchange: Exchange, own: RowSource) -> None:
-        self._exchange, self._own = exchange, own
+    def __init__(self, exchange: Exchange, own: RowSource, counts: Counts) -> None:
+        self._exchange, self._own, self._counts = exchange, own, counts
         self.dtype, self.row_shape = own.dtype, own.row_shape
 
     def rows(self, ids: RowIds) -> Array:
         """Return the rows, which ascend."""
-        return self._exchange.fetch(ids, self._own)
+        x = self._exchange.fetch(ids, self._own)
+        self._counts.add("remote_bytes", self._exchange.read_bytes())
+        return x
+
+    def send_back(self, values: Array) -> tuple[RowIds, Array]:
+        """Send a value of each of the last rows to its owner, and return what came here. See :class:`Exchange`."""
+        received = self._exchange.send_back(values)
+        self._counts.add("remote_bytes", self._exchange.read_bytes())
+        return received

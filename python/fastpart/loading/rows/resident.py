@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.pairs import among
-from .source import Array, RowIds, RowSource
+from .index import ABSENT, RowIndex
+from .source import Array, RowIds
 
 _STEP = 1 << 16
 """Rows that are copied to the device at a time."""
@@ -28,32 +30,32 @@ class Resident:
 
     Parameters
     ----------
-    ids : numpy.ndarray
-        uint32: which rows. They ascend.
-    source : RowSource
-        Has these rows.
+    index : RowIndex
+        Which rows, at least one.
+    read : callable
+        Returns such rows.
     device : torch.device
         Where they stay.
     """
 
-    def __init__(self, ids: RowIds, source: RowSource, device: torch.device) -> None:
-        self.ids, self._device = ids, device
-        none = torch.from_numpy(source.rows(ids[:0]))
-        self._values = none.new_empty((len(ids), *none.shape[1:]), device=device)
-        for start in range(0, len(ids), _STEP):
-            self._values[start : start + _STEP] = torch.from_numpy(source.rows(ids[start : start + _STEP]))
+    def __init__(self, index: RowIndex, read: Callable[[RowIds], Array], device: torch.device) -> None:
+        self.index, self._device = index, device
+        none = torch.from_numpy(read(index.ids[:0]))
+        self._values = none.new_empty((len(index.ids), *none.shape[1:]), device=device)
+        for start in range(0, len(index.ids), _STEP):
+            piece = slice(start, start + _STEP)
+            self._values[piece] = torch.from_numpy(read(index.ids[piece]))
 
-    def rows(self, ids: RowIds) -> Tensor:
-        """Return rows that are resident."""
-        return self._values[self._moved(np.searchsorted(self.ids, ids))]
-
-    def joined(self, rows: RowIds, others: Array) -> Tensor:
+    def joined(self, ids: RowIds, others: Array) -> Tensor:
         """Return the features of rows on the device. ``others`` are those of the rows that are not resident."""
-        here = among(rows, self.ids)
-        rest = self._moved(others)
-        x = rest.new_empty((len(rows), *rest.shape[1:]))
-        x[self._moved(np.flatnonzero(here))] = self.rows(rows[here])
-        x[self._moved(np.flatnonzero(~here))] = rest
+        places = self.index.places(ids)
+        here = places != ABSENT
+        kept = self._values.index_select(0, self._moved(places[here]))
+        if here.all():
+            return kept
+        x = kept.new_empty((len(places), *kept.shape[1:]))
+        x[self._moved(np.flatnonzero(here))] = kept
+        x[self._moved(np.flatnonzero(~here))] = self._moved(others)
         return x
 
     def _moved(self, array: Array) -> Tensor:

@@ -30,6 +30,10 @@ class BatchState:
         return self.results[operator]
 
 
+Run = Callable[[BatchState], Any]
+"""The work of an operator."""
+
+
 @dataclass(frozen=True)
 class Pieces:
     """Work of an operator that is left to do in any order, and its result after it."""
@@ -54,7 +58,7 @@ class Operator:
     """
 
     name: str
-    run: Callable[[BatchState], Any]
+    run: Run
     after: tuple[str, ...] = ()
 
 
@@ -94,35 +98,16 @@ class Dag:
         ]
 
 
-def supervised(
-    seed: Callable[[BatchState], Any],
-    neighbourhood: Callable[[BatchState], Any],
-    features: Callable[[BatchState], Any],
-) -> Dag:
-    """Return the operators of training with labels: seeds, their neighbourhoods, and the features of those."""
+def operators(seed: Run, neighbourhood: Run, features: Run, **before: Run) -> Dag:
+    """Return the operators of a batch: seeds, their neighbourhood, and its features.
+
+    Training on edges has two ``before`` the neighbourhood: "positive", what the seeds are joined to, and "negative".
+    """
     return Dag(
         [
             Operator("seed", seed),
-            Operator("neighbourhood", neighbourhood, ("seed",)),
-            Operator("features", features, ("neighbourhood",)),
-        ]
-    )
-
-
-def unsupervised(
-    seed: Callable[[BatchState], Any],
-    positive: Callable[[BatchState], Any],
-    negative: Callable[[BatchState], Any],
-    neighbourhood: Callable[[BatchState], Any],
-    features: Callable[[BatchState], Any],
-) -> Dag:
-    """Return the operators of training on edges: seeds, what they are joined to and what not, and as above."""
-    return Dag(
-        [
-            Operator("seed", seed),
-            Operator("positive", positive, ("seed",)),
-            Operator("negative", negative, ("seed",)),
-            Operator("neighbourhood", neighbourhood, ("positive", "negative")),
+            *(Operator(name, run, ("seed",)) for name, run in before.items()),
+            Operator("neighbourhood", neighbourhood, tuple(before) or ("seed",)),
             Operator("features", features, ("neighbourhood",)),
         ]
     )

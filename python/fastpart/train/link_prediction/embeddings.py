@@ -1,4 +1,4 @@
-"""Learnable rows of vertices. Those of a part are with the worker that owns it."""
+"""The learned rows of the parts of a worker, saved for a resume."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ...core.pairs import hashed
 from ...core.parsing import damaged
-from ...loading.seeds import rank_of_part
-from ..full_graph.wire import Wire
+from ...loading.rows.source import RowIds
 from ..ranks import barrier
 from .dataset import LinkDataset
 from .sparse_adam import SparseAdam
@@ -29,79 +28,49 @@ def initial(ids: Ids, width: int, seed: int) -> npt.NDArray[np.float32]:
     return ((random.astype(np.float32) * 2.0**-23 - 1) * bound).astype(np.float32)
 
 
-class Embeddings:
-    """The rows of the parts of this worker, and messages about the rows of the others.
-
-    In every step all workers call :meth:`fetch` and then :meth:`step`.
+class EmbeddingTable:
+    """The learned rows of the parts of this worker, their optimizer, and those of the best epoch.
 
     Parameters
     ----------
     dataset : LinkDataset
         The vertices.
+    own : range
+        The parts of this worker.
     width : int
         Numbers per vertex.
     seed : int
         Seed of the first values.
     lr : float
         Learning rate.
-    wire : Wire
-        Messages to the other workers.
     folder : pathlib.Path
         Where the rows are saved for a resume. All workers see it.
-
-    Attributes
-    ----------
-    own : range
-        The parts of this worker.
-    width : int
-        Numbers per vertex.
     """
 
+    dtype = np.dtype(np.float32)
+
     def __init__(
-        self, dataset: LinkDataset, width: int, seed: int, lr: float, wire: Wire, folder: Path
+        self, dataset: LinkDataset, own: range, width: int, seed: int, lr: float, folder: Path
     ) -> None:
-        self._wire, self._folder, self.width = wire, folder, width
-        starts = dataset.topology.starts
-        owners = rank_of_part(dataset.partition.k, wire.size)
-        first, last = np.flatnonzero(owners == wire.rank)[[0, -1]].tolist()
-        self.own = range(first, last + 1)
-        self._starts = starts[first : last + 2]
-        self._bounds = starts[np.searchsorted(owners, np.arange(wire.size + 1))]
+        self._folder, self.own, self.row_shape = folder, own, (width,)
+        self._starts = dataset.topology.starts[own.start : own.stop + 1]
         rows = np.arange(self._starts[0], self._starts[-1], dtype=np.uint32)
         values = initial(dataset.topology.ids_of(rows), width, seed)
         self._adam = SparseAdam(torch.from_numpy(values), lr)
         self._best = self._adam.values.clone()
         self._slot = -1
-        self._bytes = 0
-        self._asked: tuple[list[int], list[int], Tensor]
 
-    def fetch(self, rows: npt.NDArray[np.uint32]) -> tuple[Tensor, Tensor]:
-        """Return the distinct rows of a batch, which get a gradient, and which of them each node of the batch has."""
-        distinct, inverse = np.unique(rows, return_inverse=True)
-        wanted = np.diff(np.searchsorted(distinct, self._bounds))
-        each = [1] * self._wire.size
-        asked = self._wire.swap(torch.from_numpy(wanted), each, each).wait().tolist()
-        out, into = wanted.tolist(), asked
-        requests = self._wire.swap(torch.from_numpy(distinct.astype(np.int64)), out, into).wait()
-        local = requests - int(self._starts[0])
-        values = self._wire.swap(self._adam.values[local], into, out).wait()
-        self._asked = out, into, local
-        self._bytes += 2 * (len(distinct) - out[self._wire.rank]) * self.width * values.element_size()
-        return values.detach().requires_grad_(), torch.from_numpy(inverse)
+    def rows(self, ids: RowIds) -> npt.NDArray[np.float32]:
+        """Return rows of this worker."""
+        rows: npt.NDArray[np.float32] = self._adam.values.numpy()[self._places(ids)]
+        return rows
 
-    def step(self, gradient: Tensor) -> None:
-        """Send the gradients of the fetched rows to their owners, and make a step with those of the own rows."""
-        out, into, local = self._asked
-        received = self._wire.swap(gradient, out, into).wait()
-        rows, places = torch.unique(local, return_inverse=True)
-        # The order of the workers is that of the additions, so a run is repeatable.
-        total = torch.zeros(len(rows), self.width).index_add_(0, places, received)
-        self._adam.step(rows, total)
+    def step(self, ids: RowIds, gradient: Tensor) -> None:
+        """Make a step of the optimizer with the gradients of distinct rows of this worker."""
+        self._adam.step(torch.from_numpy(self._places(ids)), gradient)
 
-    def read_bytes(self) -> int:
-        """Return the bytes of rows of other workers and of their gradients since the last call."""
-        count, self._bytes = self._bytes, 0
-        return count
+    def _places(self, ids: RowIds) -> Ids:
+        return ids - self._starts[0]
 
     def of_part(self, part: int) -> npt.NDArray[np.float32]:
         """Return the rows of a part of this worker."""
@@ -159,7 +128,7 @@ class Embeddings:
 
     def _read(self, file: Path, part: int, tables: int) -> Tensor:
         within = self._within(part)
-        shape = (tables, within.stop - within.start, self.width)
+        shape = (tables, within.stop - within.start, *self.row_shape)
         with damaged(file, "not the rows of a part"):
             saved = np.load(file, allow_pickle=False)
             if saved.shape != shape or saved.dtype != np.float32:
@@ -182,5 +151,5 @@ def file_of(slot: int, part: int) -> str:
 
 
 def files_of(parts: int) -> list[str]:
-    """Return all files that :meth:`Embeddings.save` writes."""
+    """Return all files that :meth:`EmbeddingTable.save` writes."""
     return [file_of(slot, part) for slot in range(len(SLOTS)) for part in range(parts)]

@@ -12,21 +12,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...loading import sum_gradients
+from ...loading.remote import exchange_of
+from ...loading.rows.embeddings import Embeddings
 from ...loading.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
-from ..full_graph.wire import Group, NoWire
 from ..learner import Learner
 from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
-from ..ranks import barrier, device, is_first, rank, total, world_size
+from ..ranks import barrier, device, is_first, rank, world_size
 from ..run_folder import EMBEDDINGS
 from ..scores import Task
 from ..validation import is_better
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
-from .embeddings import Embeddings
+from .embeddings import EmbeddingTable
 from .scoring import Encodings, Scorer
 from .steps import Links, Step
 
@@ -44,7 +45,8 @@ class Worker(mini_batches.Worker):
         self, dataset: LinkDataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
     ) -> None:
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
-        self._owned = rank_of_part(dataset.partition.k, world_size()) == rank()
+        owners = rank_of_part(dataset.partition.k, world_size())
+        self._owned = owners == rank()
         self._device, self._clock, self._out = device(), Clock(), Path(how["out"])
         self._trace = self._sampled = None
         width = how["embeddings"] or 0
@@ -66,38 +68,39 @@ class Worker(mini_batches.Worker):
         fits = fitting(dataset, options, how["free_bytes"])
         self._rows = Encodings(dataset, own, folder, options.layers, fetching, fits, learned=width > 0)
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
-        self._embeddings: Embeddings | None = None
+        self._table: EmbeddingTable | None = None
         self._best = -math.inf
         if width:
-            wire = Group(how["timeout"]) if world_size() > 1 else NoWire()
-            self._embeddings = Embeddings(dataset, width, options.seed, options.lr, wire, self._out)
+            self._table = EmbeddingTable(
+                dataset, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
+            )
+            self._exchange = exchange_of(dataset.topology, owners, world_size(), how["timeout"])
+            self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
             if state:
                 self._restore(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        assert self._embeddings is not None
+        assert self._table is not None
         self._best, saved = state["best"], state["embeddings"]
         if "slot" in saved:
-            self._embeddings.load(saved)
+            self._table.load(saved)
         else:
-            self._embeddings.load_earlier(saved, self.learner.epochs - 1, state["best_epoch"])
+            self._table.load_earlier(saved, self.learner.epochs - 1, state["best_epoch"])
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         row = super().round(epochs, scored)
-        if self._embeddings is not None:
-            sent = torch.tensor([self._embeddings.read_bytes()])
-            row["remote_bytes"] += int(total(sent))
+        if self._table is not None:
             score = math.nan if row["val_mrr"] is None else row["val_mrr"]
             if is_better(score, self._best):  # as the history decides
                 self._best = self._best if math.isnan(score) else score
-                self._embeddings.keep_best()
+                self._table.keep_best()
         return row
 
     def store(self) -> None:
         """Save the learned rows of this worker, before a checkpoint."""
-        if self._embeddings is not None:
-            self._embeddings.save()
+        if self._table is not None:
+            self._table.save()
 
     def _scores(self) -> dict[str, float | None]:
         self._put_inputs()
@@ -108,18 +111,19 @@ class Worker(mini_batches.Worker):
 
     def _put_inputs(self) -> None:
         """Write the inputs of the encoder, if they have learned rows."""
-        if self._embeddings is not None:
-            for part in self._embeddings.own:
-                rows = [*self._dataset.features_of(part), self._embeddings.of_part(part)]
+        if self._table is not None:
+            for part in self._table.own:
+                rows = [*self._dataset.features_of(part), self._table.of_part(part)]
                 self._rows.put(part, np.concatenate(rows, axis=1))
 
     def _train(self, step: Step) -> float:  # type: ignore[override]  # steps of edges
         """Make a step, and return the sum of the losses here."""
         loss, x, learned = 0.0, step.x, None
-        if self._embeddings is not None:
+        if self._table is not None:
             with self._clock.timed(SYNCHRONISING):
-                learned, places = self._embeddings.fetch(step.inputs)
-            rows = F.embedding(places, learned)
+                ids, places = np.unique(step.inputs, return_inverse=True)
+                learned = torch.from_numpy(self._embeddings.rows(ids)).requires_grad_()
+            rows = F.embedding(torch.from_numpy(places), learned)
             x = rows if x is None else torch.cat([x, rows], dim=1)
         assert x is not None
         with self._clock.timed(COMPUTE):
@@ -128,9 +132,9 @@ class Worker(mini_batches.Worker):
                 loss = self._losses_of_pairs(step, x)
         with self._clock.timed(SYNCHRONISING):
             sum_gradients(self.network.parameters())
-            if self._embeddings is not None and learned is not None:
+            if learned is not None:
                 gradient = torch.zeros_like(learned) if learned.grad is None else learned.grad
-                self._embeddings.step(gradient)
+                self._embeddings.update(gradient.numpy())
         with self._clock.timed(COMPUTE):
             self.learner.step(loss / step.count)
         return loss
@@ -144,18 +148,24 @@ class Worker(mini_batches.Worker):
         (loss / step.count).backward()
         return loss.item()
 
+    def close(self) -> None:
+        """End the connections to other workers."""
+        super().close()
+        if self._table is not None:
+            self._exchange.close()
+
     def state(self) -> dict[str, Any]:
         """Return what a resume needs beside the files of the learned rows."""
         state: dict[str, Any] = {"learner": self.learner.state()}
-        if self._embeddings is None:
+        if self._table is None:
             return state
-        return {**state, "best": self._best, "embeddings": self._embeddings.state}
+        return {**state, "best": self._best, "embeddings": self._table.state}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights, and write the learned rows of the best epoch."""
         self.learner.put(best)
-        if self._embeddings is not None:
-            self._embeddings.put_best()
+        if self._table is not None:
+            self._table.put_best()
             self._write_embeddings()
         self._put_inputs()
         return {
@@ -166,15 +176,15 @@ class Worker(mini_batches.Worker):
 
     def _write_embeddings(self) -> None:
         """Write the rows of all vertices by id. Every worker writes those of its parts."""
-        assert self._embeddings is not None
-        shape = len(self._dataset.partition), self._embeddings.width
+        assert self._table is not None
+        shape = len(self._dataset.partition), *self._table.row_shape
         file = self._out / NEW_EMBEDDINGS
         if is_first():
             np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
         barrier()
         rows = np.lib.format.open_memmap(file, "r+")
-        for part in self._embeddings.own:
-            rows[self._dataset.partition.parts[part].inner] = self._embeddings.of_part(part)
+        for part in self._table.own:
+            rows[self._dataset.partition.parts[part].inner] = self._table.of_part(part)
         rows.flush()
         barrier()
         if is_first():

@@ -63,7 +63,7 @@ def links(
     -------
     TrainedLinks
         ``history`` has the columns of :func:`fastpart.train.sampled`, with ``val_mrr``. ``remote_bytes`` also counts
-        learned rows of other workers and their gradients. ``summary`` has MRR, Hits@1, Hits@3, Hits@10 and AUC of
+        messages about learned rows and their gradients. ``summary`` has MRR, Hits@1, Hits@3, Hits@10 and AUC of
         validation and test, of the epoch with the best ``val_mrr``.
 
     Raises
