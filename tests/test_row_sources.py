@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import fastpart as fp
+
 torch = pytest.importorskip("torch")
 
 from fastpart.loading import Sample  # noqa: E402
@@ -40,6 +42,17 @@ def test_rows_of_a_source_of_your_own_give_the_same_batches(parts, given):
     other.fetching.here = source
     same(files, other)
     assert files.read_counts() == other.read_counts()
+
+
+@pytest.mark.parametrize("given", [{}, {"scheduled": True}, {"ahead": 0}, {"resident": 20 * 6 * 8}])
+def test_direct_reads_give_the_same_batches(parts, given):
+    given = {"fanouts": FANOUTS, "batch_size": SIZE, "seed": 3, **given}
+    same(parts.loader(io="mmap", **given), parts.loader(io="direct", **given))
+
+
+def test_other_ways_to_read_are_refused(parts):
+    with pytest.raises(fp.ParameterError, match=r"io: unknown value 'dircet'.*Did you mean 'direct'\?"):
+        parts.loader(fanouts=FANOUTS, io="dircet")
 
 
 def test_rows_of_a_source_of_your_own_stay_on_the_device(parts):

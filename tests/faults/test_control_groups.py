@@ -1,5 +1,6 @@
 """Files larger than the memory of a control group, without a memory limit: nothing is killed, all is done."""
 
+import os
 import subprocess
 import sys
 
@@ -73,3 +74,48 @@ def test_a_training_in_a_group_that_holds_little_more_than_torch(tmp_path):
             "--predictions", tmp_path / "said.npy",
         )  # fmt: skip
     assert np.load(tmp_path / "said.npy", mmap_mode="r").shape == (150_000,)
+
+
+READING = """
+import sys
+from pathlib import Path
+import numpy as np
+from fastpart import _core
+
+def read():
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["read_bytes"])
+
+folder = Path(sys.argv[1])
+topology = _core.Topology([folder])
+features = _core.Features([folder / "features.npy"], topology)
+rows = np.random.default_rng(0).permutation(topology.num_vertices)[:100].astype(np.uint32)
+before = read()
+found = features.gather(rows)
+print(read() - before, int((found[:, 0] != rows).sum()))
+"""
+
+
+def test_rows_of_files_larger_than_the_group_are_read_one_by_one(tmp_path):
+    n = 200_000
+    features = np.zeros((n, 256), np.float32)
+    features[:, 0] = np.arange(n)
+    fp.VertexPartition(np.zeros(n, np.int64), k=1).save(
+        tmp_path / "p", graph=np.array([[0, n - 1]]), features=features
+    )
+    folder = tmp_path / "p" / "part-00000"
+    with open(folder / "features.npy", "rb") as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    try:
+        os.close(os.open(folder / "features.npy", os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip("the file system refuses direct reads")
+    with control_group(150 * MB) as group:
+        done = subprocess.run(
+            [sys.executable, "-c", READING, folder],
+            capture_output=True, text=True, preexec_fn=group.enter, timeout=100,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    read, wrong = map(int, done.stdout.split())
+    assert wrong == 0
+    assert 0 < read <= 100 * 2 * 4096

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ Of = Literal["vertices", "edges"]
 """The items that a partition assigns to parts."""
 
 CacheCriterion = Literal["access", "degree", "links", "halo"]
+RowsIo = Literal["mmap", "direct"]
 """How the rows of other parts that a part caches are chosen."""
 
 NegativeRule = Literal["uniform", "batch", "local"]
@@ -208,6 +209,11 @@ def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...
             f"{name}: unknown value {value!r}. Valid values are {known}{meant(value, valid)}"
         )
     return value  # type: ignore[return-value]
+
+
+def rows_io(value: object) -> RowsIo | None:
+    """Return how files of rows are read, if it is not left to their size."""
+    return None if value is None else choice("io", value, get_args(RowsIo))
 
 
 def meant(word: str, valid: Iterable[str]) -> str:

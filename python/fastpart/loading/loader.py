@@ -118,7 +118,7 @@ class Loader:
     ) -> Fetching:
         together = given["rank"] is None and self.world_size > 1
         seconds = parameters.positive("timeout", given["timeout"])
-        fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds)
+        fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds, given["io"])
         by = given["cache_by"]
         share = checked(given["cache"], by)
         if share is not None or fetching.by_messages:

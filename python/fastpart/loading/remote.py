@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch.distributed as dist
 
 from .. import _core
 from ..core import parameters
+from ..core.parameters import RowsIo
 from ..errors import ParameterError
 from ..partitions.loadable import Remote
 from ..partitions.partition import VertexPartition
@@ -23,9 +25,10 @@ def fetching_of(
     partition: VertexPartition,
     owners: npt.NDArray[np.int64],
     rank: int,
-    remote: Remote | None,
-    together: bool,
-    seconds: float,
+    remote: Remote | None = "maps",
+    together: bool = False,
+    seconds: float = math.inf,
+    io: RowsIo | None = None,
 ) -> Fetching:
     """Return where the features of batches come from.
 
@@ -43,6 +46,8 @@ def fetching_of(
         Whether the ranks are those of ``torch.distributed``, which all call this.
     seconds : float
         Longest time to wait for another rank.
+    io : {"mmap", "direct"}, optional
+        How files are read.
     """
     if remote is not None:
         parameters.choice("remote", remote, get_args(Remote))
@@ -63,7 +68,8 @@ def fetching_of(
     if together and not refuse_missing_features(owners, here) and remote != "maps":
         exchange, away = exchange_of(topology, owners, dist.get_world_size(), seconds), ~here
     mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
-    features = _core.Features(mapped, topology) if any(mapped) else None
+    direct = None if parameters.rows_io(io) is None else io == "direct"
+    features = _core.Features(mapped, topology, direct=direct) if any(mapped) else None
     return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange)
 
 

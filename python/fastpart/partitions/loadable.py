@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from .. import _core
 from ..core import parameters
 from ..core.declared import declared, elsewhere
-from ..core.parameters import CacheCriterion, NegativeRule
+from ..core.parameters import CacheCriterion, NegativeRule, RowsIo
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
 from .parts import Parts
@@ -75,6 +75,10 @@ class FetchingOptions(TypedDict, total=False):
         messages for parts whose features are not on this machine.
     timeout : float
         Seconds to wait for messages of another rank. Then an error is raised.
+    io : {"mmap", "direct"}, optional
+        How files of features are read: from maps, or past the page cache, 64 reads at a time. It never changes a batch.
+        Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse direct
+        reads, as tmpfs does, are mapped.
     cache : float, optional
         How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
         never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
@@ -92,6 +96,7 @@ class FetchingOptions(TypedDict, total=False):
 
     remote: Remote | None
     timeout: float
+    io: RowsIo | None
     cache: float | None
     cache_by: CacheCriterion
     device: Any

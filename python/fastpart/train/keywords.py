@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, get_args
 
 from ..core.options import Options as CallOptions
-from ..core.parameters import CacheCriterion, StrPath
+from ..core.parameters import CacheCriterion, RowsIo, StrPath
 from .model_source import ModelSource
 
 OnEpoch = Callable[[dict[str, Any]], object]
@@ -188,10 +188,13 @@ class Sampling(TypedDict, total=False):
 
 
 class InputRows(TypedDict, total=False):
-    """The rows of features that a worker keeps.
+    """How a worker gets rows of features, and which it keeps.
 
     Parameters
     ----------
+    io : {"mmap", "direct"}, optional
+        How files of features are read, as for :meth:`fastpart.VertexPartition.loader`: past the page cache by default
+        if they are larger than the memory that is left. Losses stay the same.
     cache, cache_by
         Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
         same.
@@ -199,6 +202,7 @@ class InputRows(TypedDict, total=False):
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
     """
 
+    io: RowsIo | None
     cache: float | None
     cache_by: CacheCriterion
     resident: int | str | None

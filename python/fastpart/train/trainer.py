@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Unpack
 
 from ..core.options import with_options
-from ..core.parameters import CacheCriterion, NegativeRule, Of, StrPath
+from ..core.parameters import CacheCriterion, NegativeRule, Of, RowsIo, StrPath
 from ..errors import ParameterError
 from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
@@ -112,6 +112,7 @@ class InputRows:
     cache: float | None = None
     cache_by: CacheCriterion = "access"
     resident: int | str | None = None
+    io: RowsIo | None = None
     policy: Policy = "static"
     embeddings: int | None = None
 
@@ -137,7 +138,7 @@ class Blocks:
 def sampled_by(training: Mapping[str, Any]) -> tuple[Neighbours, InputRows, dict[str, Any]]:
     """Return the choices of workers that sample, by the parameters of a user, and the parameters that are left."""
     rest = dict(training)
-    rows = InputRows(rest.pop("cache"), rest.pop("cache_by"), rest.pop("resident"))
+    rows = InputRows(*map(rest.pop, ("cache", "cache_by", "resident", "io")))
     return Neighbours(rest.pop("sampling")), rows, rest
 
 

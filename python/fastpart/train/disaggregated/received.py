@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ class ReceivedSteps:
         self._making: Counter[str] = Counter()
         self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
-        self.fetching = fetching_of(dataset.partition, owners, self._rank, "maps", False, math.inf)
+        self.fetching = fetching_of(dataset.partition, owners, self._rank)
 
     def epoch(self, number: int) -> Iterator[Piece]:
         """Yield the batches of an epoch."""

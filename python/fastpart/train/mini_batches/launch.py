@@ -50,6 +50,7 @@ class Driver(driver.Driver):
         scheduled = isinstance(made, Scheduled)
         running = {
             "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
+            "io": parameters.rows_io(rows.io),
             "cache": checked(rows.cache, rows.cache_by),
             "cache_by": rows.cache_by,
             "resident": parameters.memory_size(rows.resident, "resident", 0),

@@ -44,6 +44,7 @@ class SampledScores(LoadedSteps):
             sampling=how["sampling"],
             edge_ids=edge_attr,
             timeout=how["timeout"],
+            io=how.get("io"),
         )
         super().__init__(dataset, loader)
         self._loader.limit(how["free_bytes"])

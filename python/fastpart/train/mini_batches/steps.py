@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...core.parameters import RowsIo
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
@@ -116,6 +116,7 @@ class Neighbours(LoadedSteps):
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
+            io=how["io"],
             cache=how["cache"],
             cache_by=how["cache_by"],
             scheduled=how["scheduled"],
@@ -137,6 +138,7 @@ class Graphs:
         own: npt.NDArray[np.int64],
         folder: Path,
         owners: npt.NDArray[np.int64],
+        io: RowsIo | None,
     ) -> None:
         topology, manifest = dataset.topology, dataset.manifest
         seeds = seeds_of("train", dataset.partition.parts, topology, manifest["splits"])
@@ -155,7 +157,7 @@ class Graphs:
             world_size(),
             device(),
         )
-        self.fetching = fetching_of(dataset.partition, owners, rank(), "maps", False, math.inf)
+        self.fetching = fetching_of(dataset.partition, owners, rank(), io=io)
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""

@@ -77,7 +77,7 @@ class Worker:
         """Return where the steps come from."""
         if sampling_of(options.model) == NEIGHBOUR:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
-        return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners)
+        return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners, how["io"])
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
