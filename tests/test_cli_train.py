@@ -409,7 +409,7 @@ def test_predictions_that_fail_leave_the_training(run, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device", "classes.npy")
 
     with monkeypatch.context() as patch:
-        patch.setattr("fastpart.train.trained.predictions", fails)
+        patch.setattr("fastpart.train.runs.trained.predictions", fails)
         code, _, err = run("full", "parts", *QUICK, "--predictions", "classes.npy")
     assert code == 1
     assert "No space left" in err

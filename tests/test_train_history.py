@@ -16,10 +16,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.config import Options  # noqa: E402
-from fastpart.train.history import History  # noqa: E402
 from fastpart.train.models import GraphSAGE  # noqa: E402
-from fastpart.train.run_folder import RunFolder  # noqa: E402
-from fastpart.train.weight_files import load_weights  # noqa: E402
+from fastpart.train.runs.history import History  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
+from fastpart.train.runs.weight_files import load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 6}
 
@@ -101,7 +101,7 @@ def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, model, size):
 
 
 def test_an_interrupt_amid_an_epoch_goes_on_from_the_last_checkpoint(parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("fastpart.train.history.SAVE_SECONDS", -1.0)
+    monkeypatch.setattr("fastpart.train.runs.history.SAVE_SECONDS", -1.0)
     given = {"model": Interrupted, "batch_size": 100, **QUICK}
 
     def interrupt(output):

@@ -19,14 +19,15 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
-from fastpart.train import history, libraries, trainer  # noqa: E402
+from fastpart.train import libraries, trainer  # noqa: E402
 from fastpart.train.config import DEFAULTS, Call, Options, report_of  # noqa: E402
 from fastpart.train.jobs import driver, group  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.keywords import Batches, Learning  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
-from fastpart.train.run_folder import RunFolder  # noqa: E402
+from fastpart.train.runs import history  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 from fastpart.train.trainer import ROOMS  # noqa: E402
 

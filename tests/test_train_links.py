@@ -25,7 +25,7 @@ from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.link_prediction.embeddings import EmbeddingTable, initial  # noqa: E402
 from fastpart.train.link_prediction.sparse_adam import SparseAdam  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
-from fastpart.train.run_folder import RunFolder  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
 LEARNED = {**QUICK, "embeddings": 6}
@@ -270,7 +270,7 @@ def test_resumed_training_is_as_if_never_stopped(parts, tmp_path):
 @pytest.mark.parametrize("seconds", [0.0, 5.0])
 def test_a_training_that_was_killed_is_resumed(parts, alone, tmp_path, monkeypatch, given, seconds):
     """Stop in the middle of any epoch. The checkpoint is that of the first epoch or, with 0 seconds, of the last."""
-    monkeypatch.setattr("fastpart.train.history.SAVE_SECONDS", seconds)
+    monkeypatch.setattr("fastpart.train.runs.history.SAVE_SECONDS", seconds)
     given = {**given, "epochs": 5, "batch_size": 700, "lr": 0.2}
     whole, train = alone(parts, **given), Worker._train
     for last in range(1, 5):

@@ -9,7 +9,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.metrics import Scores  # noqa: E402
+from fastpart.train.learning.metrics import Scores  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 QUICK = {"epochs": 2, "hidden": 8, "threads": 2, "eval_every": 2}

@@ -11,8 +11,8 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.run_folder import MARKER, RunFolder  # noqa: E402
-from fastpart.train.weight_files import load_weights  # noqa: E402
+from fastpart.train.runs.run_folder import MARKER, RunFolder  # noqa: E402
+from fastpart.train.runs.weight_files import load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1}
 

@@ -16,12 +16,12 @@ from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.learning.steps import batches_of  # noqa: E402
 from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
-from fastpart.train.run_folder import RunFolder  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import scores_of  # noqa: E402
-from fastpart.train.steps import batches_of  # noqa: E402
 
 EXACT = {"dropout": 0.0, "epochs": 6, "hidden": 8, "threads": 1}
 

@@ -17,7 +17,7 @@ from ..measures.compare.comparison import REPORTS
 from ..partitions.partitioners import PARTITIONERS
 from ..report.text import table
 from ..runtime.environment import is_other_rank
-from ..train.model_source import checked
+from ..train.plugged.model_source import checked
 from .call import Call
 from .commands import open_input
 from .comparing import output_file
@@ -62,7 +62,7 @@ def train_over(call: Call) -> None:
 
 def _predict(trained: TrainedModel, run: Path, source: str, predictions: Path) -> None:
     """Write the classes of all vertices. An error says where the training is kept."""
-    from ..train.run_folder import RunFolder
+    from ..train.runs.run_folder import RunFolder
 
     with RunFolder(run).kept():
         trained.predict(source, out=predictions)
@@ -70,7 +70,7 @@ def _predict(trained: TrainedModel, run: Path, source: str, predictions: Path) -
 
 def _remove(run: Path) -> None:
     """Remove a folder that kept a training while it was under way."""
-    from ..train.run_folder import RunFolder
+    from ..train.runs.run_folder import RunFolder
 
     RunFolder(run).clear()
     with suppress(OSError):  # something of the user is there

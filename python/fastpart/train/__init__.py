@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .methods.sancus import sancus
     from .methods.sdt import sdt
     from .opening import open
-    from .trained import TrainedModel
+    from .runs.trained import TrainedModel
     from .trainer import Trainer
 
 __all__ = [

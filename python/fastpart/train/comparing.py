@@ -29,7 +29,7 @@ from .libraries import import_dgl
 from .pairing import METHODS, Method, Pairing, planned
 
 if TYPE_CHECKING:
-    from .trained import TrainedModel
+    from .runs.trained import TrainedModel
 
 BATCH = 1000
 """Default number of training vertices of a part per step."""

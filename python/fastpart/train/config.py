@@ -12,9 +12,9 @@ from ..core.options import RunOptions
 from ..core.parameters import StrPath
 from ..errors import ParameterError
 from .keywords import DEVICES, PRECISIONS, SCORES, Device, OnEpoch, Precision, Scores
-from .model_source import ModelSource, checked, import_path, refuse_nested
-from .notebooks import in_notebook, text_of
-from .plugged import PLUGGED, is_network, metrics_of, name_of, pickled, plugged, unpickled
+from .plugged.model_source import ModelSource, checked, import_path, refuse_nested
+from .plugged.notebooks import in_notebook, text_of
+from .plugged.objects import PLUGGED, is_network, metrics_of, name_of, pickled, plugged, unpickled
 
 MOST = 2**31 - 1
 """Largest accepted count."""

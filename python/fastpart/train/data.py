@@ -21,8 +21,8 @@ from ..partitions.partition import Partition, VertexPartition
 from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
 from .batches.field import Field
-from .kernels import CPU
-from .rows import Rows
+from .graphs.kernels import CPU
+from .graphs.rows import Rows
 from .scores import Task
 
 Ids = npt.NDArray[np.int64]

@@ -27,10 +27,10 @@ from ..errors import MemoryBudgetError
 from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
-from .metrics import Metrics, Scores
+from .graphs.rows import Rows
+from .learning.metrics import Metrics, Scores
 from .models import Network, takes_edge_attr
 from .ranks import barrier, largest, total
-from .rows import Rows
 
 Vertices = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from .trainer import ROOMS
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
     "TrainedLinks": "link_prediction.trained",
-    "TrainedModel": "trained",
+    "TrainedModel": "runs.trained",
     "Trainer": "trainer",
     "compare": "comparing",
     "open": "opening",

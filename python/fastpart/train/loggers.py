@@ -11,7 +11,7 @@ from ..core import parameters
 from ..core.parameters import StrPath
 
 if TYPE_CHECKING:
-    from .trained import TrainedModel
+    from .runs.trained import TrainedModel
 
 __all__ = ["MLflow", "TensorBoard", "WandB"]
 

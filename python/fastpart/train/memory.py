@@ -25,7 +25,7 @@ from .config import Options
 from .data import AnyDataset, Dataset
 from .inference import PIECE_BYTES, Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
-from .plugged import name_of
+from .plugged.objects import name_of
 from .scores import Task
 
 LIGHT_BYTES = 64 << 20

@@ -14,16 +14,16 @@ from ..core import parameters
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
 from ..errors import ParameterError
-from .beginning import refuse_other_model
 from .config import Options
-from .history import History
 from .link_prediction.decoders import network_with
 from .link_prediction.trained import TrainedLinks
-from .model_source import NAMES, ModelSource, checked
 from .models import build
-from .run_folder import EMBEDDINGS, MARKER, RunFolder
+from .plugged.model_source import NAMES, ModelSource, checked
+from .runs.beginning import refuse_other_model
+from .runs.history import History
+from .runs.run_folder import EMBEDDINGS, MARKER, RunFolder
+from .runs.trained import TrainedModel
 from .scores import Task
-from .trained import TrainedModel
 
 
 def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from ..core.options import with_options
 from ..core.shared_parameters import with_parameters
 from . import keywords
-from .calls import recorded
 from .config import DEFAULTS
+from .runs.calls import recorded
 from .trainer import WITHOUT
 
 Function = TypeVar("Function", bound=Callable[..., Any])

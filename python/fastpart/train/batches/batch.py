@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..rows import Rows
+from ..graphs.rows import Rows
 from .field import Field, VertexRows
 
 STEPS = 10

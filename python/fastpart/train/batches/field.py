@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ... import _core
-from ..kernels import CPU
-from ..rows import Rows
+from ..graphs.kernels import CPU
+from ..graphs.rows import Rows
 
 VertexRows = npt.NDArray[np.uint32]
 

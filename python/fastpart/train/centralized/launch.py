@@ -9,9 +9,9 @@ from ...core.parameters import StrPath
 from ..config import Call
 from ..edge_data import open_dataset
 from ..jobs import driver
+from ..learning.trainable import refuse_unfit
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, size_of, weights
 from ..models import NEIGHBOUR, sampling_of
-from ..trainable import refuse_unfit
 from ..trainer import Trainer
 
 

@@ -13,10 +13,10 @@ from ...core.processes import anonymous_bytes
 from ..config import Options
 from ..data import AnyDataset
 from ..edge_data import open_dataset
-from ..learner import Learner
-from ..metrics import Scores
+from ..learning.learner import Learner
+from ..learning.metrics import Scores
+from ..learning.steps import train_epoch
 from ..scores import unscored
-from ..steps import train_epoch
 
 
 class Worker:

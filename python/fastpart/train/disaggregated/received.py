@@ -14,9 +14,9 @@ import torch
 from ...loading.remote import fetching_of
 from ...loading.seeds import Ids, seeds_of
 from ..data import Dataset
+from ..graphs.rows import Rows
 from ..mini_batches.steps import Step
 from ..ranks import device, rank, world_size
-from ..rows import Rows
 from .buffers import GroupReader
 from .messages import Array, Kind, Message
 from .receiver import COUNTS, MAKING, MEMORY

@@ -18,8 +18,8 @@ from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...runtime.session import SHARED_MEMORY
 from ..config import Options
 from ..data import Dataset
-from ..identity import data_of
 from ..memory import PROCESS_BYTES, SMALLER, BatchSize, Need
+from ..runs.identity import data_of
 
 _PER_VERTEX = 8
 """Bytes of the in-degrees, which training adds."""

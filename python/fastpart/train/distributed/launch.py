@@ -7,16 +7,16 @@ from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...runtime.environment import refuse_several
 from ...runtime.watch import Supervisor
-from ..beginning import begin
 from ..config import Call
-from ..following import follow, output_of
-from ..history import History
-from ..identity import must_agree
+from ..jobs.following import follow, output_of
+from ..learning.trainable import refuse_not_importable
 from ..libraries import import_dgl
 from ..memory import left_by
 from ..models import NEIGHBOUR, sampling_of
-from ..trainable import refuse_not_importable
-from ..trained import TrainedModel
+from ..runs.beginning import begin
+from ..runs.history import History
+from ..runs.identity import must_agree
+from ..runs.trained import TrainedModel
 from ..trainer import DGLServers, Trainer
 from .exported import Export
 from .machines import Machines

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ... import _core
 from ...runtime.watch import START_SECONDS, Supervisor
-from ..history import History
+from ..runs.history import History
 from .exported import Export
 from .local import MACHINE
 from .machines import Machines

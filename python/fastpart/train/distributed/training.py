@@ -18,13 +18,13 @@ from ...errors import ParameterError
 from ...runtime.reporting import Reports
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
-from ..history import History
-from ..learner import Learner
-from ..loop import train
-from ..metrics import Scores
+from ..graphs.rows import Rows
+from ..jobs.loop import train
+from ..learning.learner import Learner
+from ..learning.metrics import Scores
 from ..ranks import copy_from_first, from_first, is_first, largest, total
-from ..rows import Rows
-from ..run_folder import RunFolder
+from ..runs.history import History
+from ..runs.run_folder import RunFolder
 from ..scores import Task, unscored
 from ..seeds import mixed
 

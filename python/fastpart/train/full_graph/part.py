@@ -13,7 +13,7 @@ from torch import Tensor
 from ...partitions.part_files import Ids, LocalIds
 from ..clock import Clock
 from ..data import SPLITS, AnyDataset
-from ..kernels import CPU
+from ..graphs.kernels import CPU
 from ..ranks import device
 from ..scores import Task
 from .wire import Group, NoWire, Wire

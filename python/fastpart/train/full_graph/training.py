@@ -15,9 +15,9 @@ from ...loading import sum_gradients
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..edge_data import open_dataset
-from ..learner import Learner
-from ..metrics import Scores
-from ..normalisation import synchronised
+from ..learning.learner import Learner
+from ..learning.metrics import Scores
+from ..learning.normalisation import synchronised
 from ..ranks import copy_from_first, of_all
 from ..scores import unscored
 from .blocks.exchange import BlocksExchange

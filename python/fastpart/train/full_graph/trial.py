@@ -11,9 +11,9 @@ from torch import Tensor
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
+from ..learning.trainable import refuse_untrainable
 from ..models import NEIGHBOUR, build, sampling_of
 from ..scores import Task
-from ..trainable import refuse_untrainable
 from .exchange import Exchange
 from .part import Tools
 

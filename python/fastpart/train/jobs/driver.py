@@ -9,24 +9,24 @@ from typing import Any, ClassVar
 
 from ... import _core
 from ...runtime.watch import Supervisor
-from ..beginning import begin
 from ..config import Call
 from ..data import AnyDataset
-from ..following import follow
-from ..history import History
-from ..identity import data_of, must_agree
+from ..learning.trainable import Example, Make, refuse_before_workers
+from ..learning.validation import refuse_patience_without_validation
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..ranks import is_first
+from ..runs.beginning import begin
+from ..runs.history import History
+from ..runs.identity import data_of, must_agree
+from ..runs.trained import TrainedModel
 from ..scores import Task
-from ..settings import torch_settings
-from ..trainable import Example, Make, refuse_before_workers
-from ..trained import TrainedModel
 from ..trainer import Trainer
-from ..validation import refuse_patience_without_validation
+from .following import follow
 from .group import refuse_few_gpus
 from .job import Job
 from .launch import Launch, launching
+from .settings import torch_settings
 
 PROCESS = "fastpart.train.jobs.process"
 """The module that a worker executes."""

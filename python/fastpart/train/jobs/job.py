@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Options
-from ..history import History
-from ..loop import Report, train
-from ..run_folder import RunFolder
+from ..runs.history import History
+from ..runs.run_folder import RunFolder
 from ..scores import Task
 from ..trainer import ROOMS
+from .loop import Report, train
 from .worker import Worker
 
 

@@ -13,11 +13,11 @@ from ...errors import FastpartError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..config import Call, Options
-from ..following import output_of
 from ..keywords import Device
-from ..notebooks import in_notebook
+from ..plugged.notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
-from ..run_folder import MODEL, SCRATCH, RunFolder
+from ..runs.run_folder import MODEL, SCRATCH, RunFolder
+from .following import output_of
 from .group import joined, refuse_few_gpus, restarted, shared_output
 
 Result = TypeVar("Result")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...core.parameters import StrPath
-from .. import loop
 from ..config import Options
 from ..data import AnyDataset
+from . import loop
 
 
 class Worker(loop.Worker, Protocol):

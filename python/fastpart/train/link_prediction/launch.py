@@ -21,9 +21,9 @@ from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..memory import BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
 from ..models import NEIGHBOUR, sampling_of
-from ..run_folder import EMBEDDINGS
+from ..runs.run_folder import EMBEDDINGS
+from ..runs.trained import TrainedModel
 from ..scores import Task
-from ..trained import TrainedModel
 from ..trainer import Ahead, InputRows, Pairs, Trainer
 from .dataset import LinkDataset
 from .decoders import DECODERS, network_with

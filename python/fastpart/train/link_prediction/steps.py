@@ -13,8 +13,8 @@ from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
 from ..batches import Batch, VertexRows
 from ..config import Options
+from ..graphs.rows import Rows
 from ..ranks import device
-from ..rows import Rows
 from .dataset import LinkDataset
 
 

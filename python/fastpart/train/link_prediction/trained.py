@@ -15,7 +15,7 @@ from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
 from ..memory import Need, evaluation, fitting, left_by
 from ..predicting import Chosen, OutputRows, Predicted, scratch
-from ..trained import TrainedModel, test_of
+from ..runs.trained import TrainedModel, test_of
 from ..trainer import DecoderName
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with

@@ -17,14 +17,14 @@ from ...loading.rows.embeddings import Embeddings
 from ...loading.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
-from ..learner import Learner
+from ..learning.learner import Learner
+from ..learning.validation import is_better
 from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..ranks import barrier, device, is_first, rank, world_size
-from ..run_folder import EMBEDDINGS
+from ..runs.run_folder import EMBEDDINGS
 from ..scores import Task
-from ..validation import is_better
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
 from .embeddings import EmbeddingTable

@@ -10,7 +10,7 @@ from ..preset import preset
 from ..trainer import BatchWorkers, GradientSum, InputRows, Neighbours, Order, Policy, Trainer
 
 if TYPE_CHECKING:
-    from ..trained import TrainedModel
+    from ..runs.trained import TrainedModel
 
 
 @preset(batch_size=1000)

@@ -10,7 +10,7 @@ from ..preset import preset
 from ..trainer import DGLServers, GradientSum, InputRows, Neighbours, Trainer
 
 if TYPE_CHECKING:
-    from ..trained import TrainedModel
+    from ..runs.trained import TrainedModel
 
 
 @preset(batch_size=1000)

@@ -10,7 +10,7 @@ from ..preset import preset
 from ..trainer import Exchange, GradientSum, Here, Totals, Trainer, Whole
 
 if TYPE_CHECKING:
-    from ..trained import TrainedModel
+    from ..runs.trained import TrainedModel
 
 
 @preset()

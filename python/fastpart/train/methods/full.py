@@ -10,7 +10,7 @@ from ..preset import preset
 from ..trainer import Alone, Here, Neighbours, Nothing, Trainer
 
 if TYPE_CHECKING:
-    from ..trained import TrainedModel
+    from ..runs.trained import TrainedModel
 
 
 @preset()

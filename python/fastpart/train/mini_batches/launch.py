@@ -30,7 +30,7 @@ from ..memory import (
     weights,
 )
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
-from ..trained import TrainedModel
+from ..runs.trained import TrainedModel
 from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
 from .traces import merge
 

@@ -12,7 +12,7 @@ from ...loading.seeds import seeds_of
 from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of
-from ..metrics import Scores
+from ..learning.metrics import Scores
 from ..ranks import device
 from .steps import LoadedSteps
 from .transfer import on_device

@@ -22,8 +22,8 @@ from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
 from ..config import Options
 from ..data import Dataset
+from ..graphs.rows import Rows
 from ..ranks import device, rank, total, world_size
-from ..rows import Rows
 from ..seeds import mixed
 
 

@@ -19,7 +19,7 @@ from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset
 from ..inference import Inference
-from ..learner import Learner
+from ..learning.learner import Learner
 from ..memory import fitting
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ..kernels import CPU
+from ..graphs.kernels import CPU
 
 State = dict[str, Tensor]
 

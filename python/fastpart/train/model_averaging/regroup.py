@@ -22,8 +22,8 @@ from ...partitions.partition import VertexPartition
 from ...store import save
 from ...store.saving import refuse_unwritable
 from ..data import SPLITS, Dataset
-from ..identity import data_of
-from ..run_folder import UNKNOWN, RunFolder
+from ..runs.identity import data_of
+from ..runs.run_folder import UNKNOWN, RunFolder
 
 DEFAULT = "spring"
 """Partitioner for partitions that are not from fastpart."""

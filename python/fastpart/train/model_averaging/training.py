@@ -19,12 +19,12 @@ from ..clock import Clock
 from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
-from ..learner import Learner
+from ..learning.learner import Learner
+from ..learning.steps import batches_of, losses, train_epoch
+from ..learning.trainable import refuse_batch_norm
 from ..memory import fitting
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
-from ..steps import batches_of, losses, train_epoch
-from ..trainable import refuse_batch_norm
 from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
 from .loading import LOADING, Parts
 from .memory import PartState

@@ -10,7 +10,7 @@ from torch import nn
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
-from ..model_source import ModelSource, checked, import_path, module_of
+from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..scores import Task
 from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from ...errors import ParameterError
-from ..rows import Rows
+from ..graphs.rows import Rows
 
 
 class EdgeIndexModel(nn.Module):

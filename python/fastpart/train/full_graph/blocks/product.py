@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...clock import AGGREGATION
-from ...kernels import Kernel
+from ...graphs.kernels import Kernel
 from ..part import Tools
 from .rows import Rows
 

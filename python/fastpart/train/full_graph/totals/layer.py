@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ...kernels import Kernel, with_loops
+from ...graphs.kernels import Kernel, with_loops
 from ...neighbourhood import Neighbourhood
 from ..part import Tools
 from .copies import Copies

@@ -10,11 +10,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..errors import FastpartError, ParameterError
-from ..runtime.reporting import describe
-from .plugged import pickled, unpickled
-from .ranks import total, world_size
-from .scores import TALLY, Task, scores_of
+from ...errors import FastpartError, ParameterError
+from ...runtime.reporting import describe
+from ..plugged.objects import pickled, unpickled
+from ..ranks import total, world_size
+from ..scores import TALLY, Task, scores_of
 
 Metrics = Mapping[str, Any]
 """What a user measures beside the scores of the task, by name."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from ..errors import GraphWarning, ParameterError, warn
-from .config import Options
-from .ranks import is_first
+from ...errors import GraphWarning, ParameterError, warn
+from ..config import Options
+from ..ranks import is_first
 
 
 def is_better(score: float, best: float) -> bool:

@@ -11,20 +11,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import FastpartError, ParameterError
-from ..runtime.environment import found
-from ..runtime.reporting import describe
-from .config import Options
+from ...errors import FastpartError, ParameterError
+from ...runtime.environment import found
+from ...runtime.reporting import describe
+from ..config import Options
+from ..graphs.rows import Rows
+from ..models import build, is_made
+from ..plugged.model_source import ModelSource, import_path, refuse_unguarded
+from ..plugged.notebooks import in_notebook
+from ..plugged.objects import is_network, name_of, pickled
+from ..scores import Task
 from .criterion import refuse_unfit_loss
 from .metrics import refuse_unfit_metrics
-from .model_source import ModelSource, import_path, refuse_unguarded
-from .models import build, is_made
 from .normalisation import BatchNorm, synchronise
-from .notebooks import in_notebook
 from .optimizers import optimizer_of, scheduler_of
-from .plugged import is_network, name_of, pickled
-from .rows import Rows
-from .scores import Task
 
 Make = Callable[[Task, Options], nn.Module]
 """Returns the network of a task."""

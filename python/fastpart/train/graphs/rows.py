@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..neighbourhood import Neighbourhood, dropped_by
 from .kernels import CPU, Ids, Kernel, with_loops
-from .neighbourhood import Neighbourhood, dropped_by
 
 
 class Rows(Neighbourhood):

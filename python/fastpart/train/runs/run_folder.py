@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from .. import _core
-from ..core import parameters
-from ..core.parameters import StrPath, shown
-from ..core.parsing import json_object
-from ..errors import GraphFormatError, ParameterError
-from ..store.saving import refuse_unwritable
+from ... import _core
+from ...core import parameters
+from ...core.parameters import StrPath, shown
+from ...core.parsing import json_object
+from ...errors import GraphFormatError, ParameterError
+from ...store.saving import refuse_unwritable
 from .identity import earlier
 from .weight_files import weights_in
 

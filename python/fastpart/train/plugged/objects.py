@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import ParameterError
+from ...errors import ParameterError
 
 PLUGGED = ("loss", "optimizer", "scheduler", "metrics")
 """The parameters that take objects alone. A model may be named instead."""

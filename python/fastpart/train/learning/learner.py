@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .config import Options
+from ..config import Options
+from ..graphs.kernels import CPU
+from ..models import build
+from ..ranks import copy_from_first, total, world_size
+from ..scores import Task
 from .criterion import Criterion, Loss
-from .kernels import CPU
-from .models import build
 from .normalisation import synchronise, synchronised
 from .optimizers import optimizer_of, scheduler_of
-from .ranks import copy_from_first, total, world_size
-from .scores import Task
 from .trainable import Make, refuse_batch_norm, refuse_untrainable
 
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}

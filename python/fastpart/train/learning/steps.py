@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .batches import Batch, VertexRows, batches
-from .config import Options
-from .data import LocalGraph
+from ..batches import Batch, VertexRows, batches
+from ..config import Options
+from ..data import LocalGraph
+from ..models import NEIGHBOUR, sampling_of
 from .learner import Learner
-from .models import NEIGHBOUR, sampling_of
 
 
 def batches_of(local: LocalGraph, options: Options, generator: torch.Generator) -> Iterator[Batch]:

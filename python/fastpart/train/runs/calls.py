@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
-from .plugged import PLUGGED
+from ..plugged.objects import PLUGGED
 
 NOT_KEPT = frozenset(
     {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import FastpartError, ParameterError
-from ..runtime.reporting import describe
+from ...errors import FastpartError, ParameterError
+from ...runtime.reporting import describe
 
 Loss = Callable[..., Tensor]
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import _core
-from ..core.options import RunOptions
-from ..core.parameters import shown
-from ..errors import GraphFormatError, ParameterError
-from .config import Options
-from .model_source import ModelSource
-from .plugged import name_of
+from ... import _core
+from ...core.options import RunOptions
+from ...core.parameters import shown
+from ...errors import GraphFormatError, ParameterError
+from ..config import Options
+from ..plugged.model_source import ModelSource
+from ..plugged.objects import name_of
 
 MAY_CHANGE = frozenset({"epochs", "patience", "eval_every", "metrics"})
 """Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""

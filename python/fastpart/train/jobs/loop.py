@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from ..errors import TrainingError
-from .history import History
-from .learner import Learner
-from .ranks import barrier, differing, from_first, world_size
+from ...errors import TrainingError
+from ..learning.learner import Learner
+from ..ranks import barrier, differing, from_first, world_size
+from ..runs.history import History
 
 Report = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""

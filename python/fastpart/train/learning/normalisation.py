@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .ranks import total
+from ..ranks import total
 
 
 class BatchNorm(nn.BatchNorm1d):

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..core import parameters
-from ..core.parameters import StrPath, shown
-from ..errors import GraphFormatError, ParameterError
+from ...core import parameters
+from ...core.parameters import StrPath, shown
+from ...errors import GraphFormatError, ParameterError
 
 Weights = dict[str, Tensor]
 

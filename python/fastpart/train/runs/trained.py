@@ -11,15 +11,15 @@ import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
-from ..core.options import RunOptions
-from ..core.parameters import StrPath
-from ..errors import ParameterError
-from .config import Options
+from ...core.options import RunOptions
+from ...core.parameters import StrPath
+from ...errors import ParameterError
+from ..config import Options
+from ..lazy import imported
+from ..models import build
+from ..predicting import Predicted, predictions
+from ..scores import Task
 from .history import History
-from .lazy import imported
-from .models import build
-from .predicting import Predicted, predictions
-from .scores import Task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -214,7 +214,7 @@ class TrainedModel:
         return predictions(self.network(), self.task, self.options, source, outputs, out, run, vertices)
 
     def __str__(self) -> str:
-        from ..report.text import table
+        from ...report.text import table
 
         known = {name: value for name, value in self.summary.items() if value is not None}
         known.pop("per_worker", None)
@@ -242,7 +242,7 @@ class TrainedModel:
         OSError
             With path and errno. The old file is intact.
         """
-        from ..report.trainings import plot_history
+        from ...report.trainings import plot_history
 
         return plot_history(self.history, self.summary["best_epoch"], out)
 

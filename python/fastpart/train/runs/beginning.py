@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..core.parsing import damaged
+from ...core.parsing import damaged
+from ..config import Options
+from ..learning.trainable import Make
+from ..models import build
+from ..plugged.model_source import NAMES
+from ..scores import Task
 from .calls import arguments
-from .config import Options
 from .identity import refuse_difference
-from .model_source import NAMES
-from .models import build
 from .run_folder import CHECKPOINT, MARKER, RunFolder
-from .scores import Task
-from .trainable import Make
 from .weight_files import refuse_other_shapes, weights_in
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..errors import FastpartError, ParameterError
-from ..runtime.reporting import describe
-from .config import Options
+from ...errors import FastpartError, ParameterError
+from ...runtime.reporting import describe
+from ..config import Options
 
 Parameters = Iterable[nn.Parameter]
 

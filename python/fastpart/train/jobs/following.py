@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.parameters import StrPath
-from ..errors import ParameterError
-from ..runtime.watch import Supervisor
-from .history import History
-from .keywords import OnEpoch
-from .run_folder import RunFolder
-from .scores import Task
-from .trained import TrainedModel
+from ...core.parameters import StrPath
+from ...errors import ParameterError
+from ...runtime.watch import Supervisor
+from ..keywords import OnEpoch
+from ..runs.history import History
+from ..runs.run_folder import RunFolder
+from ..runs.trained import TrainedModel
+from ..scores import Task
 
 
 def output_of(temporary: Path, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:

@@ -13,13 +13,13 @@ from typing import Any
 import polars as pl
 from torch import Tensor
 
-from .. import _core
-from ..core.forks import before_polars_threads
-from ..core.parameters import shown
-from ..errors import GraphFormatError
-from .config import Options
+from ... import _core
+from ...core.forks import before_polars_threads
+from ...core.parameters import shown
+from ...errors import GraphFormatError
+from ..config import Options
+from ..learning.validation import is_better
 from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
-from .validation import is_better
 from .weight_files import Weights, content_of, weights_in
 
 SCORES = {"val_f1": 1, "val_mrr": 1, "val_rmse": -1}

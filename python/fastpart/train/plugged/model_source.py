@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from ..core.parameters import meant, shown
-from ..errors import ParameterError
+from ...core.parameters import meant, shown
+from ...errors import ParameterError
 
 NAMES = (
     "graphsage",

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from ..errors import ParameterError
+from ...errors import ParameterError
 
 
 def in_notebook(model: object) -> bool:

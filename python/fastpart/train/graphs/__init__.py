@@ -1,0 +1,1 @@
+"""The graphs that the layers of networks compute on."""

@@ -1,0 +1,1 @@
+"""What users plug in: models, losses, optimizers and metrics, as names, files or objects."""

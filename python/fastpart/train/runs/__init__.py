@@ -1,0 +1,1 @@
+"""The folder of a training, and what is kept there."""
