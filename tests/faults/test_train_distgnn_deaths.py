@@ -90,15 +90,15 @@ def test_the_model_of_one_process_fails(parts, tmp_path, busy):
 @pytest.fixture
 def at_start(tmp_path, monkeypatch):
     """Return a function that lets worker 1 execute some code before all else."""
-    from fastpart.train.jobs import launch
+    from fastpart.train.jobs import driver
 
     def let(code):
         (tmp_path / "site").mkdir()
         guarded = f"import os, runpy\nif os.environ.get('RANK') == '1':\n    {code}\n"
-        guarded += f"runpy.run_module({launch.PROCESS!r}, run_name='__main__', alter_sys=True)\n"
+        guarded += f"runpy.run_module({driver.PROCESS!r}, run_name='__main__', alter_sys=True)\n"
         (tmp_path / "site" / "late.py").write_text(guarded)
         monkeypatch.syspath_prepend(tmp_path / "site")
-        monkeypatch.setattr(launch, "PROCESS", "late")
+        monkeypatch.setattr(driver, "PROCESS", "late")
 
     return let
 
