@@ -6,12 +6,13 @@
 //! a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
 //!
 //! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are one read
-//! of at most [`LONGEST`] bytes. Up to [`THREADS`] threads take the next read each, into a buffer of their own, and copy its
-//! rows to their places. The buffers are aligned, as the system demands, and the rows are not.
+//! of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its rows are copied
+//! to their places. The buffers are aligned, as the system demands, and the rows are not.
 //!
-//! **Memory.** [`THREADS`] buffers of [`LONGEST`] bytes for each batch that is being read, 4 MiB, and 24 bytes per read.
+//! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40 bytes per
+//! read.
 //!
-//! **Parallelism.** What is read and where it is copied to does not depend on the threads, so batches are the same bytes.
+//! **Parallelism.** One thread per batch has all reads under way ([`Reads`]). Their order does not change what is copied where.
 //!
 //! **Complexity.** O(rows), after they were sorted.
 //!
@@ -22,12 +23,11 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::base::{Buffer, Error, Result, locked, shown};
+use super::aio::Reads;
+use crate::base::{Buffer, Error, Result, shown};
 
 /// Bytes that reads begin and end at multiples of. Disks ask for 512 or 4096.
 const BLOCK: u64 = 4096;
@@ -36,10 +36,7 @@ const BLOCK: u64 = 4096;
 const LONGEST: u64 = 64 << 10;
 
 /// Reads under way at a time.
-const THREADS: usize = 64;
-
-/// A thread is worth so many reads.
-const EACH: usize = 4;
+const DEPTH: usize = 128;
 
 /// Bytes in memory that begin at a multiple of [`BLOCK`].
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +136,10 @@ impl Wanted<'_> {
     }
 
     /// Copies the rows of a read, whose bytes are `found`, to their places in `target`.
-    fn scatter(&self, read: &Read, found: &[u8], target: Target) -> Result<()> {
+    ///
+    /// # Safety
+    /// As for [`gather`].
+    unsafe fn scatter(&self, read: &Read, found: &[u8], target: *mut u8) -> Result<()> {
         let bytes = self.file.row_bytes as usize;
         for index in read.first..read.end {
             let at =
@@ -148,11 +148,11 @@ impl Wanted<'_> {
                 let what = format!("row {} is missing. The file became shorter", self.row(index));
                 return Err(Error::format(shown(&self.file.path), what));
             };
-            // SAFETY: the caller of `gather` vouches for the places, each of which is in one read.
+            // SAFETY: the caller vouches for the places.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     row.as_ptr(),
-                    target.0.add(self.places[index] as usize * bytes),
+                    target.add(self.places[index] as usize * bytes),
                     bytes,
                 );
             }
@@ -160,15 +160,6 @@ impl Wanted<'_> {
         Ok(())
     }
 }
-
-/// Where rows are copied to.
-#[derive(Clone, Copy, Debug)]
-struct Target(*mut u8);
-
-// SAFETY: threads write different rows of it.
-unsafe impl Send for Target {}
-// SAFETY: as above.
-unsafe impl Sync for Target {}
 
 /// Reads the rows, and copies each to its place in `target`.
 ///
@@ -181,39 +172,46 @@ pub(super) unsafe fn gather(
 ) -> Result<()> {
     let reads: Vec<(&Wanted<'_>, Read)> =
         wanted.iter().flat_map(|of| of.reads().into_iter().map(move |read| (of, read))).collect();
-    let longest = reads.iter().map(|(_, read)| read.to - read.from).max().unwrap_or(0);
-    let (next, stopped, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
-    let target = Target(target);
-    let work = |check: &dyn Fn() -> Result<()>| -> Result<()> {
-        let mut buffer = Buffer::<Block>::zeroed((longest / BLOCK) as usize, "rows that are read")?;
-        while !stopped.load(Relaxed) {
-            let Some((of, read)) = reads.get(next.fetch_add(1, Relaxed)) else { break };
-            let bytes = &mut bytemuck::cast_slice_mut(&mut buffer)[..(read.to - read.from) as usize];
-            let found = of.file.read(read.from, bytes)?;
-            of.scatter(read, &bytes[..found], target)?;
+    let Some(longest) = reads.iter().map(|(_, read)| read.to - read.from).max() else { return Ok(()) };
+    let (most, blocks) = (DEPTH.min(reads.len()), (longest / BLOCK) as usize);
+    let mut memory = Buffer::<Block>::zeroed(most * blocks, "rows that are read")?;
+    let mut buffers: Vec<&mut [u8]> = memory.chunks_mut(blocks).map(bytemuck::cast_slice_mut).collect();
+    let Ok(mut queue) = Reads::new(most) else {
+        // The system has no more queues.
+        for (of, read) in &reads {
+            let bytes = of.file.read(read.from, &mut buffers[0][..(read.to - read.from) as usize])?;
+            // SAFETY: as for this function.
+            unsafe { of.scatter(read, &buffers[0][..bytes], target) }?;
             check()?;
         }
-        Ok(())
+        return Ok(());
     };
-    let run = |check: &dyn Fn() -> Result<()>| {
-        if let Err(error) = work(check) {
-            stopped.store(true, Relaxed);
-            locked(&failure).get_or_insert(error);
+    let (mut next, mut of_buffer) = (0, vec![0; most]);
+    let mut idle: Vec<usize> = (0..most).collect();
+    while next < reads.len() || queue.under_way() > 0 {
+        while next < reads.len()
+            && let Some(buffer) = idle.pop()
+        {
+            let (of, read) = &reads[next];
+            let (bytes, file) = ((read.to - read.from) as usize, &of.file.file);
+            // SAFETY: the buffer is idle, and long enough. The queue is dropped, and so its reads end, before the buffers.
+            unsafe { queue.begin(buffer, file, read.from, buffers[buffer].as_mut_ptr(), bytes) }
+                .map_err(|error| Error::io(&of.file.path, error))?;
+            of_buffer[buffer] = next;
+            next += 1;
         }
-    };
-    let run = &run;
-    std::thread::scope(|scope| {
-        for _ in 1..THREADS.min(reads.len().div_ceil(EACH)) {
-            // Without another thread, those that are there read everything.
-            let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || run(&|| Ok(())));
+        check()?;
+        let done = queue.wait(most / 4).map_err(|error| Error::io(&wanted[0].file.path, error))?;
+        for (buffer, bytes) in done {
+            let (of, read) = &reads[of_buffer[buffer]];
+            let bytes = bytes.map_err(|error| Error::io(&of.file.path, error))?;
+            // SAFETY: as for this function.
+            unsafe { of.scatter(read, &buffers[buffer][..bytes], target) }?;
+            idle.push(buffer);
         }
-        run(check);
-    });
-    failure.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).map_or(Ok(()), Err)
+    }
+    Ok(())
 }
-
-/// Bytes of the stack of a thread that reads.
-const STACK: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests {

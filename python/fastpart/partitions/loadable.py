@@ -76,7 +76,8 @@ class FetchingOptions(TypedDict, total=False):
     timeout : float
         Seconds to wait for messages of another rank. Then an error is raised.
     io : {"mmap", "direct"}, optional
-        How files of features are read: from maps, or past the page cache, 64 reads at a time. It never changes a batch.
+        How files of features are read: from maps, or past the page cache, 128 reads at a time. It never changes a
+        batch.
         Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse direct
         reads, as tmpfs does, are mapped.
     cache : float, optional
