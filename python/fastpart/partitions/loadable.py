@@ -77,9 +77,8 @@ class FetchingOptions(TypedDict, total=False):
         Seconds to wait for messages of another rank. Then an error is raised.
     io : {"mmap", "direct"}, optional
         How files of features are read: from maps, or past the page cache, 128 reads at a time. It never changes a
-        batch.
-        Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse direct
-        reads, as tmpfs does, are mapped.
+        batch. Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse
+        direct reads, as tmpfs does, are mapped.
     cache : float, optional
         How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
         never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
