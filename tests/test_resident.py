@@ -132,6 +132,7 @@ def test_workers_keep_them(tmp_path):
         "sampling": "uniform",
         "ahead": 1,
         "timeout": 9.0,
+        "io": None,
         "cache": None,
         "cache_by": "access",
         "resident": 10**6,

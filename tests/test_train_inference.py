@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from fastpart import _core
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -12,7 +13,7 @@ from fastpart.train import inference as module  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
-from fastpart.train.models import build  # noqa: E402
+from fastpart.train.models import GraphSAGE, build  # noqa: E402
 
 N = 600
 
@@ -103,3 +104,63 @@ def test_scores_are_the_same_for_any_number_of_workers(tmp_path):
     for name in ("val_share", "test_share"):
         assert one.summary[name] == pytest.approx(two.summary[name], rel=1e-4)
     np.testing.assert_allclose(one.history["val_share"], two.history["val_share"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "layers"),
+    [("graphsage", 3), ("graphsage-gcn", 3), ("gin", 3), ("ngnn", 3), ("gcn", 0), ("sgc", 0), ("gat", 0)],
+)
+def test_outputs_from_means_are_those_from_copied_rows(dataset, tmp_path, monkeypatch, model, layers):
+    network = build(dataset.task, Options(model=model, hidden=8, layers=3, fanouts=(1, 1, 1)))
+    made, known = [], module.Means
+    monkeypatch.setattr(module, "Means", lambda *given: made.append(given) or known(*given))
+    parts = dataset.partition.parts
+
+    def outputs(wanted=None):
+        inference = Inference(dataset, list(range(len(parts))), tmp_path, 3)
+        return {
+            vertex: row
+            for part, vertices, rows in inference.outputs(network, wanted)
+            for vertex, row in zip(parts[part].inner[vertices].tolist(), rows, strict=True)
+        }
+
+    found, some = outputs(), outputs(lambda part: parts[part].inner % 7 == 1)
+    assert len(made) == 2 * layers * len(parts)
+    monkeypatch.setattr(Inference, "_by_means", lambda *given: False)
+    copied = outputs()
+    assert sorted(found) == sorted(copied) == list(range(N))
+    for vertex, row in copied.items():
+        torch.testing.assert_close(found[vertex], row, rtol=1e-4, atol=1e-5)
+    assert sorted(some) == list(range(1, N, 7))
+    for vertex, row in some.items():
+        torch.testing.assert_close(row, found[vertex])
+
+
+def test_means_of_rows_on_disk_are_those_of_rows_in_memory(dataset):
+    parts = dataset.partition.parts
+    files = [part.folder / "features.npy" for part in parts]
+    memory, disk = (_core.Features(files, dataset.topology, direct=direct) for direct in (False, True))
+    targets = np.random.default_rng(0).integers(0, N, 500).astype(np.uint32)
+    found = memory.means(targets, 2)
+    assert np.array_equal(found, disk.means(targets, 1))
+    sampled = _core.Sampler(dataset.topology, [-1])
+    for target, mean in zip(targets[:50], found, strict=False):
+        sample = sampled.sample(np.array([target]))
+        rows = memory.gather(sample.rows)[sample.indices]
+        expected = rows.astype(np.float64).sum(0) / max(len(rows), 1)
+        np.testing.assert_array_equal(mean, expected.astype(np.float32))
+
+
+def test_outputs_of_other_precision_or_of_your_own_layers_are_computed_from_rows(
+    dataset, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(module, "Means", None)
+    parts = list(range(len(dataset.partition.parts)))
+    options = Options(hidden=8, layers=2, fanouts=(1, 1))
+    list(Inference(dataset, parts, tmp_path, 2).outputs(build(dataset.task, options).double()))
+
+    class Own(GraphSAGE):
+        def layer(self, index, graph, x):
+            return super().layer(index, graph, 2 * x)
+
+    list(Inference(dataset, parts, tmp_path, 2).outputs(Own(dataset.task, options)))

@@ -290,6 +290,14 @@ class Features:
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
+    @property
+    def has_means(self) -> bool:
+        """Whether :meth:`means` can be asked for: all rows are here, and float32."""
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether memory does not hold the rows. Then :meth:`means` reads each once, in the order of the files."""
+    def means(self, targets: _Rows, threads: int) -> npt.NDArray[np.float32]:
+        """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width)."""
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...

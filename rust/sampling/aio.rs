@@ -59,11 +59,6 @@ impl Reads {
         Ok(Self { context, events: vec![Event::default(); most], under_way: 0 })
     }
 
-    /// Number of reads that were begun and are not done.
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way
-    }
-
     /// Begins a read of so many bytes at `offset` into `buffer`. It has a number to know it by.
     ///
     /// # Safety

@@ -6,13 +6,13 @@
 //! a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
 //!
 //! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are one read
-//! of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its rows are copied
-//! to their places. The buffers are aligned, as the system demands, and the rows are not.
+//! of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its rows are handed
+//! out in order. The buffers are aligned, as the system demands, and the rows are not.
 //!
 //! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40 bytes per
 //! read.
 //!
-//! **Parallelism.** One thread per batch has all reads under way ([`Reads`]). Their order does not change what is copied where.
+//! **Parallelism.** One thread per batch has all reads under way ([`Reads`]), and waits for the first one of them.
 //!
 //! **Complexity.** O(rows), after they were sorted.
 //!
@@ -103,7 +103,7 @@ struct Read {
     end: usize,
 }
 
-/// Some rows of a file, in ascending order, and where each is copied to.
+/// Some rows of a file, in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) file: &'a DirectFile,
@@ -135,11 +135,8 @@ impl Wanted<'_> {
         reads
     }
 
-    /// Copies the rows of a read, whose bytes are `found`, to their places in `target`.
-    ///
-    /// # Safety
-    /// As for [`gather`].
-    unsafe fn scatter(&self, read: &Read, found: &[u8], target: *mut u8) -> Result<()> {
+    /// Hands out the rows of a read, whose bytes are `found`.
+    fn hand_out(&self, read: &Read, found: &[u8], visit: &mut dyn FnMut(u32, &[u8])) -> Result<()> {
         let bytes = self.file.row_bytes as usize;
         for index in read.first..read.end {
             let at =
@@ -148,26 +145,16 @@ impl Wanted<'_> {
                 let what = format!("row {} is missing. The file became shorter", self.row(index));
                 return Err(Error::format(shown(&self.file.path), what));
             };
-            // SAFETY: the caller vouches for the places.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    row.as_ptr(),
-                    target.add(self.places[index] as usize * bytes),
-                    bytes,
-                );
-            }
+            visit(self.places[index], row);
         }
         Ok(())
     }
 }
 
-/// Reads the rows, and copies each to its place in `target`.
-///
-/// # Safety
-/// `target` has memory for all rows of the batch, and nobody else uses it meanwhile.
-pub(super) unsafe fn gather(
+/// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted in.
+pub(super) fn read(
     wanted: &[Wanted<'_>],
-    target: *mut u8,
+    visit: &mut dyn FnMut(u32, &[u8]),
     check: &dyn Fn() -> Result<()>,
 ) -> Result<()> {
     let reads: Vec<(&Wanted<'_>, Read)> =
@@ -180,34 +167,35 @@ pub(super) unsafe fn gather(
         // The system has no more queues.
         for (of, read) in &reads {
             let bytes = of.file.read(read.from, &mut buffers[0][..(read.to - read.from) as usize])?;
-            // SAFETY: as for this function.
-            unsafe { of.scatter(read, &buffers[0][..bytes], target) }?;
+            of.hand_out(read, &buffers[0][..bytes], visit)?;
             check()?;
         }
         return Ok(());
     };
-    let (mut next, mut of_buffer) = (0, vec![0; most]);
-    let mut idle: Vec<usize> = (0..most).collect();
-    while next < reads.len() || queue.under_way() > 0 {
-        while next < reads.len()
-            && let Some(buffer) = idle.pop()
-        {
-            let (of, read) = &reads[next];
-            let (bytes, file) = ((read.to - read.from) as usize, &of.file.file);
-            // SAFETY: the buffer is idle, and long enough. The queue is dropped, and so its reads end, before the buffers.
-            unsafe { queue.begin(buffer, file, read.from, buffers[buffer].as_mut_ptr(), bytes) }
+    // Read i is into buffer i % most. Those that were handed out, and those that were begun, are the first ones.
+    let (mut handed_out, mut begun, mut done) = (0, 0, vec![None; most]);
+    while handed_out < reads.len() {
+        while begun < reads.len().min(handed_out + most) {
+            let (of, read) = &reads[begun];
+            let (buffer, bytes) = (begun % most, (read.to - read.from) as usize);
+            let start = buffers[buffer].as_mut_ptr();
+            // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped, and so its
+            // reads end, before the buffers.
+            unsafe { queue.begin(buffer, &of.file.file, read.from, start, bytes) }
                 .map_err(|error| Error::io(&of.file.path, error))?;
-            of_buffer[buffer] = next;
-            next += 1;
+            begun += 1;
         }
         check()?;
-        let done = queue.wait(most / 4).map_err(|error| Error::io(&wanted[0].file.path, error))?;
-        for (buffer, bytes) in done {
-            let (of, read) = &reads[of_buffer[buffer]];
-            let bytes = bytes.map_err(|error| Error::io(&of.file.path, error))?;
-            // SAFETY: as for this function.
-            unsafe { of.scatter(read, &buffers[buffer][..bytes], target) }?;
-            idle.push(buffer);
+        let path = &reads[handed_out].0.file.path;
+        for (buffer, bytes) in queue.wait(most / 4).map_err(|error| Error::io(path, error))? {
+            done[buffer] = Some(bytes.map_err(|error| Error::io(path, error))?);
+        }
+        while handed_out < begun
+            && let Some(bytes) = done[handed_out % most].take()
+        {
+            let (of, read) = &reads[handed_out];
+            of.hand_out(read, &buffers[handed_out % most][..bytes], visit)?;
+            handed_out += 1;
         }
     }
     Ok(())
@@ -227,14 +215,19 @@ mod tests {
         Some((DirectFile::open(&path, 70, row_bytes)?, rows))
     }
 
-    fn read(file: &DirectFile, rows: &[u32], row_bytes: usize) -> Result<Vec<u8>> {
+    fn found(file: &DirectFile, rows: &[u32], row_bytes: usize) -> Result<Vec<u8>> {
         let mut places: Vec<u32> = (0..rows.len() as u32).collect();
         places.sort_unstable_by_key(|&place| rows[place as usize]);
         let (mut found, rows) =
             (vec![0; rows.len() * row_bytes], rows.iter().map(|row| row + 7).collect::<Vec<_>>());
         let wanted = [Wanted { file, base: 7, rows: &rows, places: &places }];
-        // SAFETY: it holds all rows.
-        unsafe { gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }?;
+        let mut order = Vec::new();
+        let mut copy = |place: u32, row: &[u8]| {
+            found[place as usize * row_bytes..][..row_bytes].copy_from_slice(row);
+            order.push(place);
+        };
+        read(&wanted, &mut copy, &|| Ok(()))?;
+        assert_eq!(order, places);
         Ok(found)
     }
 
@@ -248,8 +241,8 @@ mod tests {
                 .iter()
                 .flat_map(|&row| rows[row as usize * row_bytes..][..row_bytes].to_vec())
                 .collect();
-            assert_eq!(read(&file, &wanted, row_bytes).unwrap(), expected);
-            assert!(read(&file, &[], row_bytes).unwrap().is_empty());
+            assert_eq!(found(&file, &wanted, row_bytes).unwrap(), expected);
+            assert!(found(&file, &[], row_bytes).unwrap().is_empty());
         }
     }
 
@@ -258,7 +251,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let Some((file, _)) = file(folder.path(), 400) else { return };
         OpenOptions::new().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
-        let error = read(&file, &[3, 49], 400).unwrap_err().to_string();
+        let error = found(&file, &[3, 49], 400).unwrap_err().to_string();
         assert!(error.contains("rows: row 49 is missing. The file became shorter"), "{error}");
     }
 

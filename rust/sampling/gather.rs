@@ -54,7 +54,7 @@ pub struct Features {
     pub descr: String,
     /// Shape of a row.
     pub row_shape: Vec<usize>,
-    /// Whether rows are read in the order of the files. It does not change what is read. Where memory does not hold the
+    /// Whether rows are read in the order of the files, where memory does not hold them. It does not change what is read. Where memory does not hold the
     /// files, the system then reads each page once per batch, and those around it together.
     pub in_order: bool,
 }
@@ -110,12 +110,21 @@ impl Features {
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
-        if self.in_order || self.direct.iter().any(Option::is_some) {
+        if self.is_on_disk() {
             let mut order: Vec<u32> = (0..rows.len() as u32).collect();
             order.sort_unstable_by_key(|&place| rows[place as usize]);
             let (wanted, order) = self.directly(rows, &order);
-            // SAFETY: as for this function.
-            unsafe { direct::gather(&wanted, target, check) }?;
+            let mut copy = |place: u32, row: &[u8]| {
+                // SAFETY: as for this function. The place is one of the rows.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        row.as_ptr(),
+                        target.add(place as usize * row.len()),
+                        row.len(),
+                    )
+                }
+            };
+            direct::read(&wanted, &mut copy, check)?;
             // SAFETY: as for this function. The places are those of the rows, each once.
             unsafe { self.copy(rows, |index| order.get(index).map(|&place| place as usize), target, check) }
         } else {
@@ -126,7 +135,7 @@ impl Features {
     }
 
     /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
-    fn directly<'a>(&'a self, rows: &'a [u32], order: &'a [u32]) -> (Vec<Wanted<'a>>, Vec<u32>) {
+    pub(super) fn directly<'a>(&'a self, rows: &'a [u32], order: &'a [u32]) -> (Vec<Wanted<'a>>, Vec<u32>) {
         let (mut wanted, mut others) = (Vec::new(), Vec::new());
         let mut rest = order;
         for (part, ends) in self.topology.starts().windows(2).enumerate() {
@@ -176,9 +185,24 @@ impl Features {
         Ok(())
     }
 
+    /// The in-edges of the vertices.
+    pub(super) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Whether memory does not hold the rows, or they are not to go there.
+    pub fn is_on_disk(&self) -> bool {
+        self.in_order || self.direct.iter().any(Option::is_some)
+    }
+
+    /// Whether the rows of all parts are here.
+    pub(super) fn has_all(&self) -> bool {
+        self.parts.iter().all(Option::is_some)
+    }
+
     /// Address of the features of a row, if its part has them.
     #[inline(always)]
-    fn address(&self, row: u32) -> Option<*const u8> {
+    pub(super) fn address(&self, row: u32) -> Option<*const u8> {
         let part = self.topology.part_of(row);
         self.parts[part].as_ref()?.row((row - self.topology.starts()[part]) as usize)
     }

@@ -39,6 +39,7 @@ mod halo;
 mod ids;
 mod in_edges;
 mod labor;
+mod means;
 mod neighbours;
 mod part;
 mod picker;

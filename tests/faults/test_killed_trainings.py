@@ -10,7 +10,7 @@ import json, os, random, re, shutil, signal, sys, time
 from pathlib import Path
 import numpy as np, torch, fastpart as fp
 from fastpart.report import trainings
-from fastpart.train import centralized, history
+from fastpart.train.runs import history
 folder = Path(sys.argv[1])
 parts, killed, whole = folder / "parts", folder / "killed", folder / "whole"
 torch.set_num_threads(1)

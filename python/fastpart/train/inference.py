@@ -2,10 +2,11 @@
 
 A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
 vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
-neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. If few
-outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says which. Any
-other network is computed for blocks of wanted vertices with all their hops, which are halved until the memory holds
-them.
+neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. A layer
+that takes no more than the mean of the neighbours has it added up by the core, straight from the files, if memory holds
+them. If few outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says
+which. Any other network is computed for blocks of wanted vertices with all their hops, which are halved until the
+memory holds them.
 
 Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
 parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
@@ -27,7 +28,7 @@ from ..errors import MemoryBudgetError
 from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from .data import SPLITS, Dataset
-from .graphs.rows import Rows
+from .graphs.rows import Means, Rows
 from .learning.metrics import Metrics, Scores
 from .models import Network, takes_edge_attr
 from .ranks import barrier, largest, total
@@ -74,6 +75,8 @@ class Inference:
         Messages to processes that have other features. Default: all are in files here.
     fits : callable, optional
         Whether the memory holds a block of a network without layers. Default: any.
+    free_bytes : int
+        Memory for sums of rows that are read from the disk. The more, the less often it is read.
     """
 
     def __init__(
@@ -84,8 +87,9 @@ class Inference:
         layers: int,
         fetching: Fetching | None = None,
         fits: Fits | None = None,
+        free_bytes: int = PIECE_BYTES,
     ) -> None:
-        self._fits = fits
+        self._fits, self._free_bytes = fits, free_bytes
         self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
         self._dataset, self._own, self._folder, self._layers = dataset, parts, folder, layers
         self._fetching = fetching if fetching is not None and fetching.by_messages else None
@@ -210,11 +214,33 @@ class Inference:
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = numbers_of(network)
         width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
+        if rows is not None and self._by_means(network, index, rows):
+            yield from self._from_means(network, index, rows, wanted)
+            return
         for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted, width)):
             x = x.to(**where)
             outputs = network.layer(index, self._graph(sample, x.device), x).cpu()
             del sample, x  # the memory of this block is that of the next one
             yield number, block, outputs
+
+    def _by_means(self, network: Network, index: int, rows: _core.Features) -> bool:
+        """Return whether a layer can be computed without copies of the rows of neighbours, to the same precision."""
+        known = self._fetching is None and len(rows.row_shape) == 1 and rows.has_means
+        return known and network.takes_means(index) and numbers_of(network)["dtype"] == torch.float32
+
+    def _from_means(
+        self, network: Network, index: int, rows: _core.Features, wanted: VertexMask | None
+    ) -> Iterator[Outputs]:
+        """Yield the outputs of a layer that takes the mean of the neighbours."""
+        where, sums = numbers_of(network), 16 * rows.row_shape[0]
+        on_disk = rows.is_on_disk
+        most = max(self._free_bytes, PIECE_BYTES) if on_disk else PIECE_BYTES
+        for number, block in self._split(wanted, lambda degrees: sums + 24 * on_disk * degrees, most):
+            ids = self._rows_of(number, block)
+            means = torch.from_numpy(rows.means(ids, torch.get_num_threads())).to(**where)
+            x = torch.from_numpy(rows.gather(ids)).to(**where)
+            degree = torch.from_numpy(self._topology.degrees_of(ids)).to(x.device)
+            yield number, block, network.layer(index, Means(x, means, degree), x).cpu()
 
     def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
@@ -274,13 +300,18 @@ class Inference:
     def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
         """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
         most = max(1, min(_EDGES, PIECE_BYTES // (4 * max(width, 1))))
+        return self._split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
+
+    def _split(
+        self, wanted: VertexMask | None, cost: Callable[[Vertices], Vertices], most: int
+    ) -> Iterator[Block]:
+        """Yield the wanted vertices of this process in blocks that cost about ``most``, given the cost of a degree."""
         for number in self._own:
             part, vertices = self._parts[number], self._vertices(number, wanted)
-            edges = np.cumsum(
-                part.indptr[vertices + 1] - part.indptr[vertices] + 1
-            )  # and the row of the vertex
-            for block in np.split(vertices, np.flatnonzero(np.diff(edges // most)) + 1):
-                yield number, block
+            costs = np.cumsum(cost(part.indptr[vertices + 1] - part.indptr[vertices]))
+            for block in np.split(vertices, np.flatnonzero(np.diff(costs // most)) + 1):
+                if len(block):
+                    yield number, block
 
     def _read(
         self, sampler: _core.Sampler, rows: _core.Features | None, blocks: Iterable[Block]

@@ -155,7 +155,9 @@ def _outputs(
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
-        inference = Inference(dataset, list(range(len(parts))), folder, layers, fits=fits)
+        inference = Inference(
+            dataset, list(range(len(parts))), folder, layers, fits=fits, free_bytes=free // 2
+        )
 
         def wanted(part: int) -> npt.NDArray[np.bool_]:
             return chosen.mask(np.asarray(parts[part].inner))

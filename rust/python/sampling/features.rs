@@ -13,7 +13,7 @@ use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, array_within, copied, owner};
 use crate::run::in_place;
-use fastpart::internals::base::Result;
+use fastpart::internals::base::{Buffer, Result};
 use fastpart::internals::sampling::{self, FeatureRows, Io, Pooled, Pools};
 
 /// Features of parts. See `_core.pyi`.
@@ -56,6 +56,36 @@ impl Features {
         let mut memory = self.pools.features();
         self.inner.reserve(count, &mut memory).map_err(|error| raise(py, error))?;
         self.array(py, memory, count)
+    }
+
+    /// Whether [`Self::means`] can be asked for.
+    #[getter]
+    fn has_means(&self) -> bool {
+        self.inner.has_means()
+    }
+
+    #[getter]
+    fn is_on_disk(&self) -> bool {
+        self.inner.is_on_disk()
+    }
+
+    /// The mean of the rows over the in-edges of each target.
+    fn means<'py>(
+        &self,
+        py: Python<'py>,
+        targets: View<'py, u32>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let targets = copied(&targets, "targets")?;
+        let width = self.inner.row_bytes / size_of::<f32>();
+        let mut means = Buffer::<f32>::zeroed(targets.len() * width, "means of rows")
+            .map_err(|error| raise(py, error))?;
+        in_place(py, |check| self.inner.means(&targets, &mut means, threads, check))?;
+        let start = means.as_mut_ptr();
+        let owner = owner(py, means)?;
+        // SAFETY: the owner keeps the numbers. Nobody else uses them until it is gone.
+        let numbers = unsafe { array_within::<f32>(start, targets.len() * width, owner) };
+        numbers.call_method1("reshape", ((targets.len(), width),))
     }
 
     /// Copies the features of `rows`.

@@ -15,6 +15,39 @@ from ..neighbourhood import Neighbourhood, dropped_by
 from .kernels import CPU, Ids, Kernel, with_loops
 
 
+class Means(Neighbourhood):
+    """Vertices with the means of the rows of their neighbours, without these rows: for layers that take nothing else.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        Rows of the vertices.
+    means : torch.Tensor
+        Means over all in-edges of each.
+    degree : torch.Tensor
+        Number of these in-edges, int64.
+    """
+
+    remembers = True
+
+    def __init__(self, x: Tensor, means: Tensor, degree: Tensor) -> None:
+        super().__init__()
+        self.num_targets, self.source_degree = len(x), degree
+        self.target_degree = degree
+        self._x, self._means = x, means
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the means, which are known of these rows only."""
+        assert x is self._x
+        return self._means
+
+    def attend(
+        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+    ) -> Tensor:
+        """Raise an error: attention needs each row."""
+        raise TypeError("attention needs the rows of the neighbours")
+
+
 class Rows(Neighbourhood):
     """The in-edges of the first vertices, the targets.
 

@@ -59,7 +59,9 @@ class Worker:
         self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
         self._steps = self._source(dataset, options, how, folder, owners)
         fits, fetching = fitting(dataset, options, how["free_bytes"]), self._steps.fetching
-        self._inference = Inference(dataset, own.tolist(), folder, options.layers, fetching, fits)
+        self._inference = Inference(
+            dataset, own.tolist(), folder, options.layers, fetching, fits, how["free_bytes"]
+        )
         self._clock = Clock(self._trace)
         self._scored_by = how["scores"]
         self._sampled: SampledScores | None = None

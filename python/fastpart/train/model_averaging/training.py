@@ -62,7 +62,9 @@ class Worker:
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
         fits = fitting(dataset, options, how["free_bytes"])
-        self._inference = Inference(dataset, self._parts.numbers, folder, options.layers, fits=fits)
+        self._inference = Inference(
+            dataset, self._parts.numbers, folder, options.layers, fits=fits, free_bytes=how["free_bytes"]
+        )
         self._memory = 0
         self._gathered: dict[int, Any] = {}
         if state:

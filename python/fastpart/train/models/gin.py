@@ -19,6 +19,8 @@ class Isomorphism(nn.Module):
     then the result for a vertex would depend on the other vertices in the process.
     """
 
+    takes_means = True
+
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
         self.epsilon = nn.Parameter(torch.zeros(()))

@@ -14,6 +14,8 @@ from .network import Network
 class SAGE(nn.Module):
     """The mean of the neighbours and the vertex itself, through one linear map each."""
 
+    takes_means = True
+
     def __init__(self, width: int, out: int) -> None:
         super().__init__()
         self.fc_neigh = nn.Linear(width, out, bias=False)
@@ -29,6 +31,8 @@ class SAGE(nn.Module):
 
 class SAGEWithLoop(nn.Module):
     """The mean of the neighbours with the vertex among them, through one linear map: the paper's GCN aggregator."""
+
+    takes_means = True
 
     def __init__(self, width: int, out: int) -> None:
         super().__init__()

@@ -51,6 +51,10 @@ class Network(nn.Module):
         """Return the output width of a layer."""
         return out
 
+    def takes_means(self, index: int) -> bool:
+        """Return whether the layer ``index`` needs no more of the neighbours than the mean of the rows that it gets."""
+        return getattr(self.layers[index], "takes_means", False) and type(self).layer is Network.layer
+
     def layer(self, index: int, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target."""
         h: Tensor = self.layers[index](graph, x)

@@ -15,6 +15,8 @@ from .network import Network
 class DeepSAGE(nn.Module):
     """A layer of GraphSAGE with an additional nonlinear layer inside."""
 
+    takes_means = True
+
     def __init__(self, width: int, hidden: int, out: int) -> None:
         super().__init__()
         self.convolution = SAGE(width, hidden)
