@@ -27,6 +27,7 @@ from .. import _core
 from ..errors import MemoryBudgetError
 from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
+from ..loading.rows.saved import SavedRows
 from .data import SPLITS, Dataset
 from .graphs.rows import Means, Rows
 from .learning.metrics import Metrics, Scores
@@ -43,6 +44,9 @@ Block = tuple[int, Vertices]
 
 Fits = Callable[[Sequence[int], Sequence[int]], bool]
 """Returns whether the memory holds a block with so many nodes and in-edges in each hop."""
+
+InputRows = _core.Features | SavedRows | None
+"""Where the inputs of a layer are. None if no process has any here."""
 
 VertexMask = Callable[[int], npt.NDArray[np.bool_]]
 """Returns the mask of the inner vertices of a part whose outputs are wanted."""
@@ -141,12 +145,14 @@ class Inference:
         if not isinstance(network, Network):
             yield from self._at_once(network, wanted)
             return
-        rows, files = self._features(), []
+        rows: InputRows = self._features()
+        files = []
         needed = self._pushed_back(wanted, len(network.layers) if layers is None else layers)
         for index, mask in enumerate(needed[:-1]):
-            files += self._save(index, self._layer(network, index, rows, mask))
+            kept = mask if self._fetching is None else None  # others ask for rows by their number among all
+            files += self._save(index, self._layer(network, index, rows, mask), kept)
             barrier()
-            rows = self._opened(self._saved(index))
+            rows = self._opened(self._saved(index)) if kept is None else self._some(index, kept)
         yield from self._layer(network, len(needed) - 1, rows, wanted)
         barrier()
         for file in files:
@@ -178,6 +184,16 @@ class Inference:
         files = (self._file(index, part) for part in range(len(self._parts)))
         return [file if file is not None and file.exists() else None for file in files]
 
+    def _some(self, index: int, mask: VertexMask) -> SavedRows | None:
+        """Return the outputs of a layer for the vertices of a mask, None if there are none."""
+        starts, files, ids = self._topology.starts, [], []
+        for part in range(len(self._parts)):
+            file, rows = self._file(index, part), np.flatnonzero(mask(part))
+            if file is not None and len(rows):
+                files.append(file)
+                ids.append((starts[part] + rows).astype(np.uint32))
+        return SavedRows(files, ids) if files else None
+
     def _features(self) -> _core.Features | None:
         return self._opened([part.folder / "features.npy" for part in self._parts])
 
@@ -191,17 +207,22 @@ class Inference:
         """Return the file of the outputs of a layer for the vertices of a part, None if there are none."""
         return self._folder / f"layer-{index}-{part}.npy" if self._parts[part].num_inner else None
 
-    def _save(self, index: int, outputs: Iterator[Outputs]) -> list[Path]:
-        """Write the outputs of a layer, and return the files."""
+    def _save(self, index: int, outputs: Iterator[Outputs], mask: VertexMask | None = None) -> list[Path]:
+        """Write the outputs of a layer, of all vertices or of those of a mask, and return the files."""
         files: dict[Path, np.memmap[Any, Any]] = {}
+        places: dict[Path, Vertices] = {}
         unwritten = 0
         for part, vertices, h in outputs:
             file = self._file(index, part)
             assert file is not None
             if file not in files:
-                shape = (self._parts[part].num_inner, h.shape[1])
+                count = self._parts[part].num_inner
+                if mask is not None:
+                    places[file] = np.cumsum(mask(part)) - 1
+                    count = int(places[file][-1]) + 1
+                shape = (count, h.shape[1])
                 files[file] = np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape)
-            files[file][vertices] = h.numpy()
+            files[file][vertices if mask is None else places[file][vertices]] = h.numpy()
             unwritten += h.nbytes
             if unwritten > PIECE_BYTES:  # what is not on the disk cannot be given back when memory is short
                 files[file].flush()
@@ -209,12 +230,12 @@ class Inference:
         return list(files)
 
     def _layer(
-        self, network: Network, index: int, rows: _core.Features | None, wanted: VertexMask | None
+        self, network: Network, index: int, rows: InputRows, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = numbers_of(network)
         width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
-        if rows is not None and self._by_means(network, index, rows):
+        if isinstance(rows, _core.Features) and self._by_means(network, index, rows):
             yield from self._from_means(network, index, rows, wanted)
             return
         for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted, width)):
@@ -314,7 +335,7 @@ class Inference:
                     yield number, block
 
     def _read(
-        self, sampler: _core.Sampler, rows: _core.Features | None, blocks: Iterable[Block]
+        self, sampler: _core.Sampler, rows: InputRows, blocks: Iterable[Block]
     ) -> Iterator[tuple[int, Vertices, _core.SampledBatch, Tensor]]:
         """Yield the blocks that are not empty, with their in-edges and one row per source."""
         if self._fetching is not None:
@@ -322,10 +343,15 @@ class Inference:
             most = int(largest(torch.tensor(len(blocks))))
             blocks += [(0, np.empty(0, np.int64))] * (most - len(blocks))
         for number, block in blocks:
-            sample = sampler.sample(self._rows_of(number, block), features=rows)
-            x = sample.features
-            if self._fetching is not None:
-                x = self._fetching.complete(sample.rows, x, rows)
+            ids = self._rows_of(number, block)
+            if isinstance(rows, SavedRows):
+                sample = sampler.sample(ids)
+                x: npt.NDArray[Any] | None = rows.rows(sample.rows)
+            else:
+                sample = sampler.sample(ids, features=rows)
+                x = sample.features
+                if self._fetching is not None:
+                    x = self._fetching.complete(sample.rows, x, rows)
             if len(block):
                 x = torch.from_numpy(x)
                 yield number, block, sample, x
