@@ -92,6 +92,11 @@ impl MappedRows {
         let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::Random));
     }
 
+    /// Lets the system read the file ahead, in its order.
+    pub(crate) fn read_ahead(&self) {
+        let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::WillNeed));
+    }
+
     /// Address of row `index`, or of no row if there is none.
     #[inline(always)]
     pub(crate) fn row(&self, index: usize) -> Option<*const u8> {

@@ -195,6 +195,11 @@ impl Features {
         self.in_order || self.direct.iter().any(Option::is_some)
     }
 
+    /// Lets the system read all files into memory, in their order. It is faster than page by page where nearly all are read.
+    pub(super) fn read_ahead(&self) {
+        self.parts.iter().flatten().for_each(MappedRows::read_ahead);
+    }
+
     /// Whether the rows of all parts are here.
     pub(super) fn has_all(&self) -> bool {
         self.parts.iter().all(Option::is_some)

@@ -27,6 +27,9 @@ use super::direct;
 use super::gather::Features;
 use crate::base::{Buffer, Error, Result, prefetch_at};
 
+/// So many targets have sources in nearly all pages of most files.
+const MANY: usize = 1 << 14;
+
 /// In-edges that are looked up at a time. Few, so that what they bring into the cache stays there.
 const ENOUGH: usize = 2048;
 
@@ -62,6 +65,9 @@ impl Features {
             return self.sweep(targets, means, width, check);
         }
         let shares = self.shares(targets, threads.max(1))?;
+        if targets.len() >= MANY {
+            self.read_ahead();
+        }
         let add_up = |targets, means: &mut [f32], check: &dyn Fn() -> Result<()>| {
             self.add_up(targets, means, width, check)
         };
