@@ -135,11 +135,8 @@ impl Wanted<'_> {
         reads
     }
 
-    /// Copies the rows of a read, whose bytes are `found`, to their places in `target`.
-    ///
-    /// # Safety
-    /// As for [`gather`].
-    unsafe fn scatter(&self, read: &Read, found: &[u8], target: *mut u8) -> Result<()> {
+    /// Puts the rows of a read, whose bytes are `found`, to their places.
+    fn scatter(&self, read: &Read, found: &[u8], put: &impl Fn(*const u8, usize)) -> Result<()> {
         let bytes = self.file.row_bytes as usize;
         for index in read.first..read.end {
             let at =
@@ -148,26 +145,16 @@ impl Wanted<'_> {
                 let what = format!("row {} is missing. The file became shorter", self.row(index));
                 return Err(Error::format(shown(&self.file.path), what));
             };
-            // SAFETY: the caller vouches for the places.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    row.as_ptr(),
-                    target.add(self.places[index] as usize * bytes),
-                    bytes,
-                );
-            }
+            put(row.as_ptr(), self.places[index] as usize);
         }
         Ok(())
     }
 }
 
-/// Reads the rows, and copies each to its place in `target`.
-///
-/// # Safety
-/// `target` has memory for all rows of the batch, and nobody else uses it meanwhile.
-pub(super) unsafe fn gather(
+/// Reads the rows, and calls `put` with the bytes of each and its place.
+pub(super) fn gather(
     wanted: &[Wanted<'_>],
-    target: *mut u8,
+    put: &impl Fn(*const u8, usize),
     check: &dyn Fn() -> Result<()>,
 ) -> Result<()> {
     let reads: Vec<(&Wanted<'_>, Read)> =
@@ -180,8 +167,7 @@ pub(super) unsafe fn gather(
         // The system has no more queues.
         for (of, read) in &reads {
             let bytes = of.file.read(read.from, &mut buffers[0][..(read.to - read.from) as usize])?;
-            // SAFETY: as for this function.
-            unsafe { of.scatter(read, &buffers[0][..bytes], target) }?;
+            of.scatter(read, &buffers[0][..bytes], put)?;
             check()?;
         }
         return Ok(());
@@ -205,8 +191,7 @@ pub(super) unsafe fn gather(
         for (buffer, bytes) in done {
             let (of, read) = &reads[of_buffer[buffer]];
             let bytes = bytes.map_err(|error| Error::io(&of.file.path, error))?;
-            // SAFETY: as for this function.
-            unsafe { of.scatter(read, &buffers[buffer][..bytes], target) }?;
+            of.scatter(read, &buffers[buffer][..bytes], put)?;
             idle.push(buffer);
         }
     }
@@ -215,6 +200,7 @@ pub(super) unsafe fn gather(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::fs;
 
     use super::*;
@@ -230,12 +216,18 @@ mod tests {
     fn read(file: &DirectFile, rows: &[u32], row_bytes: usize) -> Result<Vec<u8>> {
         let mut places: Vec<u32> = (0..rows.len() as u32).collect();
         places.sort_unstable_by_key(|&place| rows[place as usize]);
-        let (mut found, rows) =
-            (vec![0; rows.len() * row_bytes], rows.iter().map(|row| row + 7).collect::<Vec<_>>());
+        let (found, rows) = (
+            RefCell::new(vec![0; rows.len() * row_bytes]),
+            rows.iter().map(|row| row + 7).collect::<Vec<_>>(),
+        );
         let wanted = [Wanted { file, base: 7, rows: &rows, places: &places }];
-        // SAFETY: it holds all rows.
-        unsafe { gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }?;
-        Ok(found)
+        let put = |row: *const u8, place: usize| {
+            // SAFETY: `gather` hands over whole rows.
+            let row = unsafe { std::slice::from_raw_parts(row, row_bytes) };
+            found.borrow_mut()[place * row_bytes..][..row_bytes].copy_from_slice(row);
+        };
+        gather(&wanted, &put, &|| Ok(()))?;
+        Ok(found.into_inner())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -270,9 +271,8 @@ def _of_directory(
 
 
 def _row_bytes(partition: VertexPartition) -> int | None:
-    features = [part.features for part in partition.parts]
-    rows = [array for array in features if array is not None]
-    return int(np.prod(rows[0].shape[1:], dtype=int)) * rows[0].dtype.itemsize if rows else None
+    row = partition.parts[0].stored_type("features")
+    return None if row is None else row[0].itemsize * math.prod(row[1])
 
 
 def _partition(given: Any) -> VertexPartition:

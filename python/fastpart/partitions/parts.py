@@ -131,7 +131,19 @@ class PartData(PartFiles):
 
     @cached_property
     def features(self) -> Array | None:
-        """One row per inner vertex."""
+        """One row per inner vertex. Coded ones are decoded, all of the part."""
+        return self._decoded("features", self.num_inner)
+
+    def features_of(self, local: LocalIds) -> Array:
+        """Return the features of some inner vertices. Only theirs are decoded."""
+        rows, coding = self.stored_features, self.coding("features")
+        if rows is None:
+            raise ParameterError(f"{shown(self._folder)} has no features")
+        return rows[local] if coding is None else coding.decode(rows[local])
+
+    @property
+    def stored_features(self) -> Array | None:
+        """The rows of ``features`` as they are in the file, mapped: bytes if they are coded."""
         return self._described("features", self.num_inner)
 
     @cached_property
@@ -379,7 +391,7 @@ class VertexPartData(PartData):
     @cached_property
     def halo_features(self) -> Array | None:
         """One row per halo vertex. None unless saved with ``halo_features=True``."""
-        return self._described("halo_features", self.num_halo)
+        return self._decoded("halo_features", self.num_halo)
 
 
 class EdgePartData(PartData):

@@ -67,7 +67,7 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
 
 
 def _num_bytes(part: VertexPartData) -> int:
-    row = part.row_type("features")
+    row = part.stored_type("features")
     assert row is not None
     features = row[0].itemsize * math.prod(row[1])
     return part.num_inner * (features + _VERTEX_BYTES) + part.num_edges * _EDGE_BYTES
