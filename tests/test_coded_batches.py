@@ -1,4 +1,4 @@
-"""Batches, trainings and exports of features with 8 bits per number: those of the decoded numbers, however rows move."""
+"""Batches, trainings and exports of coded features: those of the decoded numbers, however rows move."""
 
 import numpy as np
 import pytest
@@ -7,16 +7,33 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
+from coded import FEATURES, WIDTH, N, numbers_of, saved  # noqa: E402
 from fastpart.loading.rows.decoding import decoded  # noqa: E402
 from fastpart.partitions.coding import Coding  # noqa: E402
 from fastpart.store.coding import encoded  # noqa: E402
-from test_coding import FEATURES, N, WIDTH, plain, saved, scale, stored  # noqa: E402, F401
 from test_loader_messages import ranks  # noqa: E402
 from test_resident import same  # noqa: E402
 from test_row_sources import Dictionary  # noqa: E402
 from trainable import planted  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module", params=list(FEATURES))
+def scale(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def stored(scale, tmp_path_factory):
+    return saved(tmp_path_factory.mktemp(scale) / "parts", FEATURES[scale], feature_dtype="int8")
+
+
+@pytest.fixture(scope="module")
+def plain(scale, stored, tmp_path_factory):
+    """Return the same directory with the decoded numbers as plain float32."""
+    return saved(tmp_path_factory.mktemp(scale) / "parts", numbers_of(stored))
+
 
 GIVEN = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
 
@@ -46,26 +63,26 @@ def test_rows_on_a_device_are_decoded_bit_for_bit(count, width):
         {"rank": 1, "world_size": 3, "cache": 0.3},
     ],
 )
-def test_batches_are_those_of_the_decoded_numbers(stored, plain, how):  # noqa: F811
+def test_batches_are_those_of_the_decoded_numbers(stored, plain, how):
     one = stored.loader(**GIVEN, **how)
     same(one, plain.loader(**GIVEN, **how))
     assert next(iter(one)).x.dtype == torch.float32
 
 
-def test_rows_of_a_source_of_your_own_need_not_be_coded(stored):  # noqa: F811
+def test_rows_of_a_source_of_your_own_need_not_be_coded(stored):
     other = stored.loader(**GIVEN)
     other.fetching.here = Dictionary(stored)
     same(stored.loader(**GIVEN), other)
 
 
-def test_counted_bytes_are_those_of_stored_rows(stored, scale):  # noqa: F811
+def test_counted_bytes_are_those_of_stored_rows(stored, scale):
     loader = stored.loader(**GIVEN, rank=0, world_size=3)
     list(loader)
     counts = loader.read_counts()
     assert counts["remote_bytes"] == counts["remote_rows"] * (WIDTH + 8 * (scale == "row")) > 0
 
 
-def test_resident_rows_stay_coded(stored, scale):  # noqa: F811
+def test_resident_rows_stay_coded(stored, scale):
     row = WIDTH + 8 * (scale == "row")
     kept = stored.loader(**GIVEN, resident=7 * row).fetching.resident
     assert len(kept.index.ids) == 7
@@ -90,7 +107,7 @@ print("same")
 """
 
 
-def test_messages_carry_the_bytes(stored, tmp_path):  # noqa: F811
+def test_messages_carry_the_bytes(stored, tmp_path):
     done = ranks(tmp_path, MESSAGES, stored.folder, 2)
     for out, error, code in done:
         assert (code, out.split()) == (0, ["same"]), error
@@ -110,10 +127,7 @@ def both(tmp_path, k):
     coded = planted(folder(tmp_path, "coded"), k=k, feature_dtype="int8")
     opened = fp.open_partition(coded)
     assert opened.manifest["features"]["coding"]
-    numbers = np.empty((600, 8), np.float32)
-    for part in opened.parts:
-        numbers[part.vertices[: part.num_inner]] = part.features
-    return coded, planted(folder(tmp_path, "plain"), k=k, features=numbers)
+    return coded, planted(folder(tmp_path, "plain"), k=k, features=numbers_of(opened))
 
 
 def test_losses_do_not_depend_on_parts_or_workers(tmp_path):
@@ -147,13 +161,13 @@ def test_methods_train_on_the_decoded_numbers(tmp_path, method, given):
 
 
 def test_predictions_are_those_of_the_decoded_numbers(tmp_path):
-    coded, plain = both(tmp_path, 2)
-    trained = fp.train.sampled(plain, **QUICK, **SAMPLED)
-    logits = [trained.predict(parts) for parts in (coded, plain)]
+    both_parts = both(tmp_path, 2)
+    trained = fp.train.sampled(both_parts[1], **QUICK, **SAMPLED)
+    logits = [trained.predict(parts, outputs="embeddings") for parts in both_parts]
     np.testing.assert_array_equal(*map(np.asarray, logits))
 
 
-def test_stores_of_pyg_decode(stored, plain):  # noqa: F811
+def test_stores_of_pyg_decode(stored, plain):
     pytest.importorskip("torch_geometric")
     import fastpart.pyg
 
@@ -163,7 +177,7 @@ def test_stores_of_pyg_decode(stored, plain):  # noqa: F811
     assert torch.equal(found, expected)
 
 
-def test_exports_decode(stored, plain, tmp_path):  # noqa: F811
+def test_exports_decode(stored, plain, tmp_path):
     for name, parts in (("coded", stored), ("plain", plain)):
         fp.export.wholegraph(parts.folder, tmp_path / f"{name}-wholegraph")
         fp.export.pyg(parts.folder, tmp_path / f"{name}-pyg")

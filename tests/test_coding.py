@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fastpart as fp
+from coded import FEATURES, WIDTH, N, numbers_of, saved
 from fastpart.cli import main
 from fastpart.core.rows import rows_of
 from fastpart.partitions.coding import COLUMNS, Coding
 from fastpart.store.coding import CodedRows, encoded
 from loaded import attributed
-
-N, WIDTH = 300, 6
 
 
 def oracle(codes, low, step):
@@ -26,30 +25,6 @@ def oracle(codes, low, step):
 def decoded_by_row(coded, width):
     scales = np.ascontiguousarray(coded[:, width:]).view(np.float32)
     return oracle(coded[:, :width], scales[:, :1], scales[:, 1:])
-
-
-def dense():
-    """Rows of different sizes: a scale per row changes them less."""
-    random = np.random.default_rng(1)
-    return (random.normal(size=(N, WIDTH)) * random.lognormal(2, 1.5, (N, 1))).astype(np.float32)
-
-
-def columns():
-    """A column of 0 and 1 beside columns of other sizes: a scale per column changes them less."""
-    random = np.random.default_rng(2)
-    rows = random.normal(size=(N, WIDTH)) * [1, 10, 100, 1000, 1e4, 1]
-    rows[:, 5] = random.random(N) < 0.5
-    return rows.astype(np.float32)
-
-
-FEATURES = {"row": dense(), "column": columns()}
-
-
-def saved(folder, features, k=3, **more):
-    graph, rows = attributed()
-    assignment = np.arange(N) * 7 % k
-    fp.VertexPartition(assignment, k).save(folder, **rows | {"features": features, **more})
-    return fp.open_partition(folder)
 
 
 @pytest.fixture(scope="module", params=list(FEATURES))
@@ -64,11 +39,8 @@ def stored(scale, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(scale, stored, tmp_path_factory):
-    """The same directory with the decoded numbers as plain float32."""
-    features = np.empty((N, WIDTH), np.float32)
-    for part in stored.parts:
-        features[part.inner] = part.features
-    return saved(tmp_path_factory.mktemp(scale) / "parts", features)
+    """Return the same directory with the decoded numbers as plain float32."""
+    return saved(tmp_path_factory.mktemp(scale) / "parts", numbers_of(stored))
 
 
 LARGE = 2.0**99
@@ -109,9 +81,7 @@ def test_the_scale_that_changes_a_sample_less_is_chosen(stored, scale):
 
 
 def test_the_manifest_states_the_error(stored, scale):
-    original, found = FEATURES[scale], np.empty((N, WIDTH), np.float32)
-    for part in stored.parts:
-        found[part.inner] = part.features
+    original, found = FEATURES[scale], numbers_of(stored)
     error = np.abs(found.astype(np.float64) - original)
     stated = stored.manifest["features"]["coding"]
     assert stated["largest_error"] == error.max()
@@ -168,7 +138,7 @@ def test_halo_features_are_coded(tmp_path, scale):
 
 
 def test_parts_of_edges_decode(tmp_path, scale):
-    graph, rows = attributed()
+    graph, _ = attributed()
     features = FEATURES[scale]
     fp.dbh(graph, k=3).save(tmp_path / "parts", graph=graph, features=features, feature_dtype="int8")
     for part in fp.open_partition(tmp_path / "parts").parts:
@@ -188,7 +158,7 @@ def test_other_types_are_plain_rows(tmp_path, dtype):
 
 def test_what_cannot_be_coded_is_refused_by_name(tmp_path):
     features = np.ones((N, WIDTH))
-    graph, rows = attributed()
+    graph, _ = attributed()
 
     def refused(text, features=features, **more):
         given = {"feature_dtype": "int8", **more}
@@ -230,7 +200,7 @@ def test_damaged_codings_are_named(tmp_path):
             fp.open_partition(stored.folder)
     (stored.folder / COLUMNS).unlink()
     file.write_text(json.dumps(told))
-    with pytest.raises(fp.GraphFormatError, match="feature_columns.npy is missing"):
+    with pytest.raises(fp.GraphFormatError, match=r"feature_columns.npy is missing"):
         _ = fp.open_partition(stored.folder).parts[0].features
 
 

@@ -145,7 +145,9 @@ class Fetching:
         if self.resident is None or x is None:
             return x
         joined = self.resident.joined(ids, x)
-        return joined if self._coding is None or x.dtype != self._coding.dtype else decoded(joined, self._coding)
+        return (
+            joined if self._coding is None or x.dtype != self._coding.dtype else decoded(joined, self._coding)
+        )
 
     def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
         wanted: list[RowIds] = []

@@ -1,7 +1,7 @@
 """Rows of features with 8 bits per number.
 
-A coded row is a row of uint8. Number ``j`` of it is ``low + step * code[j]``, in float32. By row, the row ends with its own
-``low`` and ``step``, 4 bytes each. By column, each column has its own, in ``feature_columns.npy`` of the directory.
+A coded row is a row of uint8. Number ``j`` of it is ``low + step * code[j]``, in float32. By row, the row ends with its
+own ``low`` and ``step``, 4 bytes each. By column, each column has its own, in ``feature_columns.npy`` of the directory.
 """
 
 from __future__ import annotations

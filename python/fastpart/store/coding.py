@@ -109,8 +109,8 @@ def encoded(numbers: Floats, columns: Floats | None) -> Codes:
     """Return rows of finite numbers as coded rows. Without columns, each row has a scale of its own."""
     scales = _scales(numbers.min(axis=1), numbers.max(axis=1)) if columns is None else columns
     low, step = scales[:, :, None] if columns is None else scales
-    codes = np.divide(numbers - low, step, out=np.zeros_like(numbers), where=step > 0)
-    codes = np.clip(np.rint(codes), 0, _LEVELS).astype(np.uint8)
+    levels = np.divide(numbers - low, step, out=np.zeros_like(numbers), where=step > 0)
+    codes: Codes = np.clip(np.rint(levels), 0, _LEVELS).astype(np.uint8)
     if columns is not None:
         return codes
     return np.concatenate([codes, np.ascontiguousarray(scales.T).view(np.uint8)], axis=1)
@@ -125,9 +125,7 @@ def narrowed(features: Rows, dtype: FeatureDtype) -> Rows:
         errors = Errors(width)
         errors.add(sample, _cast(sample, wanted, 0).astype(np.float32))
         _refuse_inexact(dtype, errors)
-    return Rows(
-        features.shape, wanted, lambda start, stop: _cast(features.read(start, stop), wanted, start)
-    )
+    return Rows(features.shape, wanted, lambda start, stop: _cast(features.read(start, stop), wanted, start))
 
 
 def _cast(rows: Array, dtype: np.dtype[Any], first: int) -> Array:
@@ -205,7 +203,7 @@ def _floats(rows: Rows, start: int, stop: int) -> Floats:
     if wrong.any():
         row = start + int(np.argwhere(wrong)[0][0])
         raise ParameterError(
-            f"features: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which feature_dtype= does "
-            "not take. Leave it out"
+            f"features: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which "
+            'feature_dtype="int8" does not take. Use "float32"'
         )
     return numbers
