@@ -7,8 +7,8 @@
 
 use crate::base::{Error, Result};
 
-/// Bytes of a number at the end of a row.
-const NUMBER: usize = size_of::<f32>();
+/// The bytes of a number, which need not be aligned.
+type Number = [u8; size_of::<f32>()];
 
 /// How rows are decoded.
 #[derive(Clone, Debug)]
@@ -37,43 +37,41 @@ impl Coding {
 
     /// Bytes of a coded row.
     pub fn coded_bytes(&self) -> usize {
-        self.width + if self.columns.is_some() { 0 } else { 2 * NUMBER }
+        self.width + if self.columns.is_some() { 0 } else { 2 * size_of::<Number>() }
     }
 
     /// Bytes of a decoded row.
     pub fn decoded_bytes(&self) -> usize {
-        self.width * NUMBER
+        self.width * size_of::<Number>()
     }
 
-    /// Decodes a row.
-    ///
-    /// # Safety
-    /// There are [`Self::coded_bytes`] at `row` and [`Self::decoded_bytes`] at `target`, which nobody else uses meanwhile.
-    /// Neither need be aligned.
+    /// Decodes a row of [`Self::coded_bytes`] to as many numbers as are there, which need not be aligned.
     #[inline(always)]
-    pub unsafe fn decode(&self, row: *const u8, target: *mut u8) {
-        let target = target.cast::<f32>();
-        // SAFETY: as the caller vouches, for all bytes below.
-        unsafe {
-            match &self.columns {
-                None => {
-                    let ends = row.add(self.width).cast::<f32>();
-                    let (low, step) = (ends.read_unaligned(), ends.add(1).read_unaligned());
-                    for column in 0..self.width {
-                        let code = f32::from(row.add(column).read());
-                        target.add(column).write_unaligned(low + step * code);
-                    }
-                }
-                Some(columns) => {
-                    let (low, step) = columns.split_at(self.width);
-                    for (column, (low, step)) in low.iter().zip(step).enumerate() {
-                        let code = f32::from(row.add(column).read());
-                        target.add(column).write_unaligned(low + step * code);
-                    }
-                }
+    pub fn decode(&self, row: &[u8], target: &mut [Number]) {
+        let (codes, scale) = row.split_at(self.width);
+        let numbers = target.iter_mut().zip(codes);
+        match &self.columns {
+            None => {
+                let (low, step) = scale.split_at(size_of::<Number>());
+                let (low, step) = (number(low), number(step));
+                numbers.for_each(|(to, &code)| *to = decoded(low, step, code));
+            }
+            Some(columns) => {
+                let (low, step) = columns.split_at(self.width);
+                let scales = low.iter().zip(step);
+                numbers.zip(scales).for_each(|((to, &code), (&low, &step))| *to = decoded(low, step, code));
             }
         }
     }
+}
+
+#[inline(always)]
+fn decoded(low: f32, step: f32, code: u8) -> Number {
+    (low + step * f32::from(code)).to_ne_bytes()
+}
+
+fn number(bytes: &[u8]) -> f32 {
+    bytemuck::pod_read_unaligned(bytes)
 }
 
 #[cfg(test)]
@@ -84,17 +82,15 @@ mod tests {
     fn rows_are_decoded_by_their_own_numbers_or_by_those_of_the_columns() {
         let codes = [0, 2, 255];
         let row = [codes.as_slice(), &(-1f32).to_ne_bytes(), &0.5f32.to_ne_bytes()].concat();
-        let mut found = [0f32; 3];
+        let mut found = [[0; 4]; 3];
         let by_row = Coding::new(3, None).unwrap();
         assert_eq!(by_row.coded_bytes(), row.len());
-        // SAFETY: both have the bytes of a row.
-        unsafe { by_row.decode(row.as_ptr(), found.as_mut_ptr().cast()) };
-        assert_eq!(found, [-1.0, 0.0, 126.5]);
+        by_row.decode(&row, &mut found);
+        assert_eq!(found.map(f32::from_ne_bytes), [-1.0, 0.0, 126.5]);
         let by_column = Coding::new(3, Some(&[1.0, 2.0, 3.0, 0.0, 0.25, 1.0])).unwrap();
         assert_eq!(by_column.coded_bytes(), codes.len());
-        // SAFETY: as above.
-        unsafe { by_column.decode(codes.as_ptr(), found.as_mut_ptr().cast()) };
-        assert_eq!(found, [1.0, 2.5, 258.0]);
+        by_column.decode(&codes, &mut found);
+        assert_eq!(found.map(f32::from_ne_bytes), [1.0, 2.5, 258.0]);
         assert!(Coding::new(3, Some(&[1.0])).is_err());
     }
 }

@@ -145,8 +145,16 @@ impl Features {
                 self.each(rows, &put, check)
             }
             Some(coding) => {
-                // SAFETY: as above.
-                let put = |row: *const u8, at: usize| unsafe { coding.decode(row, place(at)) };
+                let put = |row: *const u8, at: usize| {
+                    // SAFETY: as above.
+                    let (row, target) = unsafe {
+                        (
+                            std::slice::from_raw_parts(row, self.stored_bytes),
+                            std::slice::from_raw_parts_mut(place(at).cast(), coding.width()),
+                        )
+                    };
+                    coding.decode(row, target);
+                };
                 self.each(rows, &put, check)
             }
         }

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.parameters import shown
 from ..core.parsing import mapped
-from ..errors import FastpartError, GraphFormatError
+from ..errors import FastpartError, GraphFormatError, ParameterError
 from .coding import COLUMNS, Coding, Scale
 
 Array = npt.NDArray[Any]
@@ -78,6 +78,18 @@ class PartFiles:
         decoded = coding.decode(stored)
         decoded.flags.writeable = False
         return decoded
+
+    def features_of(self, local: LocalIds) -> Array:
+        """Return the features of some inner vertices. Only theirs are decoded."""
+        rows, coding = self.stored_features, self.coding("features")
+        if rows is None:
+            raise ParameterError(f"{shown(self._folder)} has no features")
+        return rows[local] if coding is None else coding.decode(rows[local])
+
+    @property
+    def stored_features(self) -> Array | None:
+        """The rows of ``features`` as they are in the file, mapped: bytes if they are coded."""
+        return self._described("features", self.num_inner)
 
     def row_type(self, name: str) -> RowType | None:
         """Return dtype and shape of a row of features or labels as the manifest states them. None without them."""

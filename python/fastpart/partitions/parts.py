@@ -134,18 +134,6 @@ class PartData(PartFiles):
         """One row per inner vertex. Coded ones are decoded, all of the part."""
         return self._decoded("features", self.num_inner)
 
-    def features_of(self, local: LocalIds) -> Array:
-        """Return the features of some inner vertices. Only theirs are decoded."""
-        rows, coding = self.stored_features, self.coding("features")
-        if rows is None:
-            raise ParameterError(f"{shown(self._folder)} has no features")
-        return rows[local] if coding is None else coding.decode(rows[local])
-
-    @property
-    def stored_features(self) -> Array | None:
-        """The rows of ``features`` as they are in the file, mapped: bytes if they are coded."""
-        return self._described("features", self.num_inner)
-
     @cached_property
     def labels(self) -> Array | None:
         """Class of each inner vertex, int64, -1 = unlabelled, or 0 and 1 as uint8 of shape (num_inner, classes).
