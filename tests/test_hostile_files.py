@@ -134,7 +134,7 @@ def change(folder, **fields):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"schema": 4}, r"unknown schema 4\. This fastpart \(.*\) reads schemas 1 to 3"),
+        ({"schema": 5}, r"unknown schema 5\. This fastpart \(.*\) reads schemas 1 to 4"),
         ({"schema": None}, "unknown schema None"),
         ({"schema": "1"}, "unknown schema '1'"),
         ({"of": "hyper"}, "of: unknown value 'hyper'. Valid values are 'vertices', 'edges'"),

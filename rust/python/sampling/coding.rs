@@ -54,16 +54,16 @@ impl Coding {
         }
         let (from, to) = (data(rows).expose_provenance(), data(out).expose_provenance());
         in_place(py, |check| {
-            for row in 0..count {
+            for index in 0..count {
                 let (from, to) = (
-                    with_exposed_provenance(from + row * coded),
-                    with_exposed_provenance_mut(to + row * decoded),
+                    with_exposed_provenance(from + index * coded),
+                    with_exposed_provenance_mut(to + index * decoded),
                 );
                 // SAFETY: numpy vouches for the memory, which both arrays keep. The caller lets nobody else change it.
                 let (row, target) =
                     unsafe { (from_raw_parts(from, coded), from_raw_parts_mut(to, self.inner.width())) };
                 self.inner.decode(row, target);
-                if row.is_multiple_of(STRIDE) {
+                if index.is_multiple_of(STRIDE) {
                     check()?;
                 }
             }
