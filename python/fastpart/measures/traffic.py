@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -271,8 +270,7 @@ def _of_directory(
 
 
 def _row_bytes(partition: VertexPartition) -> int | None:
-    row = partition.parts[0].stored_type("features")
-    return None if row is None else row[0].itemsize * math.prod(row[1])
+    return partition.parts[0].feature_bytes if "features" in (partition.manifest or {}) else None
 
 
 def _partition(given: Any) -> VertexPartition:

@@ -5,6 +5,7 @@ All values are checked here before anyone indexes by them. A file may be damaged
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -90,6 +91,12 @@ class PartFiles:
     def stored_features(self) -> Array | None:
         """The rows of ``features`` as they are in the file, mapped: bytes if they are coded."""
         return self._described("features", self.num_inner)
+
+    @property
+    def feature_bytes(self) -> int:
+        """Bytes of a row of features in the file. 0 without features."""
+        row = self.stored_type("features")
+        return 0 if row is None else row[0].itemsize * math.prod(row[1])
 
     def row_type(self, name: str) -> RowType | None:
         """Return dtype and shape of a row of features or labels as the manifest states them. None without them."""
