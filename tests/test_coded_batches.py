@@ -134,7 +134,7 @@ def test_losses_do_not_depend_on_parts_or_workers(tmp_path):
     one = planted(folder(tmp_path, "one"), k=1, feature_dtype="int8")
     three = planted(folder(tmp_path, "three"), k=3, feature_dtype="int8")
     first = fp.train.sampled(one, **QUICK, **SAMPLED)
-    for given in ({}, {"workers": 3}, {"workers": 2, "remote": "messages"}):
+    for given in ({}, {"workers": 3}, {"workers": 2, "cache": 0.3}):
         found = fp.train.sampled(three, **QUICK, **SAMPLED, **given)
         for name in ("loss", "val_f1"):
             np.testing.assert_allclose(found.history[name], first.history[name], rtol=1e-4)
