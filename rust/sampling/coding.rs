@@ -46,7 +46,6 @@ impl Coding {
     }
 
     /// Decodes a row of [`Self::coded_bytes`] to as many numbers as are there, which need not be aligned.
-    #[inline(always)]
     pub fn decode(&self, row: &[u8], target: &mut [Number]) {
         let (codes, scale) = row.split_at(self.width);
         let numbers = target.iter_mut().zip(codes);
