@@ -109,12 +109,12 @@ def test_hostile_parquet(tmp_path, frame, text):
 
 # 45
 @pytest.mark.parametrize(
-    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 4}', '{"schema": 2, "of": "vertices"}']
+    "metadata", ["", "{", "[]", "3", "[" * 100_000, '{"schema": 5}', '{"schema": 2, "of": "vertices"}']
 )
 def test_hostile_metadata_of_parquet(tmp_path, metadata):
     pl.DataFrame({"part": [0, 1]}).write_parquet(tmp_path / "part.parquet", metadata={"fastpart": metadata})
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|unknown schema 4|k: )"
+        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|unknown schema 5|k: )"
     ):
         fp.open_partition(tmp_path / "part.parquet")
 
@@ -134,7 +134,7 @@ def change(folder, **fields):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"schema": 4}, r"unknown schema 4\. This fastpart \(.*\) reads schemas 1 to 3"),
+        ({"schema": 5}, r"unknown schema 5\. This fastpart \(.*\) reads schemas 1 to 4"),
         ({"schema": None}, "unknown schema None"),
         ({"schema": "1"}, "unknown schema '1'"),
         ({"of": "hyper"}, "of: unknown value 'hyper'. Valid values are 'vertices', 'edges'"),

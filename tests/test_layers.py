@@ -40,7 +40,8 @@ convert, info
 splits
 """,
     "partitions": """
-part_files, results, saved
+coding, results, saved
+part_files
 clustering, parts
 loadable
 partition

@@ -168,7 +168,7 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"schema": 4}, r"unknown schema 4\. This fastpart \(.*\) reads schemas 1 to 3"),
+        ({"schema": 5}, r"unknown schema 5\. This fastpart \(.*\) reads schemas 1 to 4"),
         ({"schema": None}, "unknown schema None"),
         ({"schema": [1]}, r"schema \[1\]"),
         ({"kind": "hyper"}, "of: unknown value 'hyper'"),

@@ -274,6 +274,17 @@ class SampledBatch:
     features: npt.NDArray[Any] | None
 
 @final
+class Coding:
+    """Rows of ``width`` numbers with 8 bits each. See :mod:`fastpart.partitions.coding`.
+
+    ``columns`` has ``low`` of every column, then ``step`` of every column. Without it, rows end with their own.
+    """
+
+    def __new__(cls, width: int, columns: npt.NDArray[np.float32] | None = None) -> Coding: ...
+    def decode(self, rows: npt.NDArray[np.uint8], out: npt.NDArray[np.float32]) -> None:
+        """Write the numbers of ``rows`` to ``out``. Nobody else changes either meanwhile."""
+
+@final
 class Features:
     """Rows of all inner vertices, one ``.npy`` per part in the order of the topology.
 
@@ -287,6 +298,8 @@ class Features:
     def dtype(self) -> np.dtype[Any]: ...
     @property
     def row_shape(self) -> tuple[int, ...]: ...
+    def decoded(self, coding: Coding) -> Features:
+        """Return the same rows, which are coded, as float32. Both share the files."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...

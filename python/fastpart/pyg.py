@@ -64,8 +64,10 @@ class PartitionFeatures(FeatureStore):
     def _read(self, name: str, ids: npt.NDArray[np.int64]) -> Tensor:
         topology = self._partition._topology
         if name not in self._files:
-            files = [part._file(f"{self._names[name]}.npy") for part in self._partition.parts]
-            self._files[name] = _core.Features(files, topology)
+            parts, of = self._partition.parts, self._names[name]
+            rows = _core.Features([part._file(f"{of}.npy") for part in parts], topology)
+            coding = parts[0].coding(of)
+            self._files[name] = rows if coding is None else rows.decoded(coding.core)
         return torch.from_numpy(self._files[name].gather(topology.rows_of(ids)))
 
     def _get_tensor(self, attr: TensorAttr) -> Tensor | None:

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::array::MappedRows;
+use super::coding::Coding;
 use super::direct::{self, DirectFile, Wanted};
 use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
+use crate::base::npy::Item;
 use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
 
 /// Rows between two looks at the cancel flag.
@@ -42,20 +44,24 @@ impl Io {
 }
 
 /// The features of the inner vertices of parts, in files. Any of the parts may lack them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Features {
     topology: Arc<Topology>,
-    parts: Vec<Option<MappedRows>>,
+    parts: Arc<[Option<MappedRows>]>,
     /// The files that are read past the page cache.
-    direct: Vec<Option<DirectFile>>,
-    /// Bytes of a row.
+    direct: Arc<[Option<DirectFile>]>,
+    /// How rows are decoded. Without it they are given as they are stored.
+    coding: Option<Coding>,
+    /// Bytes of a row in the files.
+    stored_bytes: usize,
+    /// Bytes of a row that is given.
     pub row_bytes: usize,
-    /// Type of the items, as numpy spells it.
+    /// Type of the items that are given, as numpy spells it.
     pub descr: String,
-    /// Shape of a row.
+    /// Shape of a row that is given.
     pub row_shape: Vec<usize>,
-    /// Whether rows are read in the order of the files, where memory does not hold them. It does not change what is read. Where memory does not hold the
-    /// files, the system then reads each page once per batch, and those around it together.
+    /// Whether memory does not hold the files, and rows are read in their order. It does not change what is read. The
+    /// system then reads each page once per batch, and those around it together.
     pub in_order: bool,
 }
 
@@ -100,37 +106,78 @@ impl Features {
             let rows = rows.as_ref().filter(|rows| io == Io::Direct && rows.row_bytes() > 0)?;
             DirectFile::open(rows.path(), rows.offset(), rows.row_bytes())
         };
-        let direct = if parts.len() <= most_files() { parts.iter().map(open).collect() } else { Vec::new() };
-        Ok(Self { topology, parts, direct, row_bytes, descr, row_shape, in_order })
+        let direct: Vec<_> =
+            if parts.len() <= most_files() { parts.iter().map(open).collect() } else { Vec::new() };
+        let (parts, direct) = (parts.into(), direct.into());
+        let (coding, stored_bytes) = (None, row_bytes);
+        Ok(Self { topology, parts, direct, coding, stored_bytes, row_bytes, descr, row_shape, in_order })
     }
 
-    /// Copies the features of `rows` to `target`, one after the other. Where a part lacks them, `target` stays as it is.
+    /// The same rows, decoded. They share the files.
+    pub fn decoded(&self, coding: Coding) -> Result<Self> {
+        if self.descr != u8::DESCR || self.row_shape != [coding.coded_bytes()] {
+            let what = format!(
+                "rows of dtype {} and shape {:?} are not coded rows of {} numbers",
+                self.descr,
+                self.row_shape,
+                coding.width()
+            );
+            return Err(Error::parameter("coding", what));
+        }
+        let (descr, row_shape) = (f32::DESCR.to_owned(), vec![coding.width()]);
+        let row_bytes = coding.decoded_bytes();
+        Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
+    }
+
+    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks them,
+    /// `target` stays as it is.
     ///
     /// # Safety
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
+        let place = |place: usize| target.wrapping_add(place * self.row_bytes);
+        match &self.coding {
+            None => {
+                let put = |row: *const u8, at: usize| {
+                    // SAFETY: a stored row, and the caller vouches for its place. They are different memory.
+                    unsafe { std::ptr::copy_nonoverlapping(row, place(at), self.row_bytes) }
+                };
+                self.each(rows, &put, check)
+            }
+            Some(coding) => {
+                let put = |row: *const u8, at: usize| {
+                    // SAFETY: as above.
+                    let (row, target) = unsafe {
+                        (
+                            std::slice::from_raw_parts(row, self.stored_bytes),
+                            std::slice::from_raw_parts_mut(place(at).cast(), coding.width()),
+                        )
+                    };
+                    coding.decode(row, target);
+                };
+                self.each(rows, &put, check)
+            }
+        }
+    }
+
+    /// Calls `put` with the bytes of each row in the files, and its place in `rows`.
+    #[inline(always)]
+    fn each(
+        &self,
+        rows: &[u32],
+        put: &impl Fn(*const u8, usize),
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
         if self.is_on_disk() {
             let mut order: Vec<u32> = (0..rows.len() as u32).collect();
             order.sort_unstable_by_key(|&place| rows[place as usize]);
             let (wanted, order) = self.directly(rows, &order);
-            let mut copy = |place: u32, row: &[u8]| {
-                // SAFETY: as for this function. The place is one of the rows.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        row.as_ptr(),
-                        target.add(place as usize * row.len()),
-                        row.len(),
-                    )
-                }
-            };
-            direct::read(&wanted, &mut copy, check)?;
-            // SAFETY: as for this function. The places are those of the rows, each once.
-            unsafe { self.copy(rows, |index| order.get(index).map(|&place| place as usize), target, check) }
+            let mut visit = |place: u32, row: &[u8]| put(row.as_ptr(), place as usize);
+            direct::read(&wanted, &mut visit, check)?;
+            self.mapped(rows, |index| order.get(index).map(|&place| place as usize), put, check)
         } else {
-            let place = |index| (index < rows.len()).then_some(index);
-            // SAFETY: as above.
-            unsafe { self.copy(rows, place, target, check) }
+            self.mapped(rows, |index| (index < rows.len()).then_some(index), put, check)
         }
     }
 
@@ -151,32 +198,26 @@ impl Features {
         (wanted, others)
     }
 
-    /// Copies the features of the row at `place(0)`, at `place(1)`, ..., to these places in `target`.
-    ///
-    /// # Safety
-    /// `target` has memory for as many rows as there are, and nobody else uses it meanwhile. Places are below their number.
+    /// Calls `put` with the mapped bytes of the rows at `place(0)`, at `place(1)`, ..., and with these places.
     #[inline(always)]
-    unsafe fn copy(
+    fn mapped(
         &self,
         rows: &[u32],
         place: impl Fn(usize) -> Option<usize>,
-        target: *mut u8,
+        put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        let distance = (AHEAD / self.row_bytes.max(1)).clamp(2, 16);
+        let distance = (AHEAD / self.stored_bytes.max(1)).clamp(2, 16);
         for index in 0..rows.len() {
             let Some(at) = place(index) else { break };
             let row = rows[at];
             if let Some(address) = place(index + distance).and_then(|at| self.address(rows[at])) {
-                for offset in (0..self.row_bytes.min(ASKED)).step_by(64) {
+                for offset in (0..self.stored_bytes.min(ASKED)).step_by(64) {
                     prefetch_at(address.wrapping_add(offset));
                 }
             }
             if let Some(address) = self.address(row) {
-                // SAFETY: a row of the map, and the caller vouches for the place. They are different memory.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(address, target.add(at * self.row_bytes), self.row_bytes);
-                }
+                put(address, at);
             }
             if index.is_multiple_of(STRIDE) {
                 check()?;
@@ -203,6 +244,16 @@ impl Features {
     /// Whether the rows of all parts are here.
     pub(super) fn has_all(&self) -> bool {
         self.parts.iter().all(Option::is_some)
+    }
+
+    /// How rows are decoded, if they are.
+    pub(super) fn coding(&self) -> Option<&Coding> {
+        self.coding.as_ref()
+    }
+
+    /// Bytes of a row in the files.
+    pub(super) fn stored_bytes(&self) -> usize {
+        self.stored_bytes
     }
 
     /// Address of the features of a row, if its part has them.
@@ -287,6 +338,14 @@ mod tests {
             // SAFETY: it holds all rows.
             unsafe { features.gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }.unwrap();
             assert_eq!(found, expected);
+            let coding = Coding::new(2, Some(&[1.0, 2.0, 0.5, 0.25])).unwrap();
+            let decoded = features.decoded(coding).unwrap();
+            let mut found = vec![0f32; 2 * wanted.len()];
+            // SAFETY: as above.
+            unsafe { decoded.gather(&wanted, found.as_mut_ptr().cast(), &|| Ok(())) }.unwrap();
+            let even = |code: &[u8]| [1.0 + 0.5 * f32::from(code[0]), 2.0 + 0.25 * f32::from(code[1])];
+            assert_eq!(found, expected.chunks(2).flat_map(even).collect::<Vec<_>>());
         }
+        assert!(features.decoded(Coding::new(2, None).unwrap()).is_err());
     }
 }

@@ -23,6 +23,7 @@
 
 use std::ops::Range;
 
+use super::coding::Number;
 use super::direct;
 use super::gather::Features;
 use crate::base::{Buffer, Error, Result, prefetch_at};
@@ -110,6 +111,7 @@ impl Features {
         }
         firsts.push(edges.len());
         let mut sums = Buffer::<f64>::zeroed(targets.len() * width, "sums of rows")?;
+        let mut decoded = vec![Number::default(); width];
         let mut add = |place: u32, row: &[u8]| {
             let place = place as usize;
             for index in firsts[place]..firsts[place + 1] {
@@ -118,15 +120,14 @@ impl Features {
                     (0..width).step_by(8).for_each(|number| prefetch_at(first.wrapping_add(number)));
                 }
                 let sum = &mut sums[edges[index] as u32 as usize * width..][..width];
-                for (sum, number) in sum.iter_mut().zip(row.chunks_exact(size_of::<f32>())) {
-                    *sum += f64::from(bytemuck::pod_read_unaligned::<f32>(number));
-                }
+                // SAFETY: a whole row.
+                unsafe { self.add(row.as_ptr(), sum, &mut decoded) };
             }
         };
         let order: Vec<u32> = (0..rows.len() as u32).collect();
         let (wanted, others) = self.directly(&rows, &order);
         direct::read(&wanted, &mut add, check)?;
-        let mut row = vec![0; self.row_bytes];
+        let mut row = vec![0; self.stored_bytes()];
         for place in others {
             let Some(from) = self.address(rows[place as usize]) else { continue };
             // SAFETY: a row of the map, copied into memory of its size.
@@ -246,25 +247,41 @@ impl Features {
 
     /// Adds up rows, so many for each mean, and divides by their number.
     fn add_rows(&self, rows: &[u32], degrees: &[usize], means: &mut [f32], sums: &mut [f64]) {
-        let distance = (AHEAD / self.row_bytes.max(1)).clamp(2, DISTANCE);
-        let mut first = 0;
+        let distance = (AHEAD / self.stored_bytes().max(1)).clamp(2, DISTANCE);
+        let (mut first, mut decoded) = (0, vec![Number::default(); sums.len()]);
         for (mean, &degree) in means.chunks_exact_mut(sums.len().max(1)).zip(degrees) {
             sums.fill(0.0);
             for index in first..first + degree {
                 if let Some(ahead) = rows.get(index + distance).and_then(|&row| self.address(row)) {
-                    for offset in (0..self.row_bytes).step_by(64) {
+                    for offset in (0..self.stored_bytes()).step_by(64) {
                         prefetch_at(ahead.wrapping_add(offset));
                     }
                 }
                 let Some(row) = self.address(rows[index]) else { continue };
-                for (place, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: the row has as many numbers in the map. Any bytes are a number.
-                    *sum += f64::from(unsafe { row.cast::<f32>().add(place).read_unaligned() });
-                }
+                // SAFETY: a row of the map.
+                unsafe { self.add(row, sums, &mut decoded) };
             }
             divide(mean, sums, degree);
             first += degree;
         }
+    }
+
+    /// Adds a row to sums. One that is coded is decoded first.
+    ///
+    /// # Safety
+    /// The row has as many bytes as those in the files.
+    #[inline(always)]
+    unsafe fn add(&self, row: *const u8, sums: &mut [f64], decoded: &mut [Number]) {
+        let Some(coding) = self.coding() else {
+            for (place, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: the caller vouches for the row. Any bytes are a number.
+                *sum += f64::from(unsafe { row.cast::<f32>().add(place).read_unaligned() });
+            }
+            return;
+        };
+        // SAFETY: the caller vouches for the row.
+        coding.decode(unsafe { std::slice::from_raw_parts(row, self.stored_bytes()) }, decoded);
+        sums.iter_mut().zip(decoded).for_each(|(sum, number)| *sum += f64::from(f32::from_ne_bytes(*number)));
     }
 }
 

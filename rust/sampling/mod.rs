@@ -13,8 +13,8 @@
 //! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
 //! uniformly (`neighbours`), by weights (`weighted`) or by LABOR (`labor`). The picks are looked up in
 //! blocks, one array after the other, and each loop brings into the cache what the next one reads (`picks`). Features
-//! of the nodes are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`). [`walks()`] and [`subgraph()`] make the batches
-//! of other methods.
+//! of the nodes are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`), and decoded
+//! on the way if they are coded ([`Coding`]). [`walks()`] and [`subgraph()`] make the batches of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. The rows of the halos take 4 bytes
 //! per vertex. A worker takes 4 bytes per vertex, for LABOR another bit per local vertex of the parts, and a
@@ -32,6 +32,7 @@ mod ahead;
 mod aio;
 mod array;
 mod batch;
+mod coding;
 mod direct;
 mod expansion;
 mod gather;
@@ -59,6 +60,7 @@ mod workers;
 
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools, Spent};
+pub use coding::Coding;
 pub use gather::{FeatureRows, Features, Io};
 pub use part::Part;
 pub use pool::Pooled;

@@ -147,10 +147,11 @@ def export(call: Call) -> None:
 def upgrade(call: Call) -> None:
     """``fastpart upgrade``."""
     source, upgraded = call["source"], store.upgrade(call["source"])
+    schema = (store.open_partition(source).manifest or {})["schema"]
     if call["json"]:
-        print(json.dumps({"source": source, "schema": store.SCHEMA, "upgraded": upgraded}))
+        print(json.dumps({"source": source, "schema": schema, "upgraded": upgraded}))
     elif not call["quiet"]:
-        print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {store.SCHEMA}")
+        print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {schema}")
 
 
 def verify(call: Call) -> None:

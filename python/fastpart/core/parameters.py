@@ -33,8 +33,13 @@ Of = Literal["vertices", "edges"]
 """The items that a partition assigns to parts."""
 
 CacheCriterion = Literal["access", "degree", "links", "halo"]
-RowsIo = Literal["mmap", "direct"]
 """How the rows of other parts that a part caches are chosen."""
+
+RowsIo = Literal["mmap", "direct"]
+"""How files of rows are read."""
+
+FeatureDtype = Literal["float32", "float16", "int8"]
+"""How features are stored."""
 
 NegativeRule = Literal["uniform", "batch", "local"]
 """Where the targets of negatives come from."""

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from .. import _core
+from ..partitions.coding import Coding
 from .ahead import Ahead
 from .cached_rows import refuse_large
 from .rows.cached import Cached
 from .rows.counts import Counts
+from .rows.decoding import decoded
 from .rows.files import Files
 from .rows.index import RowIndex
 from .rows.owners import Exchange, Owners
@@ -44,6 +46,8 @@ class Fetching:
         Mask of the parts whose rows are counted and, if there is an exchange, fetched.
     exchange : Exchange, optional
         Messages to the other ranks. Without it all rows are here.
+    coding : Coding, optional
+        How rows are decoded. They are moved and kept as they are stored.
 
     Attributes
     ----------
@@ -65,19 +69,28 @@ class Fetching:
         starts: npt.NDArray[np.int64],
         away: npt.NDArray[np.bool_],
         exchange: Exchange | None,
+        coding: Coding | None = None,
     ) -> None:
-        self.here, self._exchange = here, exchange
+        self.here, self._exchange, self._coding = here, exchange, coding
         self._starts, self.away = starts, np.flatnonzero(away).tolist()
         self._num_rows = int(starts[-1])
         self.counts = Counts()
         self.cached = RowIndex(np.empty(0, np.uint32))
         self.resident: Resident | None = None
         self._kept: Cached | None = None
+        self._decoding: _core.Features | None = None
+        if coding is not None and exchange is None and isinstance(here, Files) and here.features is not None:
+            self._decoding = here.features.decoded(coding.core)
 
     @property
     def with_batches(self) -> _core.Features | None:
-        """The files that the core fills batches from while it makes them. None: rows are read afterwards."""
-        return self.here.features if self.resident is None and isinstance(self.here, Files) else None
+        """The files that the core fills batches from while it makes them. None: rows are read afterwards.
+
+        They decode, unless rows of other ranks come to them.
+        """
+        if self.resident is not None or not isinstance(self.here, Files):
+            return None
+        return self._decoding or self.here.features
 
     @property
     def by_messages(self) -> bool:
@@ -125,7 +138,16 @@ class Fetching:
         read = self._counted if self._exchange is None else self._received
         with closing(read(batches, together, steps)) as filled:
             for batch, x in filled:  # a GPU copies in the stream of the thread that asks
-                yield batch, x if self.resident is None or x is None else self.resident.joined(batch.rows, x)
+                yield batch, self._joined(batch.rows, x)
+
+    def _joined(self, ids: RowIds, x: Array | None) -> Array | Tensor | None:
+        """Return the features of rows, given those that are not resident."""
+        if self.resident is None or x is None:
+            return x
+        joined = self.resident.joined(ids, x)
+        return (
+            joined if self._coding is None or x.dtype != self._coding.dtype else decoded(joined, self._coding)
+        )
 
     def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
         wanted: list[RowIds] = []
@@ -166,7 +188,9 @@ class Fetching:
             for kept in (found, self._kept):
                 if kept is not None and x is not None:
                     kept.put(x, ids)
-            return x
+            if self._coding is None or self.resident is not None or x is None:
+                return x
+            return self._coding.decode(x) if x.dtype == self._coding.dtype else x  # the core has decoded them
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""

@@ -58,7 +58,8 @@ def fetching_of(
         )
     if together:
         refuse_other_directories(partition.manifest or {})
-    row, parts, topology = partition.parts[0].row_type("features"), partition.parts, partition._topology
+    parts, topology = partition.parts, partition._topology
+    row, coding = parts[0].stored_type("features"), parts[0].coding("features")
     if row is None:
         return Fetching(None, topology.starts, owners < 0, None)
     files = [part.folder / "features.npy" for part in parts]
@@ -70,7 +71,7 @@ def fetching_of(
     mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
     direct = None if parameters.rows_io(io) is None else io == "direct"
     features = _core.Features(mapped, topology, direct=direct) if any(mapped) else None
-    return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange)
+    return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange, coding)
 
 
 def exchange_of(

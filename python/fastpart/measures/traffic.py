@@ -270,9 +270,7 @@ def _of_directory(
 
 
 def _row_bytes(partition: VertexPartition) -> int | None:
-    features = [part.features for part in partition.parts]
-    rows = [array for array in features if array is not None]
-    return int(np.prod(rows[0].shape[1:], dtype=int)) * rows[0].dtype.itemsize if rows else None
+    return partition.parts[0].feature_bytes if "features" in (partition.manifest or {}) else None
 
 
 def _partition(given: Any) -> VertexPartition:

@@ -5,11 +5,12 @@ All values are checked here before anyone indexes by them. A file may be damaged
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.parameters import shown
 from ..core.parsing import mapped
-from ..errors import FastpartError, GraphFormatError
+from ..errors import FastpartError, GraphFormatError, ParameterError
+from .coding import COLUMNS, Coding, Scale
 
 Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
@@ -66,16 +68,68 @@ class PartFiles:
 
     def _described(self, name: str, rows: int) -> Array | None:
         """Map rows with the dtype and shape in the manifest."""
-        row = self.row_type(name)
+        row = self.stored_type(name)
         return None if row is None else self._array(name, row[0], (rows, *row[1]))
+
+    def _decoded(self, name: str, rows: int) -> Array | None:
+        """Map rows of features, or decode them."""
+        coding, stored = self.coding(name), self._described(name, rows)
+        if coding is None or stored is None:
+            return stored
+        decoded = coding.decode(stored)
+        decoded.flags.writeable = False
+        return decoded
+
+    def features_of(self, local: LocalIds) -> Array:
+        """Return the features of some inner vertices. Only theirs are decoded."""
+        rows, coding = self.stored_features, self.coding("features")
+        if rows is None:
+            raise ParameterError(f"{shown(self._folder)} has no features")
+        return rows[local] if coding is None else coding.decode(rows[local])
+
+    @property
+    def stored_features(self) -> Array | None:
+        """The rows of ``features`` as they are in the file, mapped: bytes if they are coded."""
+        return self._described("features", self.num_inner)
+
+    @property
+    def feature_bytes(self) -> int:
+        """Bytes of a row of features in the file. 0 without features."""
+        row = self.stored_type("features")
+        return 0 if row is None else row[0].itemsize * math.prod(row[1])
 
     def row_type(self, name: str) -> RowType | None:
         """Return dtype and shape of a row of features or labels as the manifest states them. None without them."""
+        found = self._typed(name)
+        return None if found is None else found[:2]
+
+    def stored_type(self, name: str) -> RowType | None:
+        """Return dtype and shape of a row of features or labels in the file. Those of coded rows differ."""
+        coding = self.coding(name)
+        return self.row_type(name) if coding is None else (coding.dtype, coding.row_shape)
+
+    def coding(self, name: str) -> Coding | None:
+        """Return how rows of features are decoded. None if there are none, or they are as they were given."""
+        found = self._typed(name)
+        if found is None or found[2] is None:
+            return None
+        _, (width,), scale = found
+        return Coding(width, self._columns(width) if scale == "column" else None)
+
+    def _columns(self, width: int) -> Array:
+        file = inside(self._root, COLUMNS)
+        columns = mapped(file)
+        if columns.dtype != np.float32 or columns.shape != (2, width) or not np.isfinite(columns).all():
+            raise GraphFormatError(f"{shown(file)}: expected finite float32 of shape (2, {width})")
+        refuse_other_size(self._root, self._manifest, COLUMNS)
+        return columns
+
+    def _typed(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...], Scale | None] | None:
         stated = self._manifest.get(name)
         if stated is None:
             return None
         try:
-            return row_type(name, stated)
+            return coded_type(name, stated)
         except (FastpartError, TypeError) as error:
             raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {error}") from None
 
@@ -176,6 +230,18 @@ def row_type(name: str, stated: Any) -> RowType:
         raise TypeError(f"{name}: shape: expected a list of lengths")
     shape = [parameters.integer(f"{name}: shape", length, 0, 2**63 - 1) for length in stated["shape"]]
     return dtype, tuple(shape)
+
+
+def coded_type(name: str, stated: Any) -> tuple[np.dtype[Any], tuple[int, ...], Scale | None]:
+    """Return dtype and shape of a row as a manifest states them, and what has a scale of its own in coded rows."""
+    dtype, shape = row_type(name, stated)
+    coding = stated.get("coding")
+    if coding is None:
+        return dtype, shape, None
+    if not isinstance(coding, Mapping) or dtype != np.float32 or len(shape) != 1:
+        raise TypeError(f"{name}: coding: expected an object, for rows of float32")
+    scale: Scale = parameters.choice(f"{name}: coding: scale", coding.get("scale"), get_args(Scale))
+    return dtype, shape, scale
 
 
 def _blocks(array: Array, overlap: int = 0) -> Iterator[Array]:

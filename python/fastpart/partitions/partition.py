@@ -296,6 +296,11 @@ class Partition(Assignment):
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
             are loaded as a whole.
+        feature_dtype : {"float32", "float16", "int8"}, optional
+            How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
+            levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
+            the bytes. ``manifest`` states the error. A type that changes the sample by more than 2 % of the standard
+            deviations of the columns is refused. Default: as given.
         labels : array or path of a .npy, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.

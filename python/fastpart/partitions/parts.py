@@ -131,8 +131,8 @@ class PartData(PartFiles):
 
     @cached_property
     def features(self) -> Array | None:
-        """One row per inner vertex."""
-        return self._described("features", self.num_inner)
+        """One row per inner vertex. Coded ones are decoded, all of the part."""
+        return self._decoded("features", self.num_inner)
 
     @cached_property
     def labels(self) -> Array | None:
@@ -379,7 +379,7 @@ class VertexPartData(PartData):
     @cached_property
     def halo_features(self) -> Array | None:
         """One row per halo vertex. None unless saved with ``halo_features=True``."""
-        return self._described("halo_features", self.num_halo)
+        return self._decoded("halo_features", self.num_halo)
 
 
 class EdgePartData(PartData):

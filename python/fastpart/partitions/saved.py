@@ -3,12 +3,14 @@
 from typing import Any, TypedDict
 
 from ..core.options import Options
+from ..core.parameters import FeatureDtype
 
 
 class SavedData(TypedDict, total=False):
     """Data of vertices and edges, and what of it each part holds."""
 
     features: Any
+    feature_dtype: FeatureDtype | None
     labels: Any
     splits: Any
     split: int | None

@@ -6,19 +6,20 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
 from ..core import parameters
 from ..core.inputs import labels_of, match_vertices, splits_of
 from ..core.options import Options
-from ..core.parameters import shown
+from ..core.parameters import FeatureDtype, shown
 from ..core.rows import Rows, rows_of
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.splits import Pairs
 from ..partitions.saved import SAVE_DEFAULTS, SavedData
+from .coding import CodedRows, narrowed, refuse_uncodable
 from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)
@@ -34,6 +35,8 @@ class Contents:
     masks: Mapping[str, Rows]
     halo_hops: int
     halo_features: bool
+    coded: CodedRows | None = None
+    """What ``features`` are read from, if they have 8 bits per number."""
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
 
@@ -68,8 +71,11 @@ class Extras(dict[str, Any]):
             raise ParameterError(
                 "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
             )
-        if self["halo_features"] and self["features"] is None:
-            raise ParameterError("halo_features: there are no features. Pass features=")
+        if self["feature_dtype"] is not None:
+            parameters.choice("feature_dtype", self["feature_dtype"], get_args(FeatureDtype))
+        for name in ("halo_features", "feature_dtype"):
+            if self[name] and self["features"] is None:
+                raise ParameterError(f"{name}: there are no features. Pass features=")
         if target is not None:
             self._refuse_inside(target)
 
@@ -107,6 +113,14 @@ class Extras(dict[str, Any]):
         if self["features"] is not None:
             features = rows_of("features", self["features"], memory_limit)
             match_vertices("features", len(features), n)
+        coded = None
+        if features is not None and self["feature_dtype"] is not None:
+            refuse_uncodable(features, self["feature_dtype"])
+            if self["feature_dtype"] == "int8":
+                coded = CodedRows(features)
+                features = coded.rows
+            else:
+                features = narrowed(features, self["feature_dtype"])
         if self["edge_features"] is not None:
             edge_features = rows_of("edge_features", self["edge_features"], memory_limit)
         if edge_features is not None and len(edge_features) != m:
@@ -123,4 +137,4 @@ class Extras(dict[str, Any]):
             masks[name] = rows_of(name, mask)
         held_out = None if self["edge_splits"] is None else held_out_of(self["edge_splits"], n)
         hops, halo_features = self["halo_hops"], self["halo_features"]
-        return Contents(features, edge_features, labels, masks, hops, halo_features, held_out)
+        return Contents(features, edge_features, labels, masks, hops, halo_features, coded, held_out)

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..core.forks import before_polars_threads
 from ..core.options import RunOptions
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.graph import Graph
+from ..partitions.coding import COLUMNS
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.parts import PART, part_name
@@ -22,7 +25,7 @@ from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
-from .schemas import SCHEMA, caps_of
+from .schemas import CODED, SCHEMA, caps_of
 
 Sizes = dict[str, Any]
 
@@ -122,10 +125,15 @@ def _write_parts(
         ranges = [span(size) for size in sizes]
         _gather(inside, name, ids, ranges, rows, options)
         listing.add()
-        if name not in contents.masks:
+        if contents.coded is not None and rows is contents.coded.rows:
+            described |= {"schema": CODED, name: contents.coded.described()}
+        elif name not in contents.masks:
             described[name] = {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
     if contents.masks:
         described["splits"] = list(contents.masks)
+    if contents.coded is not None and contents.coded.columns is not None:
+        with named(inside / COLUMNS):
+            np.save(inside / COLUMNS, contents.coded.columns)
     return described
 
 

@@ -15,7 +15,7 @@ from ..core.options import RunOptions
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..partitions.part_files import MANIFEST, inside, row_type
+from ..partitions.part_files import MANIFEST, coded_type, inside, row_type
 
 EARLIER = (
     r"assignment\.npy|metrics\.parquet|cache\.json|part-\d{5,}/(part\.json|("
@@ -104,8 +104,8 @@ def _listed(name: str, value: Any) -> None:
 
 _CHECKS: dict[str, Check] = {
     "directedness": lambda name, value: choice(name, value, ("undirected", "symmetric", "directed")),
-    "features": row_type,
-    "halo_features": row_type,
+    "features": coded_type,
+    "halo_features": coded_type,
     "edge_features": row_type,
     "labels": row_type,
     "splits": _names,

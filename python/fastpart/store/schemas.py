@@ -2,7 +2,8 @@
 
 Schema 2 renamed the keys of schema 1 and made the caps a list. Schema 3 added ``halo_rows.npy`` to the parts of a
 vertex partition. Nothing else changed, so a manifest that was read has the keys of today, and its ``schema`` says which
-arrays there are: 2 or 3.
+arrays there are: 2 or 3. A directory of schema 3 whose features have 8 bits per number says 4, so that versions which
+cannot decode them refuse it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ..core import parameters
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition
 
-SCHEMA = 3
+SCHEMA, CODED = 3, 4
+"""What is written, and what is written if features are coded."""
 
 _RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
 _ITEMS = {"vertex": "vertices", "edge": "edges"}
@@ -49,13 +51,13 @@ def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
         An unknown schema.
     """
     schema = stored.get("schema")
-    if schema in (2, SCHEMA):
+    if schema in (2, SCHEMA, CODED):
         return dict(stored)
     if schema == 1:
         return _second(stored)
     raise GraphFormatError(
         f"{parameters.shown(origin)}: unknown schema {schema!r}. This fastpart ({_core.__version__}) reads schemas 1 "
-        f"to {SCHEMA}"
+        f"to {CODED}"
     )
 
 

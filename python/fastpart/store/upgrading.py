@@ -54,13 +54,14 @@ def upgrade(source: StrPath) -> bool:
         raise GraphFormatError(f"{shown(folder)} is a file. Only partition directories can be upgraded")
     partition = open_partition(folder)
     assert partition.manifest is not None
-    if partition.manifest["schema"] == SCHEMA and "files" in partition.manifest:
+    schema = partition.manifest["schema"]
+    if schema >= SCHEMA and "files" in partition.manifest:
         return False
-    if partition.manifest["schema"] < SCHEMA:
+    if schema < SCHEMA:
         _write_rows(folder, partition)
     listing = Listing(folder, run_options())
     listing.add(own_files(folder))
-    manifest = partition.manifest | {"schema": SCHEMA, "files": listing.files}
+    manifest = partition.manifest | {"schema": max(schema, SCHEMA), "files": listing.files}
     _core.write_file(folder / MANIFEST, manifest_bytes(manifest))
     return True
 

@@ -283,9 +283,7 @@ class Dataset(AnyDataset[VertexPartData]):
         features = np.empty((part.num_halo, self.task.features), np.float32)
         for owner in np.unique(part.halo_parts):
             those = np.flatnonzero(part.halo_parts == owner)
-            other = self.partition.parts[int(owner)]
-            assert other.features is not None
-            features[those] = other.features[part.halo_rows[those]]
+            features[those] = self.partition.parts[int(owner)].features_of(part.halo_rows[those])
         return features
 
 

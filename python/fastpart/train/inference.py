@@ -195,7 +195,9 @@ class Inference:
         return SavedRows(files, ids) if files else None
 
     def _features(self) -> _core.Features | None:
-        return self._opened([part.folder / "features.npy" for part in self._parts])
+        rows = self._opened([part.folder / "features.npy" for part in self._parts])
+        coding = self._parts[0].coding("features")
+        return rows if rows is None or coding is None else rows.decoded(coding.core)
 
     def _opened(self, files: list[Path | None]) -> _core.Features | None:
         """Map the files that are here. None if there are none."""

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::coding::Coding;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, array_within, copied, owner};
@@ -35,10 +36,12 @@ impl Features {
         direct: Option<bool>,
     ) -> PyResult<Self> {
         let io = direct.map(|direct| if direct { Io::Direct } else { Io::Mmap });
-        let inner = sampling::Features::open(&files, Arc::clone(&topology.inner), io);
-        let inner = Arc::new(inner.map_err(|error| raise(py, error))?);
-        let dtype = PyArrayDescr::new(py, &inner.descr)?.unbind();
-        Ok(Self { inner, dtype, pools: Arc::clone(&topology.pools) })
+        Self::of(py, sampling::Features::open(&files, Arc::clone(&topology.inner), io), &topology.pools)
+    }
+
+    /// The same rows, decoded.
+    fn decoded(&self, py: Python<'_>, coding: &Coding) -> PyResult<Self> {
+        Self::of(py, self.inner.decoded(coding.inner.clone()), &self.pools)
     }
 
     #[getter]
@@ -114,6 +117,12 @@ impl Features {
 }
 
 impl Features {
+    fn of(py: Python<'_>, opened: Result<sampling::Features>, pools: &Arc<Pools>) -> PyResult<Self> {
+        let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
+        let dtype = PyArrayDescr::new(py, &inner.descr)?.unbind();
+        Ok(Self { inner, dtype, pools: Arc::clone(pools) })
+    }
+
     /// Refuses an array that does not fit.
     fn check(&self, py: Python<'_>, out: &Bound<'_, PyUntypedArray>, count: usize) -> PyResult<()> {
         let shape = out.shape().split_first();

@@ -2,12 +2,14 @@
 
 mod batch;
 mod batches;
+mod coding;
 mod features;
 mod sampler;
 mod topology;
 
 pub use batch::SampledBatch;
 pub use batches::Batches;
+pub use coding::Coding;
 pub use features::Features;
 pub use sampler::Sampler;
 pub use topology::Topology;

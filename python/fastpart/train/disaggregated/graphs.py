@@ -89,7 +89,7 @@ class LoadedPart:
     indptr, sources : numpy.ndarray
         Their in-edges, and the row of the source of each in the topology of all parts.
     features : numpy.ndarray
-        Their features.
+        Their features, as they are stored.
     """
 
     def __init__(self, partition: VertexPartition, index: int, starts: Ids) -> None:
@@ -100,8 +100,8 @@ class LoadedPart:
         row_of[: part.num_inner] = starts[index] + np.arange(part.num_inner)
         row_of[part.num_inner :] = starts[part.halo_parts] + part.halo_rows
         self.sources = row_of[part.indices[: self.indptr[-1]]]
-        assert part.features is not None
-        self.features = np.array(part.features)
+        assert part.stored_features is not None
+        self.features = np.array(part.stored_features)
 
 
 class PartsInMemory:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ... import _core
 from ...core import parameters
 from ...errors import MemoryBudgetError, ParameterError
@@ -67,7 +65,4 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
 
 
 def _num_bytes(part: VertexPartData) -> int:
-    row = part.row_type("features")
-    assert row is not None
-    features = row[0].itemsize * math.prod(row[1])
-    return part.num_inner * (features + _VERTEX_BYTES) + part.num_edges * _EDGE_BYTES
+    return part.num_inner * (part.feature_bytes + _VERTEX_BYTES) + part.num_edges * _EDGE_BYTES

@@ -43,7 +43,8 @@ class ReceivedSteps:
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
         self._link, _ = connect(address_of(file.parent), settings, {"compute worker": self._rank})
         self._link.limit(settings.timeout, settings.timeout)
-        row = dataset.partition.parts[0].row_type("features")
+        first = dataset.partition.parts[0]
+        row, self._coding = first.stored_type("features"), first.coding("features")
         assert row is not None
         self._none = np.empty((0, *row[1]), row[0])
         self._counts: Counter[str] = Counter()
@@ -101,7 +102,7 @@ class ReceivedSteps:
             rows=torch.arange(len(targets)),
             targets=targets,
             count=count,
-            x=torch.from_numpy(x),
+            x=torch.from_numpy(x if self._coding is None else self._coding.decode(x)),
             y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
             last=False,
         )

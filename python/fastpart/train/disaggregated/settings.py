@@ -101,7 +101,7 @@ class Source:
             settings.hold,
         )
         self.sampling = Sampling(settings.fanouts, settings.sampling, settings.seed)
-        row = partition.parts[0].row_type("features")
+        row = partition.parts[0].stored_type("features")
         assert row is not None
         self.dtype, self.shape = row
 

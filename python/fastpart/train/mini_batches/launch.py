@@ -82,7 +82,7 @@ class Driver(driver.Driver):
         seeds = math.ceil((options.batch_size or training) * share_of_seeds(dataset, workers))
         size = BatchSize.of(options, seeds, training, n, edges)
         parts = -(-dataset.partition.k // workers)
-        resident = min(self.running["resident"] or 0, n * row_bytes(dataset))
+        resident = min(self.running["resident"] or 0, n * dataset.partition.parts[0].feature_bytes)
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
             weights(options, dataset.task),

@@ -12,6 +12,7 @@ from ... import _core
 from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...errors import GraphFormatError, ParameterError
+from ...partitions.coding import COLUMNS
 from ..config import Options
 from ..plugged.model_source import ModelSource
 from ..plugged.objects import name_of
@@ -27,7 +28,7 @@ _FILES = {
 }
 """Files of a part that are read to tell whether they changed, if the directory does not list their checksums."""
 
-_ROWS = {"features": "features.npy", "edge_features": "edge_features.npy"}
+_ROWS = {"features": ("features.npy", COLUMNS), "edge_features": ("edge_features.npy",)}
 """Files of a part that may be too large to read, or on another machine. The list of the directory has to know them."""
 
 
@@ -62,10 +63,10 @@ def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     listed = manifest.get("files")
     for what, names in _FILES.items():
         data[what] = {"xxh3": _digest(_listed(listed, names) if listed else _hashed(path, names))}
-    for what, name in _ROWS.items():
+    for what, names in _ROWS.items():
         data[what] = {"type": manifest.get(what)}
         if listed:
-            data[what]["xxh3"] = _digest(_listed(listed, (name,)))
+            data[what]["xxh3"] = _digest(_listed(listed, names))
     return data
 
 

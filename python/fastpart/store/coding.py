@@ -1,0 +1,209 @@
+"""Features in fewer bytes: as float16, or with 8 bits per number. Rows are coded while they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core.parameters import FeatureDtype
+from ..core.rows import Array, Rows
+from ..errors import ParameterError
+from ..partitions.coding import Codes, Coding, Floats, Scale
+
+LARGEST_ERROR = 0.02
+"""Root mean square error of a sample, as a share of standard deviations, above which rows are refused."""
+
+_SAMPLE, _RUN = 4096, 64
+"""Rows of a sample, and of each run of rows that it consists of."""
+
+_BLOCK_BYTES = 4 << 20
+"""Numbers that are coded at a time."""
+
+_LARGEST = float(np.finfo(np.float32).max) / 2
+"""The difference of two numbers has to be a number."""
+
+_CONSTANT = 1e-12
+"""A column whose variance is a smaller share of its squares is constant but for rounding."""
+
+_LEVELS = 255
+
+
+class Errors:
+    """The differences between rows and what is stored of them.
+
+    Errors are measured against the standard deviation of their column: a sum over all numbers would count columns of
+    large numbers only, and choose scales that lose the others.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._rows = 0
+        self._sums, self._squares, self._errors = np.zeros((3, width))
+        self._largest = 0.0
+
+    def add(self, rows: Floats, stored: Floats) -> None:
+        """Count some rows."""
+        numbers = rows.reshape(len(rows), len(self._sums)).astype(np.float64)
+        errors = np.abs(numbers - stored.reshape(numbers.shape))
+        self._rows += len(rows)
+        self._sums += numbers.sum(axis=0)
+        self._squares += np.square(numbers).sum(axis=0)
+        self._errors += np.square(errors).sum(axis=0)
+        self._largest = max(self._largest, float(errors.max(initial=0)))
+
+    @property
+    def rms(self) -> float:
+        """The root mean square error, as a share of standard deviations. A column counts with 1 at most."""
+        variances = self._squares - np.square(self._sums) / max(self._rows, 1)
+        varying = variances > _CONSTANT * self._squares
+        shares = np.minimum(self._errors[varying] / variances[varying], 1)
+        return float(np.sqrt(shares.mean())) if len(shares) else 0.0
+
+    def described(self) -> dict[str, float]:
+        """Return the errors as the manifest states them."""
+        return {"rms_error": self.rms, "largest_error": self._largest}
+
+
+class CodedRows:
+    """Rows of features with 8 bits per number.
+
+    Attributes
+    ----------
+    rows : Rows
+        The coded rows. They are coded anew each time they are read.
+    columns : numpy.ndarray or None
+        float32: ``low`` and ``step`` of every column. None: every row has its own.
+    """
+
+    def __init__(self, source: Rows) -> None:
+        self._source, self.columns = source, None
+        sample = _sample(len(source), partial(_floats, source))
+        if _error_of(sample, _columns_of([sample])).rms < _error_of(sample, None).rms:
+            columns = _columns_of(_blocks(source, 0, len(source)))  # those of the sample may be too narrow
+            if _error_of(sample, columns).rms < _error_of(sample, None).rms:
+                self.columns = columns
+        _refuse_inexact("int8", _error_of(sample, self.columns))
+        self._errors, self._coding = Errors(source.shape[1]), Coding(source.shape[1], self.columns)
+        self.rows = Rows((len(source), *self._coding.row_shape), self._coding.dtype, self._read)
+
+    def described(self) -> dict[str, Any]:
+        """Return the entry of the manifest, once all rows were read."""
+        scale: Scale = "row" if self.columns is None else "column"
+        coding = {"scale": scale, **self._errors.described()}
+        return {"dtype": "float32", "shape": [self._coding.width], "coding": coding}
+
+    def _read(self, start: int, stop: int) -> Codes:
+        coded, filled = np.empty((stop - start, *self._coding.row_shape), np.uint8), 0
+        for numbers in _blocks(self._source, start, stop):
+            block = coded[filled : filled + len(numbers)]
+            block[:] = encoded(numbers, self.columns)
+            self._errors.add(numbers, self._coding.decode(block))
+            filled += len(numbers)
+        return coded
+
+
+def encoded(numbers: Floats, columns: Floats | None) -> Codes:
+    """Return rows of finite numbers as coded rows. Without columns, each row has a scale of its own."""
+    scales = _scales(numbers.min(axis=1), numbers.max(axis=1)) if columns is None else columns
+    low, step = scales[:, :, None] if columns is None else scales
+    levels = np.divide(numbers - low, step, out=np.zeros_like(numbers), where=step > 0)
+    codes: Codes = np.clip(np.rint(levels), 0, _LEVELS).astype(np.uint8)
+    if columns is not None:
+        return codes
+    return np.concatenate([codes, np.ascontiguousarray(scales.T).view(np.uint8)], axis=1)
+
+
+def narrowed(features: Rows, dtype: FeatureDtype) -> Rows:
+    """Return rows as float32 or float16, and refuse those that float16 would change too much."""
+    wanted, width = np.dtype(dtype), math.prod(features.shape[1:])
+    if dtype == "float16":
+        sample = _sample(len(features), features.read).astype(np.float32).reshape(-1, width)
+        sample = sample[np.isfinite(sample).all(axis=1)]
+        errors = Errors(width)
+        errors.add(sample, _cast(sample, wanted, 0).astype(np.float32))
+        _refuse_inexact(dtype, errors)
+    return Rows(features.shape, wanted, lambda start, stop: _cast(features.read(start, stop), wanted, start))
+
+
+def _cast(rows: Array, dtype: np.dtype[Any], first: int) -> Array:
+    with np.errstate(over="ignore"):
+        found = np.asarray(rows).astype(dtype)
+    lost = np.isinf(found) & np.isfinite(rows)
+    if lost.any():
+        row = first + int(np.argwhere(lost)[0][0])
+        raise ParameterError(
+            f"features: row {row} holds a number that {dtype} does not. Leave out feature_dtype="
+        )
+    return found
+
+
+def refuse_uncodable(features: Rows, dtype: FeatureDtype) -> None:
+    """Refuse rows of complex numbers, and those with 8 bits per number that are no rows of several numbers."""
+    if features.dtype.kind == "c":
+        raise ParameterError(f"feature_dtype: features are {features.dtype}. Leave it out")
+    if dtype == "int8" and (len(features.shape) != 2 or not features.shape[1]):
+        raise ParameterError(
+            f'feature_dtype: "int8" needs features of shape (n, width), got {features.shape}. Use "float16"'
+        )
+
+
+def _refuse_inexact(dtype: FeatureDtype, errors: Errors) -> None:
+    if errors.rms > LARGEST_ERROR:
+        others = '"float16" or "float32"' if dtype == "int8" else '"float32"'
+        raise ParameterError(
+            f'feature_dtype: "{dtype}" changes a sample of the features by {errors.rms:.1%} of the standard deviations '
+            f"of their columns, more than {LARGEST_ERROR:.0%}. Use {others}"
+        )
+
+
+def _error_of(sample: Floats, columns: Floats | None) -> Errors:
+    errors = Errors(sample.shape[1])
+    errors.add(sample, Coding(sample.shape[1], columns).decode(encoded(sample, columns)))
+    return errors
+
+
+def _scales(low: Floats, high: Floats) -> Floats:
+    """Return ``low`` and ``step`` of ranges."""
+    return np.stack([low, (high - low) / np.float32(_LEVELS)])
+
+
+def _columns_of(blocks: Iterable[Floats]) -> Floats | None:
+    """Return ``low`` and ``step`` of every column."""
+    low = high = None
+    for block in blocks:
+        if len(block):
+            least, most = block.min(axis=0), block.max(axis=0)
+            low = least if low is None else np.minimum(low, least)
+            high = most if high is None else np.maximum(high, most)
+    return None if low is None or high is None else _scales(low, high)
+
+
+def _sample(n: int, read: Callable[[int, int], Array]) -> Array:
+    """Return up to so many of n rows: runs of rows, spread over all."""
+    starts: Sequence[int] = range(0, max(n, 1), _RUN)
+    if n > _SAMPLE:
+        starts = np.linspace(0, n - _RUN, _SAMPLE // _RUN).astype(np.int64).tolist()
+    return np.concatenate([read(start, min(start + _RUN, n)) for start in starts])
+
+
+def _blocks(rows: Rows, start: int, stop: int) -> Iterator[Floats]:
+    step = max(_BLOCK_BYTES // (4 * rows.shape[1]), 1)
+    for first in range(start, stop, step):
+        yield _floats(rows, first, min(first + step, stop))
+
+
+def _floats(rows: Rows, start: int, stop: int) -> Floats:
+    """Return rows as float32. Refuse those that have no scale."""
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(rows.read(start, stop)).astype(np.float32)
+    wrong = ~(np.abs(numbers) <= _LARGEST)
+    if wrong.any():
+        row = start + int(np.argwhere(wrong)[0][0])
+        raise ParameterError(
+            f"features: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which "
+            'feature_dtype="int8" does not take. Use "float32"'
+        )
+    return numbers
