@@ -3,7 +3,7 @@
 import numpy as np
 
 import fastpart as fp
-from loaded import attributed
+from attributed import attributed
 
 N, WIDTH = 300, 6
 

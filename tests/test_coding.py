@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fastpart as fp
+from attributed import attributed
 from coded import FEATURES, WIDTH, N, numbers_of, saved
 from fastpart.cli import main
 from fastpart.core.rows import rows_of
 from fastpart.partitions.coding import COLUMNS, Coding
 from fastpart.store.coding import CodedRows, encoded
-from loaded import attributed
 
 
 def oracle(codes, low, step):

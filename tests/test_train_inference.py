@@ -165,3 +165,22 @@ def test_outputs_of_other_precision_or_of_your_own_layers_are_computed_from_rows
             return super().layer(index, graph, 2 * x)
 
     list(Inference(dataset, parts, tmp_path, 2).outputs(Own(dataset.task, options)))
+
+
+def test_a_layer_that_takes_more_than_it_says_is_named(dataset, tmp_path):
+    class More(torch.nn.Module):
+        takes_means = True
+
+        def forward(self, graph, x):
+            return graph.mean(2 * x)
+
+    class Network(GraphSAGE):
+        def make_layer(self, *given):
+            return More()
+
+    network = Network(dataset.task, Options(hidden=8, layers=1, fanouts=(1,)))
+    inference = Inference(dataset, list(range(len(dataset.partition.parts))), tmp_path, 1)
+    with pytest.raises(
+        fp.ParameterError, match=r"takes_means = True may take the mean .* Leave takes_means out"
+    ):
+        list(inference.outputs(network))

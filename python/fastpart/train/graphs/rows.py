@@ -11,8 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ...errors import ParameterError
 from ..neighbourhood import Neighbourhood, dropped_by
 from .kernels import CPU, Ids, Kernel, with_loops
+
+_TAKES_MORE = (
+    "model: a layer with takes_means = True may take the mean or the sum of the rows that it gets, as they are, and "
+    "nothing else of the neighbours. Leave takes_means out"
+)
 
 
 class Means(Neighbourhood):
@@ -38,14 +44,15 @@ class Means(Neighbourhood):
 
     def mean(self, x: Tensor) -> Tensor:
         """Return the means, which are known of these rows only."""
-        assert x is self._x
+        if x is not self._x:
+            raise ParameterError(_TAKES_MORE)
         return self._means
 
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
         """Raise an error: attention needs each row."""
-        raise TypeError("attention needs the rows of the neighbours")
+        raise ParameterError(_TAKES_MORE)
 
 
 class Rows(Neighbourhood):
