@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -32,7 +33,7 @@ PROCESS = "fastpart.train.jobs.process"
 """The module that a worker executes."""
 
 
-class Driver:
+class Driver(ABC):
     """A training. Methods add what is theirs: they check their parameters when they make one, and state their memory.
 
     Parameters
@@ -91,9 +92,9 @@ class Driver:
         """How many copies of the network train at a time."""
         return self.workers
 
+    @abstractmethod
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes, and what other processes take."""
-        raise NotImplementedError
 
     def refuse(self) -> None:
         """Refuse what cannot be trained, before workers start for it."""
@@ -101,7 +102,7 @@ class Driver:
             self.task, self.options, self.copies, self.make, self.example, self.synchronised
         )
 
-    def prepare(self, launch: Launch, stack: ExitStack) -> None:
+    def prepare(self, launch: Launch, stack: ExitStack) -> None:  # noqa: B027  # most methods have nothing to prepare
         """Do what comes before the workers. The stack ends with them."""
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
