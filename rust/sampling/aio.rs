@@ -1,8 +1,9 @@
 //! Reads of files by the asynchronous calls of the kernel, `io_submit` and `io_getevents`.
 //!
-//! One thread has many reads under way, without a switch of threads for each: they take a third of the processor time of
-//! 64 threads that wait for one read each (60,000 blocks of 4 KiB: 0.15 s instead of 0.48 s), and are as fast. Control
-//! groups and containers allow these calls more often than `io_uring`. The kernel only reads asynchronously past the page cache.
+//! One thread has many reads under way, without a switch of threads for each: they take a third of the processor time
+//! of 64 threads that wait for one read each (60,000 blocks of 4 KiB: 0.15 s instead of 0.48 s), and are as fast.
+//! Control groups and containers allow these calls more often than `io_uring`. The kernel only reads asynchronously
+//! past the page cache.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -62,8 +63,8 @@ impl Reads {
     /// Begins a read of so many bytes at `offset` into `buffer`. It has a number to know it by.
     ///
     /// # Safety
-    /// Nobody uses the buffer until [`Self::wait`] has told that the read is done, or the value is dropped, and the file
-    /// stays open.
+    /// Nobody uses the buffer until [`Self::wait`] has told that the read is done, or the value is dropped, and the
+    /// file stays open.
     pub(super) unsafe fn begin(
         &mut self,
         number: usize,
@@ -96,7 +97,8 @@ impl Reads {
         Ok(())
     }
 
-    /// Waits until at least `least` reads are done, and returns the number and the bytes of each. Also none, after a signal.
+    /// Waits until at least `least` reads are done, and returns the number and the bytes of each. Also none, after a
+    /// signal.
     pub(super) fn wait(&mut self, least: usize) -> Result<impl Iterator<Item = (usize, Result<usize>)>> {
         let least = least.min(self.under_way) as libc::c_long;
         let (most, events) = (self.events.len() as libc::c_long, self.events.as_mut_ptr());

@@ -1,23 +1,24 @@
 //! Rows of a file that memory does not hold, read past the page cache.
 //!
-//! **Requirements.** A file system that takes `O_DIRECT`. Where it does not, rows are read from the map ([`DirectFile::open`]).
+//! **Requirements.** A file system that takes `O_DIRECT`. Where it does not, rows are read from the map
+//! ([`DirectFile::open`]).
 //!
-//! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch of 40 MB reads
-//! a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
+//! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch of 40 MB
+//! reads a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
 //!
-//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are one read
-//! of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its rows are handed
-//! out in order. The buffers are aligned, as the system demands, and the rows are not.
+//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are
+//! one read of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its
+//! rows are handed out in order. The buffers are aligned, as the system demands, and the rows are not.
 //!
-//! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40 bytes per
-//! read.
+//! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40
+//! bytes per read.
 //!
 //! **Parallelism.** One thread per batch has all reads under way ([`Reads`]), and waits for the first one of them.
 //!
 //! **Complexity.** O(rows), after they were sorted.
 //!
 //! Source: Park et al., "Ginex: SSD-enabled Billion-scale Graph Neural Network Training on a Single Machine via
-//! Provably Optimal In-memory Caching", VLDB 2022, section 2.3, on reads of a page at a time.
+//! Provably Optimal In-memory Caching", VLDB 2022.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -179,8 +180,8 @@ pub(super) fn read(
             let (of, read) = &reads[begun];
             let (buffer, bytes) = (begun % most, (read.to - read.from) as usize);
             let start = buffers[buffer].as_mut_ptr();
-            // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped, and so its
-            // reads end, before the buffers.
+            // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped, and
+            // so its reads end, before the buffers.
             unsafe { queue.begin(buffer, &of.file.file, read.from, start, bytes) }
                 .map_err(|error| Error::io(&of.file.path, error))?;
             begun += 1;
@@ -194,7 +195,10 @@ pub(super) fn read(
             && let Some(bytes) = done[handed_out % most].take()
         {
             let (of, read) = &reads[handed_out];
-            of.hand_out(read, &buffers[handed_out % most][..bytes], visit)?;
+            let buffer = &mut buffers[handed_out % most][..(read.to - read.from) as usize];
+            // The end of the file, or a read that the system cut short.
+            let bytes = if bytes < buffer.len() { of.file.read(read.from, buffer)? } else { bytes };
+            of.hand_out(read, &buffer[..bytes], visit)?;
             handed_out += 1;
         }
     }

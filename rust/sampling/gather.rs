@@ -129,8 +129,8 @@ impl Features {
         Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
     }
 
-    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks them,
-    /// `target` stays as it is.
+    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks
+    /// them, `target` stays as it is.
     ///
     /// # Safety
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
@@ -147,13 +147,10 @@ impl Features {
             Some(coding) => {
                 let put = |row: *const u8, at: usize| {
                     // SAFETY: as above.
-                    let (row, target) = unsafe {
-                        (
-                            std::slice::from_raw_parts(row, self.stored_bytes),
-                            std::slice::from_raw_parts_mut(place(at).cast(), coding.width()),
-                        )
-                    };
-                    coding.decode(row, target);
+                    unsafe {
+                        let target = std::slice::from_raw_parts_mut(place(at).cast(), coding.width());
+                        coding.decode(row, target);
+                    }
                 };
                 self.each(rows, &put, check)
             }
@@ -236,7 +233,8 @@ impl Features {
         self.in_order || self.direct.iter().any(Option::is_some)
     }
 
-    /// Lets the system read all files into memory, in their order. It is faster than page by page where nearly all are read.
+    /// Lets the system read all files into memory, in their order. It is faster than page by page where nearly all are
+    /// read.
     pub(super) fn read_ahead(&self) {
         self.parts.iter().flatten().for_each(MappedRows::read_ahead);
     }

@@ -3,22 +3,24 @@
 //! **Requirements.** Rows of 32-bit floats of all parts, and the topology.
 //!
 //! **Why.** A layer that takes the mean of the neighbours reads each row once for every in-edge, and needs no row in a
-//! place of its own. To copy the rows of a block of targets, number its vertices anew and multiply by a sparse matrix reads
-//! and writes them three times, and asks a hash table once per in-edge. From a disk, each block reads nearly all rows again.
+//! place of its own. To copy the rows of a block of targets, number its vertices anew and multiply by a sparse matrix
+//! reads and writes them three times, and asks a hash table once per in-edge. From a disk, each block reads nearly all
+//! rows again.
 //!
 //! **Algorithm.** If memory holds the rows, the targets are split among the threads by their in-edges. A thread takes
-//! targets until it has [`ENOUGH`] in-edges, looks up the rows of their sources, and adds them up. Rows are brought into the
-//! cache a few in-edges before they are added. If not, the in-edges are sorted by their source, the rows are read once, in the order
-//! of the files, and each is added to the sums of all its targets (*sweep*). Sums have 64 bits: with fewer than 2^29 rows of about
-//! the same exponent nothing is rounded before the end. So both ways give the same bits, for any partition.
+//! targets until it has [`ENOUGH`] in-edges, looks up the rows of their sources, and adds them up. Rows are brought
+//! into the cache a few in-edges before they are added. If not, the in-edges are sorted by their source, the rows are
+//! read once, in the order of the files, and each is added to the sums of all its targets (*sweep*). Sums have 64 bits:
+//! with fewer than 2^29 rows of about the same exponent nothing is rounded before the end. So both ways give the same
+//! bits, for any partition.
 //!
-//! **Memory.** 8 bytes for each of [`ENOUGH`] in-edges and thread, or for those of the largest list. A sweep: 8 bytes per
-//! in-edge, 8 per number of the targets, and 16 per source.
+//! **Memory.** 8 bytes for each of [`ENOUGH`] in-edges and thread, or for those of the largest list. A sweep: 8 bytes
+//! per in-edge, 8 per number of the targets, and 16 per source.
 //!
 //! **Complexity.** O(width) for each in-edge, and a sort of them in a sweep.
 //!
 //! Source: Huang et al., "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph Neural
-//! Networks", SC 2020, section 3, on sums without gathered rows. Sweeps are those of Roy, Mihailovic and Zwaenepoel, "X-Stream:
+//! Networks", SC 2020, on sums without gathered rows. Sweeps are those of Roy, Mihailovic and Zwaenepoel, "X-Stream:
 //! Edge-centric Graph Processing using Streaming Partitions", SOSP 2013.
 
 use std::ops::Range;
@@ -49,7 +51,8 @@ impl Features {
         self.descr == NUMBER && self.has_all()
     }
 
-    /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a row for each.
+    /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a row for
+    /// each.
     pub fn means(
         &self,
         targets: &[u32],
@@ -140,8 +143,8 @@ impl Features {
         Ok(())
     }
 
-    /// The in-edges of the targets by their source, whose row is the upper half of each and whose lower half is the place of
-    /// the target, and the number of in-edges of each target.
+    /// The in-edges of the targets by their source, whose row is the upper half of each and whose lower half is the
+    /// place of the target, and the number of in-edges of each target.
     fn by_source(
         &self,
         targets: &[u32],
@@ -280,7 +283,7 @@ impl Features {
             return;
         };
         // SAFETY: the caller vouches for the row.
-        coding.decode(unsafe { std::slice::from_raw_parts(row, self.stored_bytes()) }, decoded);
+        unsafe { coding.decode(row, decoded) };
         sums.iter_mut().zip(decoded).for_each(|(sum, number)| *sum += f64::from(f32::from_ne_bytes(*number)));
     }
 }

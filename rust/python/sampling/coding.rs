@@ -1,7 +1,7 @@
 //! How coded rows are decoded.
 
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
-use std::slice::{from_raw_parts, from_raw_parts_mut};
+use std::slice::from_raw_parts_mut;
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::exceptions::PyTypeError;
@@ -55,14 +55,10 @@ impl Coding {
         let (from, to) = (data(rows).expose_provenance(), data(out).expose_provenance());
         in_place(py, |check| {
             for index in 0..count {
-                let (from, to) = (
-                    with_exposed_provenance(from + index * coded),
-                    with_exposed_provenance_mut(to + index * decoded),
-                );
-                // SAFETY: numpy vouches for the memory, which both arrays keep. The caller lets nobody else change it.
-                let (row, target) =
-                    unsafe { (from_raw_parts(from, coded), from_raw_parts_mut(to, self.inner.width())) };
-                self.inner.decode(row, target);
+                let from = with_exposed_provenance(from + index * coded);
+                let to = with_exposed_provenance_mut(to + index * decoded);
+                // SAFETY: numpy vouches for the memory, which both arrays keep. The caller lets nobody else change `out`.
+                unsafe { self.inner.decode(from, from_raw_parts_mut(to, self.inner.width())) };
                 if index.is_multiple_of(STRIDE) {
                     check()?;
                 }

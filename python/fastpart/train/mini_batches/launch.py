@@ -20,6 +20,7 @@ from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..keywords import SAMPLING_RULES
 from ..memory import (
+    READS_BYTES,
     BatchSize,
     Need,
     batches,
@@ -69,6 +70,11 @@ class Driver(driver.Driver):
                 )
             self.how["workers"] = self.workers  # each samples graphs of its own parts
 
+    @property
+    def _tables(self) -> int:
+        """How many tables say which rows are kept: cached ones, and those on the device."""
+        return sum(bool(self.running[name]) for name in ("cache", "resident"))
+
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
         """Write the trace, if the user wants one."""
         if (trace := self._trace) is not None:
@@ -89,6 +95,8 @@ class Driver(driver.Driver):
             *batches(options, dataset.task, size, row_bytes(dataset), 12),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
+            Need("reads under way", READS_BYTES),
+            Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),
             Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
         ], ()
