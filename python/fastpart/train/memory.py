@@ -40,9 +40,6 @@ SERVER_BYTES = 384 << 20
 COPY_BYTES = 64 << 20
 """Memory that a copy of it has for itself, with a small network. Measured: 49 MB."""
 
-READS_BYTES = 8 << 20
-"""Buffers of reads past the page cache, at most, of each thread that reads."""
-
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
 

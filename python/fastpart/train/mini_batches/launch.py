@@ -20,7 +20,6 @@ from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..keywords import SAMPLING_RULES
 from ..memory import (
-    READS_BYTES,
     BatchSize,
     Need,
     batches,
@@ -95,7 +94,6 @@ class Driver(driver.Driver):
             *batches(options, dataset.task, size, row_bytes(dataset), 12),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
-            Need("reads under way", READS_BYTES),
             Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),
             Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
