@@ -266,6 +266,26 @@ def test_a_receiver_of_another_run_is_refused(parts, tmp_path):
         list(run.epoch(0))
 
 
+@pytest.mark.parametrize("answer", [lambda proof: bytes(32), lambda proof: proof])
+def test_a_receiver_has_to_prove_itself_too(parts, tmp_path, answer):
+    server = rendezvous.listen(tmp_path, "127.0.0.1")
+
+    def imposter():
+        line, _ = server.accept()
+        with line:
+            line.sendall(bytes(32))
+            line.sendall(answer(line.recv(64, socket.MSG_WAITALL)[32:]))
+
+    thread = threading.Thread(target=imposter)
+    thread.start()
+    try:
+        with pytest.raises(fp.TrainingError, match="is of another run"):
+            rendezvous.connect(rendezvous.address_of(tmp_path), settings_of(parts), {"batch worker": 0})
+    finally:
+        thread.join()
+        server.close()
+
+
 def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, monkeypatch):
     monkeypatch.setattr(door, "_PROOF_SECONDS", 0.6)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run, raw(run) as line:
