@@ -16,7 +16,7 @@ import numpy as np
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.loading.seeds import owner_of, seeds_of
+from fastpart.partitions.seeds import owner_of, seeds_of
 
 K, N, M = 4, 1 << 20, 16_000_000
 FANOUTS = ([10, 10], [15, 10])

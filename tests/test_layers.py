@@ -44,12 +44,13 @@ coding, results, saved
 part_files
 clustering, parts
 loadable
-partition
-homes, partitioners
+partition, seeds
+homes, partitioners, sampling
 order
 """,
     "measures": """
-evaluate, expected, traffic
+accesses, evaluate, expected
+traffic
 compare
 """,
 }

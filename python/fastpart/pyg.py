@@ -39,10 +39,10 @@ from .core.pairs import Keys, undirected_keys
 from .core.shared_parameters import with_parameters
 from .errors import FastpartError, ParameterError
 from .loading.links import edges_without
-from .loading.making import sampling_of
 from .partitions.loadable import LOADER_DEFAULTS, SamplingOptions
 from .partitions.partition import VertexPartition
 from .partitions.parts import VertexPartData
+from .partitions.sampling import sampling_of
 
 __all__ = ["feature_store", "graph_store", "sampler"]
 

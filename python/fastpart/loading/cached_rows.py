@@ -14,8 +14,8 @@ from ..core import parameters
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError
 from ..partitions.partition import VertexPartition
+from ..partitions.seeds import owner_of, seeds_of
 from ..store.caches import has_caches, read_cache, write_caches
-from .seeds import owner_of, seeds_of
 
 CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 

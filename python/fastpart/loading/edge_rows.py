@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..errors import GraphFormatError
 from ..partitions.parts import Parts, VertexPartData
+from ..partitions.seeds import owner_of
 from .sample import SampledArrays
-from .seeds import owner_of
 
 Ids = npt.NDArray[np.int64]
 

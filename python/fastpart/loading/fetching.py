@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import _core
+from ..core.pairs import distinct
 from ..partitions.coding import Coding
 from .ahead import Ahead
 from .cached_rows import refuse_large
@@ -194,15 +195,15 @@ class Fetching:
 
     def _absent(self, rows: RowIds) -> RowIds:
         """Return the distinct rows of the parts that are away. They ascend."""
-        distinct = np.unique(rows)
-        bounds = np.searchsorted(distinct, self._starts)
-        return np.concatenate([distinct[:0], *(distinct[bounds[p] : bounds[p + 1]] for p in self.away)])
+        rows = distinct(rows)
+        bounds = np.searchsorted(rows, self._starts)
+        return np.concatenate([rows[:0], *(rows[bounds[p] : bounds[p + 1]] for p in self.away)])
 
     def _count(self, wanted: Sequence[RowIds]) -> RowIds:
         """Count the distinct rows of some batches, and return those that have to be fetched."""
         if not wanted:
             return np.empty(0, np.uint32)
-        rows = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
+        rows = distinct(np.concatenate(wanted)) if len(wanted) > 1 else wanted[0]
         if len(self.cached.ids):
             fetched = self.cached.absent(rows)
             self.counts.add("cached_rows", len(rows) - len(fetched))

@@ -16,14 +16,14 @@ from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..partitions.loadable import LinkOptions
 from ..partitions.partition import VertexPartition
+from ..partitions.seeds import Seeds, Steps
 from .batch import Batch
 from .cached_rows import Epoch
-from .loader import Loader, Steps
+from .loader import Loader
 from .making import ScheduledSource
 from .negatives import NEGATIVE_RULES, instead, others, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
-from .seeds import Seeds
 
 Ids = npt.NDArray[np.int64]
 RowIds = npt.NDArray[np.uint32]
@@ -121,7 +121,7 @@ class LinkLoader(Loader):
 
     def _dealt(self, order: Ids, epoch: int) -> LinkSteps:
         steps = super()._dealt(order, epoch)
-        places = np.flatnonzero(self._ranks[order] == self.rank)
+        places = np.flatnonzero(self._deal.ranks[order] == self.rank)
         ends = np.empty((len(places), 2 + self._count), np.uint32)
         made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
         if isinstance(self._source, ScheduledSource):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,9 +13,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..core import parameters
-from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
+from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part, seeds_of
 from .batch import Batch
 from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
@@ -25,28 +24,6 @@ from .making import free_memory, source_of
 from .remote import fetching_of
 from .rows.resident import device_bytes
 from .sample import SampledArrays
-from .seeds import Seeds, owner_of, rank_of_part, seeds_of
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The items of a rank in each step of an epoch.
-
-    Attributes
-    ----------
-    positions, offsets : numpy.ndarray
-        int64: positions of the items among all of the loader, and where those of each step begin.
-    global_sizes : numpy.ndarray
-        int64: items of each step on all ranks.
-    seeds, seed_offsets : numpy.ndarray
-        Rows of the vertices to sample from, and where those of each step begin.
-    """
-
-    positions: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-    global_sizes: npt.NDArray[np.int64]
-    seeds: npt.NDArray[np.uint32]
-    seed_offsets: npt.NDArray[np.int64]
 
 
 class Loader:
@@ -88,20 +65,16 @@ class Loader:
     ) -> None:
         partition.refuse_without_edges()
         self.fanouts = parameters.fanouts_of(fanouts)
-        self.batch_size = parameters.integer("batch_size", given["batch_size"], 1, 2**31 - 1)
-        self.seed = parameters.seed(given["seed"])
         self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
         self.device = None if given["device"] is None else torch.device(given["device"])
-        trains = isinstance(vertices, str) and vertices == "train"
-        self._shuffle = trains if given["shuffle"] is None else parameters.flag("shuffle", given["shuffle"])
-        self._drop_last = parameters.flag("drop_last", given["drop_last"])
         self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
         self._epoch = 0
         self._topology = partition._topology
         self._seeds = self._seeds_of(vertices, partition)
         owners = rank_of_part(partition.k, self.world_size)
         self._own = owners == self.rank
-        self._ranks = owners[owner_of(self._seeds.rows, self._topology.starts)]
+        self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, given)
+        self.batch_size, self.seed = self._deal.batch_size, self._deal.seed
         self.fetching = self._fetching_of(partition, owners, given)
         self._source = source_of(partition, self.fanouts, self._ahead, self.fetching, given)
         self.limit(free_memory())
@@ -162,8 +135,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Steps of an epoch, the same on every rank."""
-        whole, rest = divmod(len(self._seeds.ids), self.batch_size)
-        return whole + (rest > 0 and not self._drop_last)
+        return len(self._deal)
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of an epoch, as after a restart."""
@@ -216,8 +188,7 @@ class Loader:
             int64: positions of seeds among those of the loader, the same on all ranks. Each ``batch_size`` of them are
             a step. A rank takes those of its parts.
         """
-        order = self._seeds.order(self.seed, epoch) if self._shuffle else np.arange(len(self._seeds.ids))
-        return order[: len(self) * self.batch_size]
+        return self._deal.order(epoch)
 
     def sample(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         """Stage 2: yield a neighbourhood for each step, for example a :class:`Sample`.
@@ -241,11 +212,7 @@ class Loader:
 
     def _dealt(self, order: npt.NDArray[np.int64], epoch: int) -> Steps:
         """Return what this rank takes of the items of an epoch, given their order on all ranks."""
-        bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, len(order))
-        own = self._ranks[order] == self.rank
-        offsets = np.concatenate(([0], np.cumsum(own)))[bounds]
-        positions = order[own]
-        return Steps(positions, offsets, np.diff(bounds), self._seeds.rows[positions], offsets)
+        return self._deal.steps(order, self.rank)
 
     def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
@@ -289,11 +256,9 @@ def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
     """Return this rank and the number of ranks: those of ``torch.distributed`` unless given."""
-    if (rank is None) != (world_size is None):
-        raise ParameterError("rank, world_size: pass both or none")
-    if rank is None or world_size is None:
-        if dist.is_available() and dist.is_initialized():
-            return dist.get_rank(), dist.get_world_size()
-        return 0, 1
-    size = parameters.integer("world_size", world_size, 1, 2**31 - 1)
-    return parameters.integer("rank", rank, 0, size - 1), size
+    given = given_rank(rank, world_size)
+    if given is not None:
+        return given
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1

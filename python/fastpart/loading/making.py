@@ -8,17 +8,17 @@ from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.rows import rows_of
 from ..errors import ParameterError
-from ..partitions.loadable import LoaderOptions, Sampling, SamplingOptions
+from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
+from ..partitions.sampling import sampling_of
 from .fetching import Fetching
 from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
@@ -142,27 +142,6 @@ def source_of(
     if custom is not None or trace is not None:
         raise ParameterError("neighbourhood, trace: they need scheduled=True")
     return SequentialSource(sampler, fetching, ahead, threads)
-
-
-def sampling_of(partition: VertexPartition, given: SamplingOptions) -> dict[str, Any]:
-    """Check how neighbours are sampled, and return it as the sampler of the core takes it."""
-    return {
-        "kind": parameters.choice("sampling", given["sampling"], get_args(Sampling)),
-        "weights": _weights_of(given["weights"], partition),
-        "seed": parameters.seed(given["seed"]),
-        "merged": parameters.flag("merged", given["merged"]),
-    }
-
-
-def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
-    """Return one weight per record as contiguous float32 or float64. None stays None."""
-    if weights is None:
-        return None
-    rows, m = rows_of("weights", weights), partition.num_edges or 0
-    if rows.shape != (m,):
-        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
-    array = rows.read(0, m)
-    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops: int) -> Neighbourhood:

@@ -18,8 +18,8 @@ from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import sized
 from ..errors import MemoryBudgetError
-from ..loading.seeds import rank_of_part
 from ..partitions.parts import VertexPartData
+from ..partitions.seeds import rank_of_part
 from .batches.batch import STEPS
 from .config import Options
 from .data import AnyDataset, Dataset

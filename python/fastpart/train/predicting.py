@@ -21,7 +21,7 @@ from ..core.pairs import among
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.staging import beside
-from ..loading.seeds import vertex_ids
+from ..partitions.seeds import vertex_ids
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core.pairs import among
-from ...loading.seeds import Ids, owner_of
 from ...partitions.partition import VertexPartition
+from ...partitions.seeds import Ids, owner_of
 from .cache import RowIds
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ...loading.remote import fetching_of
-from ...loading.seeds import Ids, seeds_of
+from ...partitions.seeds import Ids, seeds_of
 from ..data import Dataset
 from ..graphs.rows import Rows
 from ..mini_batches.steps import Step

@@ -8,7 +8,7 @@ from typing import Protocol, get_args
 
 import numpy as np
 
-from ...loading.seeds import Ids, Seeds, owner_of
+from ...partitions.seeds import Ids, Seeds, owner_of
 from ..seeds import mixed
 from ..trainer import Order
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ... import _core
 from ...loading.cached_rows import Epoch, most_accessed_rows, refuse_large
-from ...loading.seeds import seeds_of
 from ...partitions.partition import VertexPartition
+from ...partitions.seeds import seeds_of
 from ...store import open_partition
 from ..trainer import Order, Policy
 from .cache import RowIds

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ...errors import ParameterError
-from ...loading.seeds import Ids
+from ...partitions.seeds import Ids
 from ..config import Options
 from ..data import Dataset
 from ..mini_batches import training

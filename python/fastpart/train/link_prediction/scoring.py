@@ -20,7 +20,7 @@ from ... import _core
 from ...core.pairs import hashed, keys_of, mixed
 from ...loading.fetching import Fetching
 from ...loading.negatives import others
-from ...loading.seeds import owner_of
+from ...partitions.seeds import owner_of
 from ..data import Dataset
 from ..inference import Fits, Inference
 from ..ranks import barrier, is_first, total, world_size

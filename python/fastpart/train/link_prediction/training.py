@@ -14,7 +14,7 @@ from torch import Tensor
 from ...loading import sum_gradients
 from ...loading.remote import exchange_of
 from ...loading.rows.embeddings import Embeddings
-from ...loading.seeds import rank_of_part
+from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..learning.learner import Learner

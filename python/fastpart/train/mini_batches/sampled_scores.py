@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...loading.seeds import seeds_of
+from ...partitions.seeds import seeds_of
 from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of

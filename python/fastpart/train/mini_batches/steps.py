@@ -17,7 +17,7 @@ from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
 from ...loading.remote import fetching_of
-from ...loading.seeds import seeds_of
+from ...partitions.seeds import seeds_of
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
 from ..config import Options

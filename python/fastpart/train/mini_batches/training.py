@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ...core.processes import anonymous_bytes
 from ...loading import Trace, sum_gradients
-from ...loading.seeds import owner_of, rank_of_part
+from ...partitions.seeds import owner_of, rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core import parameters
 from ..core.pairs import mixed
 from ..errors import ParameterError
-from ..partitions.parts import Parts, VertexPartData
+from .loadable import LoaderOptions
+from .parts import Parts, VertexPartData
 
 Ids = npt.NDArray[np.int64]
 
@@ -38,6 +40,96 @@ class Seeds:
         """Return a permutation of the positions. It depends on the ids, not on their order."""
         key = mixed(mixed(np.uint64(seed)) ^ np.uint64(epoch))
         return np.argsort(mixed(self.ids.astype(np.uint64) ^ key))  # different ids have different numbers
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The items of a rank in each step of an epoch.
+
+    Attributes
+    ----------
+    positions, offsets : numpy.ndarray
+        int64: positions of the items among all of the loader, and where those of each step begin.
+    global_sizes : numpy.ndarray
+        int64: items of each step on all ranks.
+    seeds, seed_offsets : numpy.ndarray
+        Rows of the vertices to sample from, and where those of each step begin.
+    """
+
+    positions: Ids
+    offsets: Ids
+    global_sizes: Ids
+    seeds: npt.NDArray[np.uint32]
+    seed_offsets: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Deal:
+    """How the seeds of an epoch are dealt to its steps, and those of a step to the ranks. ``len`` counts the steps.
+
+    Attributes
+    ----------
+    seeds : Seeds
+        All of them.
+    ranks : numpy.ndarray
+        int64: the rank that takes each of them, which has its part.
+    batch_size : int
+        Seeds of a step on all ranks.
+    seed : int
+        Seed of the order.
+    shuffle, drop_last : bool
+        Whether each epoch has an order of its own, and whether a last step of fewer seeds is left out.
+    """
+
+    seeds: Seeds
+    ranks: Ids
+    batch_size: int
+    seed: int
+    shuffle: bool
+    drop_last: bool
+
+    @classmethod
+    def of(cls, seeds: Seeds, starts: Ids, owners: Ids, vertices: Any, given: LoaderOptions) -> Self:
+        """Check how seeds are dealt.
+
+        Parameters
+        ----------
+        seeds : Seeds
+            All of them.
+        starts, owners : numpy.ndarray
+            int64: first row of each part, and its rank.
+        vertices : {"train", "val", "test"} or array
+            What the user asked for. "train" is shuffled by default.
+        given : dict
+            All parameters of a loader.
+        """
+        trains = isinstance(vertices, str) and vertices == "train"
+        shuffle = given.get("shuffle")
+        return cls(
+            seeds,
+            owners[owner_of(seeds.rows, starts)],
+            parameters.integer("batch_size", given["batch_size"], 1, 2**31 - 1),
+            parameters.seed(given["seed"]),
+            trains if shuffle is None else parameters.flag("shuffle", shuffle),
+            parameters.flag("drop_last", given["drop_last"]),
+        )
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.seeds.ids), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def order(self, epoch: int) -> Ids:
+        """Return the positions of the seeds of an epoch, step by step. They are the same on all ranks."""
+        order = self.seeds.order(self.seed, epoch) if self.shuffle else np.arange(len(self.seeds.ids))
+        return order[: len(self) * self.batch_size]
+
+    def steps(self, order: Ids, rank: int) -> Steps:
+        """Return what a rank takes of the seeds of an epoch."""
+        bounds = np.minimum(np.arange(len(self) + 1) * self.batch_size, len(order))
+        own = self.ranks[order] == rank
+        offsets = np.concatenate(([0], np.cumsum(own)))[bounds]
+        positions = order[own]
+        return Steps(positions, offsets, np.diff(bounds), self.seeds.rows[positions], offsets)
 
 
 def seeds_of(
@@ -109,3 +201,13 @@ def owner_of(rows: npt.NDArray[Any], starts: Ids) -> Ids:
 def rank_of_part(k: int, world_size: int) -> Ids:
     """Return the rank that owns each part: consecutive parts, as evenly as possible."""
     return np.arange(k) * world_size // k
+
+
+def given_rank(rank: int | None, world_size: int | None) -> tuple[int, int] | None:
+    """Check a rank and the number of ranks. None: neither is given."""
+    if (rank is None) != (world_size is None):
+        raise ParameterError("rank, world_size: pass both or none")
+    if rank is None or world_size is None:
+        return None
+    size = parameters.integer("world_size", world_size, 1, 2**31 - 1)
+    return parameters.integer("rank", rank, 0, size - 1), size

@@ -1,0 +1,149 @@
+"""The rows of features that each batch of an epoch needs, before anybody trains: what is sampled is a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Self, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core import parameters
+from ..core.pairs import distinct
+from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.partition import VertexPartition
+from ..partitions.sampling import sampling_of
+from ..partitions.seeds import Deal, given_rank, rank_of_part, seeds_of
+
+Rows = npt.NDArray[np.uint32]
+
+FILE = "accesses.bin"
+"""The rows of all batches, in the folder of access lists: uint32, one batch after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """The distinct rows of each batch of a rank, in some epochs.
+
+    Attributes
+    ----------
+    epochs : range
+        Which epochs.
+    steps : int
+        Steps of each of them.
+    indptr : numpy.ndarray
+        int64, of shape (batches + 1,): where the rows of each batch begin. Batch ``epoch * steps + step``, counted
+        from the first epoch on, is the one of a step.
+    rows : numpy.ndarray
+        uint32: rows of the topology. Those of a batch ascend.
+    """
+
+    epochs: range
+    steps: int
+    indptr: npt.NDArray[np.int64]
+    rows: Rows
+
+    def of(self, batch: int) -> Rows:
+        """Return the rows of a batch."""
+        return self.rows[self.indptr[batch] : self.indptr[batch + 1]]
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class SampledEpochs:
+    """What decides the batches of all ranks.
+
+    Attributes
+    ----------
+    deal : Deal
+        The seeds of each step, and the rank that takes them.
+    sampler : _core.Sampler
+        Their neighbourhoods.
+    threads : int
+        Threads that sample. They do not change what is sampled.
+    """
+
+    deal: Deal
+    sampler: _core.Sampler
+    threads: int
+
+    @classmethod
+    def of(
+        cls,
+        partition: VertexPartition,
+        vertices: Any,
+        fanouts: Sequence[int],
+        world_size: int,
+        given: LoaderOptions,
+    ) -> Self:
+        """Check the parameters, all of those of a loader but for rank and world_size."""
+        partition.refuse_without_edges()
+        topology, hops = partition._topology, list(parameters.fanouts_of(fanouts))
+        seeds = seeds_of(vertices, partition.parts, topology, (partition.manifest or {}).get("splits", []))
+        deal = Deal.of(seeds, topology.starts, rank_of_part(partition.k, world_size), vertices, given)
+        threads = parameters.integer("threads", given["threads"], 1, 2**10)
+        return cls(deal, _core.Sampler(topology, hops, **sampling_of(partition, given)), threads)
+
+    def rows(self, epoch: int, rank: int) -> Iterator[Rows]:
+        """Yield the distinct rows of each batch of a rank. They ascend."""
+        steps = self.deal.steps(self.deal.order(epoch), rank)
+        batches = self.sampler.batches(
+            steps.seeds, steps.seed_offsets, epoch=epoch, ahead=2 * self.threads, threads=self.threads
+        )
+        with closing(batches):
+            for batch in batches:
+                yield distinct(batch.rows)
+
+
+def accesses(
+    partition: VertexPartition,
+    vertices: Any = "train",
+    *,
+    fanouts: Sequence[int],
+    epochs: range = range(1),
+    folder: Path | None = None,
+    **given: Unpack[LoaderOptions],
+) -> Accesses:
+    """Return the rows that the batches of :meth:`fastpart.VertexPartition.loader` need.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        The parts.
+    vertices, fanouts, **given
+        Parameters of the loader. Those that do not change what is sampled are ignored, but for ``threads``.
+        ``rank`` and ``world_size`` default to one rank.
+    epochs : range
+        Which epochs.
+    folder : pathlib.Path, optional
+        Where the rows are written, as ``accesses.bin``, and mapped from. Default: memory, 4 bytes per row and batch.
+    """
+    options: LoaderOptions = {**LOADER_DEFAULTS, **given}
+    rank, world_size = given_rank(options.get("rank"), options.get("world_size")) or (0, 1)
+    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
+    if folder is None:
+        memory = BytesIO()
+        indptr = _write(sampled, epochs, rank, memory)
+        rows = np.frombuffer(memory.getbuffer(), np.uint32)
+    else:
+        with open(folder / FILE, "wb") as file:
+            indptr = _write(sampled, epochs, rank, file)
+        rows = np.memmap(folder / FILE, np.uint32, "r") if indptr[-1] else np.empty(0, np.uint32)
+    return Accesses(epochs, len(sampled.deal), indptr, rows)
+
+
+def _write(sampled: SampledEpochs, epochs: range, rank: int, file: BinaryIO) -> npt.NDArray[np.int64]:
+    """Write the rows of all batches, and return where those of each begin."""
+    counts = [0]
+    for epoch in epochs:
+        for rows in sampled.rows(epoch, rank):
+            file.write(rows.data)
+            counts.append(len(rows))
+    return np.cumsum(counts, dtype=np.int64)
