@@ -237,6 +237,7 @@ class Sampler:
         *,
         epoch: int = 0,
         features: Features | None = None,
+        packed: Packed | None = None,
         ahead: int = 2,
         max_bytes: int | None = None,
         threads: int = 1,
@@ -244,7 +245,7 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. With ``ahead=0`` the caller makes them. The number of
+        more than ``max_bytes`` bytes. One is always made. Features come from ``packed``, if it is given. With ``ahead=0`` the caller makes them. The number of
         threads, of which no more than ``ahead`` start, does not change them.
         """
 
@@ -302,7 +303,23 @@ class Features:
         """Return the same rows, which are coded, as float32. Both share the files."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
-    def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
+    def keeping(self, ids: _Rows, file: _Path) -> Features:
+        """Return the same rows. Those in ``file``, an ``.npy`` of the rows ``ids`` only, stay in memory."""
+    def pack(
+        self, targets: list[tuple[_Path, _Ids, _Rows]], options: RunOptions
+    ) -> list[npt.NDArray[np.uint64]]:
+        """Write an ``.npy`` for each target: the rows of its batches as they are stored, one batch behind the other.
+
+        The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum for each.
+        """
+    def gather(
+        self,
+        rows: _Rows,
+        out: npt.NDArray[Any] | None = None,
+        *,
+        packed: Packed | None = None,
+        step: int = 0,
+    ) -> npt.NDArray[Any]: ...
     @property
     def has_means(self) -> bool:
         """Whether :meth:`means` can be asked for: all rows are here, and float32."""
@@ -311,6 +328,14 @@ class Features:
         """Whether memory does not hold the rows. Then :meth:`means` reads each once, in the order of the files."""
     def means(self, targets: _Rows, threads: int) -> npt.NDArray[np.float32]:
         """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width)."""
+
+@final
+class Packed:
+    """The rows of the batches of an epoch that :meth:`Features.pack` wrote, for batches that need these rows."""
+
+    def __new__(
+        cls, file: _Path, features: Features, offsets: _Ids, checksums: npt.NDArray[np.uint64]
+    ) -> Packed: ...
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...

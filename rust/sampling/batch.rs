@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::gather::{FeatureRows, Features};
+use super::pack::Packed;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};
@@ -34,6 +35,8 @@ pub struct Maker {
     pub sampler: Arc<Sampler>,
     /// Where the features are.
     pub features: Option<Arc<Features>>,
+    /// Those of the batches of the epoch, if they are packed.
+    pub packed: Option<Arc<Packed>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
     /// The time that both take.
@@ -98,9 +101,11 @@ impl Maker {
     ) -> Result<Batch> {
         let mut sample = self.pools.sample();
         timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
+        let planned = self.packed.as_ref().map(|packed| (&**packed, place.step as usize));
         let fill = |features: &Arc<Features>| {
             let mut rows = self.pools.features();
-            timed(&self.spent.fetching, || features.fill(&sample.rows, &mut rows, check)).map(|()| rows)
+            timed(&self.spent.fetching, || features.fill(&sample.rows, planned, &mut rows, check))
+                .map(|()| rows)
         };
         let features = self.features.as_ref().map(fill).transpose()?;
         Ok(Batch { sample, features })

@@ -22,6 +22,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ use super::aio::Reads;
 use crate::base::{Buffer, Error, Result, shown};
 
 /// Bytes that reads begin and end at multiples of. Disks ask for 512 or 4096.
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 
 /// Bytes of the longest read of several rows.
 const LONGEST: u64 = 64 << 10;
@@ -42,7 +43,7 @@ const DEPTH: usize = 128;
 /// Bytes in memory that begin at a multiple of [`BLOCK`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
-struct Block([u8; BLOCK as usize]);
+pub(super) struct Block([u8; BLOCK as usize]);
 
 // SAFETY: plain bytes, as many as the alignment, so without padding.
 unsafe impl Zeroable for Block {}
@@ -74,6 +75,19 @@ impl DirectFile {
     fn blocks(&self, row: u32) -> (u64, u64) {
         let from = self.start + u64::from(row) * self.row_bytes;
         (from / BLOCK * BLOCK, (from + self.row_bytes).next_multiple_of(BLOCK))
+    }
+
+    /// Reads consecutive rows in one piece. `memory` grows as needed.
+    pub(super) fn consecutive<'a>(&self, rows: &Range<u32>, memory: &'a mut Vec<Block>) -> Result<&'a [u8]> {
+        let (from, last) = (self.blocks(rows.start).0, self.start + u64::from(rows.end) * self.row_bytes);
+        memory.resize((last - from).div_ceil(BLOCK) as usize, Block::zeroed());
+        let buffer = bytemuck::cast_slice_mut(memory);
+        let found = self.read(from, buffer)?;
+        let first = (self.start + u64::from(rows.start) * self.row_bytes - from) as usize;
+        buffer[..found].get(first..(last - from) as usize).ok_or_else(|| {
+            let what = format!("row {} is missing. The file became shorter", rows.end - 1);
+            Error::format(shown(&self.path), what)
+        })
     }
 
     /// Reads as many bytes as there are, at most as many as `buffer` holds.

@@ -1,11 +1,13 @@
 //! Rows of features for the nodes of a batch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::array::MappedRows;
 use super::coding::Coding;
 use super::direct::{self, DirectFile, Wanted};
+use super::kept::Kept;
+use super::pack::Packed;
 use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
@@ -43,6 +45,9 @@ impl Io {
     }
 }
 
+/// A pack, and the step of its epoch.
+pub type Planned<'a> = (&'a Packed, usize);
+
 /// The features of the inner vertices of parts, in files. Any of the parts may lack them.
 #[derive(Clone, Debug)]
 pub struct Features {
@@ -50,6 +55,8 @@ pub struct Features {
     parts: Arc<[Option<MappedRows>]>,
     /// The files that are read past the page cache.
     direct: Arc<[Option<DirectFile>]>,
+    /// Rows that stay in memory, if others are read past the page cache.
+    kept: Option<Arc<Kept>>,
     /// How rows are decoded. Without it they are given as they are stored.
     coding: Option<Coding>,
     /// Bytes of a row in the files.
@@ -109,8 +116,19 @@ impl Features {
         let direct: Vec<_> =
             if parts.len() <= most_files() { parts.iter().map(open).collect() } else { Vec::new() };
         let (parts, direct) = (parts.into(), direct.into());
-        let (coding, stored_bytes) = (None, row_bytes);
-        Ok(Self { topology, parts, direct, coding, stored_bytes, row_bytes, descr, row_shape, in_order })
+        let (kept, coding, stored_bytes) = (None, None, row_bytes);
+        Ok(Self {
+            topology,
+            parts,
+            direct,
+            kept,
+            coding,
+            stored_bytes,
+            row_bytes,
+            descr,
+            row_shape,
+            in_order,
+        })
     }
 
     /// The same rows, decoded. They share the files.
@@ -129,12 +147,24 @@ impl Features {
         Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
     }
 
+    /// The same rows, some of which stay in memory: those of a file that has no others. They ascend.
+    pub fn keeping(&self, ids: &[u32], file: &Path) -> Result<Self> {
+        let kept = Kept::read(ids, self.topology.num_vertices(), file, self.stored_bytes)?;
+        Ok(Self { kept: Some(Arc::new(kept)), ..self.clone() })
+    }
+
     /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks
-    /// them, `target` stays as it is.
+    /// them, `target` stays as it is. Those of a planned batch are read from its pack.
     ///
     /// # Safety
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
-    pub unsafe fn gather(&self, rows: &[u32], target: *mut u8, check: &dyn Fn() -> Result<()>) -> Result<()> {
+    pub unsafe fn gather(
+        &self,
+        rows: &[u32],
+        planned: Option<Planned<'_>>,
+        target: *mut u8,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let place = |place: usize| target.wrapping_add(place * self.row_bytes);
         match &self.coding {
             None => {
@@ -142,7 +172,7 @@ impl Features {
                     // SAFETY: a stored row, and the caller vouches for its place. They are different memory.
                     unsafe { std::ptr::copy_nonoverlapping(row, place(at), self.row_bytes) }
                 };
-                self.each(rows, &put, check)
+                self.each(rows, planned, &put, check)
             }
             Some(coding) => {
                 let put = |row: *const u8, at: usize| {
@@ -152,7 +182,7 @@ impl Features {
                         coding.decode(row, target);
                     }
                 };
-                self.each(rows, &put, check)
+                self.each(rows, planned, &put, check)
             }
         }
     }
@@ -162,13 +192,16 @@ impl Features {
     fn each(
         &self,
         rows: &[u32],
+        planned: Option<Planned<'_>>,
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
-        if self.is_on_disk() {
-            let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-            order.sort_unstable_by_key(|&place| rows[place as usize]);
+        if self.is_on_disk() || planned.is_some() {
+            let order = self.not_kept(rows, put);
+            if let Some((packed, step)) = planned {
+                return packed.read(step, rows, &order, put, check);
+            }
             let (wanted, order) = self.directly(rows, &order);
             let mut visit = |place: u32, row: &[u8]| put(row.as_ptr(), place as usize);
             direct::read(&wanted, &mut visit, check)?;
@@ -176,6 +209,21 @@ impl Features {
         } else {
             self.mapped(rows, |index| (index < rows.len()).then_some(index), put, check)
         }
+    }
+
+    /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
+    #[inline(always)]
+    fn not_kept(&self, rows: &[u32], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        if let Some(kept) = &self.kept {
+            order.retain(|&place| {
+                let row = kept.row(rows[place as usize]);
+                row.iter().for_each(|&row| put(row, place as usize));
+                row.is_none()
+            });
+        }
+        order.sort_unstable_by_key(|&place| rows[place as usize]);
+        order
     }
 
     /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
@@ -186,7 +234,7 @@ impl Features {
             let (places, after) =
                 rest.split_at(rest.partition_point(|&place| rows[place as usize] < ends[1]));
             rest = after;
-            match self.direct.get(part).and_then(Option::as_ref) {
+            match self.direct(part) {
                 _ if places.is_empty() => {}
                 Some(file) => wanted.push(Wanted { file, base: ends[0], rows, places }),
                 None => others.extend_from_slice(places),
@@ -221,6 +269,11 @@ impl Features {
             }
         }
         Ok(())
+    }
+
+    /// The file of a part, if it is read past the page cache.
+    pub(super) fn direct(&self, part: usize) -> Option<&DirectFile> {
+        self.direct.get(part).and_then(Option::as_ref)
     }
 
     /// The in-edges of the vertices.
@@ -267,10 +320,16 @@ impl Features {
     }
 
     /// Copies the features of `rows` to the start of `target`, which grows as needed.
-    pub fn fill(&self, rows: &[u32], target: &mut FeatureRows, check: &dyn Fn() -> Result<()>) -> Result<()> {
+    pub fn fill(
+        &self,
+        rows: &[u32],
+        planned: Option<Planned<'_>>,
+        target: &mut FeatureRows,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let target = self.reserve(rows.len(), target)?;
         // SAFETY: the memory was reserved, and is borrowed.
-        unsafe { self.gather(rows, target, check) }
+        unsafe { self.gather(rows, planned, target, check) }
     }
 }
 
@@ -334,13 +393,13 @@ mod tests {
             features.in_order = in_order;
             let mut found = vec![0; 2 * wanted.len()];
             // SAFETY: it holds all rows.
-            unsafe { features.gather(&wanted, found.as_mut_ptr(), &|| Ok(())) }.unwrap();
+            unsafe { features.gather(&wanted, None, found.as_mut_ptr(), &|| Ok(())) }.unwrap();
             assert_eq!(found, expected);
             let coding = Coding::new(2, Some(&[1.0, 2.0, 0.5, 0.25])).unwrap();
             let decoded = features.decoded(coding).unwrap();
             let mut found = vec![0f32; 2 * wanted.len()];
             // SAFETY: as above.
-            unsafe { decoded.gather(&wanted, found.as_mut_ptr().cast(), &|| Ok(())) }.unwrap();
+            unsafe { decoded.gather(&wanted, None, found.as_mut_ptr().cast(), &|| Ok(())) }.unwrap();
             let even = |code: &[u8]| [1.0 + 0.5 * f32::from(code[0]), 2.0 + 0.25 * f32::from(code[1])];
             assert_eq!(found, expected.chunks(2).flat_map(even).collect::<Vec<_>>());
         }

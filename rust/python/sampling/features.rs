@@ -4,18 +4,19 @@ use std::path::PathBuf;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::coding::Coding;
+use super::packed::Packed;
 use super::topology::Topology;
 use crate::errors::raise;
-use crate::results::{View, array_within, copied, owner};
-use crate::run::in_place;
+use crate::results::{Array, View, array_within, copied, owner};
+use crate::run::{Options, detached, in_place};
 use fastpart::internals::base::{Buffer, Result};
-use fastpart::internals::sampling::{self, FeatureRows, Io, Pooled, Pools};
+use fastpart::internals::sampling::{self, FeatureRows, Io, Pooled, Pools, Target};
 
 /// Features of parts. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -42,6 +43,31 @@ impl Features {
     /// The same rows, decoded.
     fn decoded(&self, py: Python<'_>, coding: &Coding) -> PyResult<Self> {
         Self::of(py, self.inner.decoded(coding.inner.clone()), &self.pools)
+    }
+
+    /// The same rows, of which those in a file of their own stay in memory.
+    fn keeping(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf) -> PyResult<Self> {
+        Self::of(py, self.inner.keeping(&copied(&ids, "ids")?, &file), &self.pools)
+    }
+
+    /// Writes rows of batches behind each other.
+    fn pack<'py>(
+        &self,
+        py: Python<'py>,
+        targets: Vec<(PathBuf, View<'py, i64>, View<'py, u32>)>,
+        options: Options,
+    ) -> PyResult<Vec<Array<'py, u64>>> {
+        let copy = |(path, offsets, rows): &(PathBuf, View<'py, i64>, View<'py, u32>)| {
+            Ok::<_, PyErr>((path.clone(), offsets.as_slice()?.to_vec(), copied(rows, "rows")?))
+        };
+        let lists = targets.iter().map(copy).collect::<PyResult<Vec<_>>>()?;
+        drop(targets);
+        let checksums = detached(py, &options, |run| {
+            let targets: Vec<Target<'_>> =
+                lists.iter().map(|(path, offsets, rows)| Target { path, offsets, rows }).collect();
+            self.inner.pack(&targets, run)
+        })?;
+        Ok(checksums.into_iter().map(|each| PyArray1::from_vec(py, each)).collect())
     }
 
     #[getter]
@@ -92,26 +118,29 @@ impl Features {
     }
 
     /// Copies the features of `rows`.
-    #[pyo3(signature = (rows, out = None))]
+    #[pyo3(signature = (rows, out = None, *, packed = None, step = 0))]
     fn gather<'py>(
         &self,
         py: Python<'py>,
         rows: View<'py, u32>,
         out: Option<Bound<'py, PyUntypedArray>>,
+        packed: Option<Py<Packed>>,
+        step: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let planned = packed.as_ref().map(|packed| (&*packed.get().inner, step));
         let rows = copied(&rows, "rows")?;
         if let Some(out) = out {
             self.check(py, &out, rows.len())?;
             let start = data(&out).expose_provenance();
             // SAFETY: numpy vouches for the memory, which `out` keeps. Its owner asked for the bytes to be overwritten.
             let gather = |check: &dyn Fn() -> Result<()>| unsafe {
-                self.inner.gather(&rows, with_exposed_provenance_mut(start), check)
+                self.inner.gather(&rows, planned, with_exposed_provenance_mut(start), check)
             };
             in_place(py, gather)?;
             return Ok(out.into_any());
         }
         let mut memory = self.pools.features();
-        in_place(py, |check| self.inner.fill(&rows, &mut memory, check))?;
+        in_place(py, |check| self.inner.fill(&rows, planned, &mut memory, check))?;
         self.array(py, memory, rows.len())
     }
 }

@@ -4,6 +4,7 @@ mod batch;
 mod batches;
 mod coding;
 mod features;
+mod packed;
 mod sampler;
 mod topology;
 
@@ -11,5 +12,6 @@ pub use batch::SampledBatch;
 pub use batches::Batches;
 pub use coding::Coding;
 pub use features::Features;
+pub use packed::Packed;
 pub use sampler::Sampler;
 pub use topology::Topology;

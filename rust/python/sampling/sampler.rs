@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::batch::SampledBatch;
 use super::batches::{Batches, Source, arrays_of};
 use super::features::{Features, data};
+use super::packed::Packed;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, copied};
@@ -65,7 +66,7 @@ impl Sampler {
         features: Option<Py<Features>>,
     ) -> PyResult<SampledBatch> {
         let seeds = copied(&seeds, "seeds")?;
-        let (maker, workers) = (self.maker(&features), &self.topology.get().workers);
+        let (maker, workers) = (self.maker(&features, None), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
         let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
@@ -74,7 +75,7 @@ impl Sampler {
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, max_bytes = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, packed = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
@@ -82,12 +83,14 @@ impl Sampler {
         offsets: View<'_, i64>,
         epoch: u64,
         features: Option<Py<Features>>,
+        packed: Option<Py<Packed>>,
         ahead: usize,
         max_bytes: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
-        let (maker, workers) = (this.maker(&features), Arc::clone(&this.topology.get().workers));
+        let (maker, workers) =
+            (this.maker(&features, packed.as_ref()), Arc::clone(&this.topology.get().workers));
         let seeds = copied(&seeds, "seeds")?;
         let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
@@ -99,10 +102,11 @@ impl Sampler {
 }
 
 impl Sampler {
-    fn maker(&self, features: &Option<Py<Features>>) -> Maker {
+    fn maker(&self, features: &Option<Py<Features>>, packed: Option<&Py<Packed>>) -> Maker {
         Maker {
             sampler: Arc::clone(&self.inner),
             features: features.as_ref().map(|features| Arc::clone(&features.get().inner)),
+            packed: packed.map(|packed| Arc::clone(&packed.get().inner)),
             pools: Arc::clone(&self.topology.get().pools),
             spent: Arc::clone(&self.spent),
         }

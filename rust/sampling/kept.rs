@@ -1,0 +1,55 @@
+//! Rows of files that stay in memory.
+
+use std::path::Path;
+
+use super::array::MappedRows;
+use crate::base::{Buffer, Error, Result, shown};
+use crate::sets::LocalSet;
+
+/// Some rows, in memory.
+pub(super) struct Kept {
+    members: LocalSet,
+    rows: Buffer<u8>,
+    row_bytes: usize,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Kept of {} bytes", self.rows.len())
+    }
+}
+
+impl Kept {
+    /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others.
+    pub(super) fn read(ids: &[u32], n: u32, file: &Path, row_bytes: usize) -> Result<Self> {
+        let found = MappedRows::open(file)?;
+        if found.len() != ids.len() || found.row_bytes() != row_bytes {
+            let what = format!(
+                "{} rows of {} bytes, expected {} of {row_bytes}",
+                found.len(),
+                found.row_bytes(),
+                ids.len()
+            );
+            return Err(Error::format(shown(file), what));
+        }
+        if !ids.is_sorted_by(|low, high| low < high) || ids.last().is_some_and(|&last| last >= n) {
+            return Err(Error::parameter("ids", format!("expected rows below {n} that ascend")));
+        }
+        let mut members = LocalSet::new(u64::from(n))?;
+        ids.iter().for_each(|&id| members.insert(id));
+        members.number();
+        let mut rows = Buffer::<u8>::zeroed(ids.len() * row_bytes, "rows that are kept")?;
+        if let Some(start) = found.row(0) {
+            // SAFETY: the map has as many bytes. They are copied as they are, whoever changes them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(start, rows.as_mut_ptr(), rows.len()) };
+        }
+        Ok(Self { members, rows, row_bytes })
+    }
+
+    /// Address of a row, if it is kept.
+    #[inline(always)]
+    pub(super) fn row(&self, id: u32) -> Option<*const u8> {
+        let place = self.members.contains(id).then(|| self.members.local(id) as usize);
+        place.map(|place| self.rows.as_ptr().wrapping_add(place * self.row_bytes))
+    }
+}
