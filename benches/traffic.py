@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 import fastpart as fp
-from fastpart import _core
-from fastpart.partitions.seeds import owner_of, seeds_of
+from fastpart.measures.accesses import SampledEpochs
+from fastpart.measures.ranking import Epoch
+from fastpart.partitions.loadable import LOADER_DEFAULTS
 
 K, N, M = 4, 1 << 20, 16_000_000
 FANOUTS = ([10, 10], [15, 10])
@@ -57,7 +58,7 @@ def opened(data: Path, out: Path, name: str) -> fp.Graph:
 def row(name: str, algorithm: str, stored: fp.VertexPartition, fanouts: list[int], batch_size: int) -> None:
     """Print a row of the table."""
     start = time.perf_counter()
-    traffic = fp.predict_traffic(stored, fanouts, batch_size)
+    traffic = fp.predict_traffic(stored, fanouts, batch_size, exact=False)
     seconds = time.perf_counter() - start
     remote = saved = best = 0
     for part, counts, expected in measured(stored, fanouts, batch_size):
@@ -80,20 +81,15 @@ def row(name: str, algorithm: str, stored: fp.VertexPartition, fanouts: list[int
 def measured(stored: fp.VertexPartition, fanouts: list[int], batch_size: int):
     """Yield each part, how many batches of the epochs have each row of other parts, and the expectations."""
     topology = stored._topology
-    seeds = seeds_of("train", stored.parts, topology, ["train"])
-    starts, count = topology.starts, len(seeds.rows)
-    owners = owner_of(seeds.rows, starts)
-    bounds = np.minimum(np.arange(-(-count // batch_size) + 1) * batch_size, count)
-    sampler = _core.Sampler(topology, fanouts)
+    given = {**LOADER_DEFAULTS, "batch_size": batch_size}
+    sampled = SampledEpochs.of(stored, "train", fanouts, stored.k, given)
+    starts, epoch = topology.starts, Epoch(sampled.deal.seeds.rows, fanouts, batch_size)
     for part in range(stored.k):
         counts = np.zeros(topology.num_vertices, np.int64)
-        for epoch in range(EPOCHS):
-            order = seeds.order(0, epoch)
-            own = owners[order] == part
-            rows, offsets = seeds.rows[order[own]], np.concatenate(([0], np.cumsum(own)))[bounds]
-            for batch in sampler.batches(rows, offsets, epoch=epoch):
-                counts[np.unique(batch.rows)] += 1
-        expected = topology.accesses(rows, fanouts, num_seeds=count, batch_size=batch_size).copy()
+        for number in range(EPOCHS):
+            for rows in sampled.rows(number, part):
+                counts[rows] += 1
+        expected = epoch.expected_steps(topology, np.arange(stored.k) == part).copy()
         for values in (counts, expected):
             values[starts[part] : starts[part + 1]] = 0
         yield part, counts, expected

@@ -8,7 +8,8 @@ from fastpart import _core
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.cached_rows import CACHE_CRITERIA, Epoch, rows_to_cache  # noqa: E402
+from fastpart.loading.cached_rows import CACHE_CRITERIA, rows_to_cache  # noqa: E402
+from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
 from loaded import attributed, stored  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402

@@ -49,7 +49,8 @@ homes, partitioners, sampling
 order
 """,
     "measures": """
-accesses, evaluate, expected
+accesses, evaluate, expected, ranking
+counting
 traffic
 compare
 """,

@@ -7,7 +7,8 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.cached_rows import Epoch, most_accessed_rows, own_rows  # noqa: E402
+from fastpart.loading.cached_rows import most_accessed_rows, own_rows  # noqa: E402
+from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.mini_batches.steps import Neighbours  # noqa: E402

@@ -156,6 +156,67 @@ def test_caches_and_bytes(tmp_path):
     assert "Predicted traffic" in tenth._repr_html_()
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(("cache", "seed"), [(0, 0), (0, 3), (0.1, 0), (1, 2)])
+@pytest.mark.parametrize(("fanouts", "batch_size"), [([5, 4], 50), ([3, -1], 1000), ([], 7)])
+def test_a_count_is_that_of_the_loaders(stored_hubs, cache, seed, fanouts, batch_size):
+    found = fp.predict_traffic(stored_hubs, fanouts, batch_size, cache=cache, seed=seed, exact=True)
+    options = {"fanouts": fanouts, "batch_size": batch_size, "seed": seed, "cache": float(cache), "ahead": 0}
+    for rank, part in enumerate(found.parts.iter_rows(named=True)):
+        loader = stored_hubs.loader("train", rank=rank, world_size=stored_hubs.k, **options)
+        batches = list(loader)
+        counts = loader.read_counts()
+        assert part["rows"] == sum(len(np.unique(batch.rows)) for batch in batches)
+        assert part["seeds"] == sum(batch.batch_size for batch in batches)
+        assert part["remote_rows"] - part["saved_rows"] == counts.get("remote_rows", 0)
+        assert part["saved_rows"] == counts.get("cached_rows", 0)
+
+
+@pytest.fixture(scope="module")
+def stored_hubs(tmp_path_factory):
+    n, records, features = hubs()
+    graph = fp.open_graph(records, num_vertices=n)
+    folder, splits = tmp_path_factory.mktemp("hubs") / "p", {"train": np.arange(0, n, 20)}
+    fp.random(graph, 3, of="vertices").save(folder, graph=graph, features=features, splits=splits)
+    return fp.open_partition(folder)
+
+
+def test_the_cheaper_prediction_is_the_default(stored_hubs):
+    def predicted(fanouts, **options):
+        return fp.predict_traffic(stored_hubs, fanouts, 50, **options)
+
+    few, many = [2, 2], [20, 20]  # 150 training vertices sample 900 edges, or 63,000 of 30,000 records
+    for fanouts, cache, is_count in [
+        (few, 0, True),
+        (many, 0, False),
+        (few, 0.1, False),
+        ([2, -1], 0, False),
+    ]:
+        found = predicted(fanouts, cache=cache)
+        assert found.parts.equals(predicted(fanouts, cache=cache, exact=is_count).parts)
+        assert not found.parts.equals(predicted(fanouts, cache=cache, exact=not is_count).parts)
+
+
+def test_a_count_of_given_vertices_does_not_depend_on_their_order_or_threads(stored_hubs):
+    train = np.random.default_rng(0).permutation(3000)[:300]
+    one, other = (
+        fp.predict_traffic(
+            stored_hubs, [3, 3], 40, splits={"train": ids}, exact=True, threads=threads, cache=0.2
+        )
+        for ids, threads in ((train, 1), (np.sort(train), 3))
+    )
+    assert one.parts.equals(other.parts)
+
+
+def test_a_count_tells_its_progress_and_memory(stored_hubs):
+    said = []
+    options = {"exact": True, "cache": 0}
+    fp.predict_traffic(stored_hubs, [2], 50, progress=lambda *about: said.append(about), **options)
+    assert said == [("batches", done, 9) for done in range(1, 10)]
+    with pytest.raises(fp.MemoryBudgetError, match=r"need 15\.0 kB"):
+        fp.predict_traffic(stored_hubs, [2], memory_limit=10_000, **options)
+
+
 def test_a_comparison_tells_the_traffic(tmp_path, datasets):
     graph, train, _ = saved(tmp_path / "p", NAME, 4, "random", datasets)
     summary = fp.compare(
@@ -184,6 +245,10 @@ def test_a_comparison_tells_the_traffic(tmp_path, datasets):
         ({"row_bytes": -1}, ParameterError, "row_bytes: -1"),
         ({"splits": None}, ParameterError, "splits: there are no training"),
         ({"splits": {"val": [0]}}, ParameterError, "splits: there are no training"),
+        ({"exact": True}, ParameterError, "exact: only the parts of a directory"),
+        ({"exact": True, "graph": None}, ParameterError, "exact: only the parts of a directory"),
+        ({"exact": 1}, TypeError, "exact: expected True"),
+        ({"seed": -1}, ParameterError, "seed"),
         ({"graph": None}, ParameterError, "graph: the partition does not know"),
         ({"partition": [0, 1]}, fp.GraphFormatError, "another graph"),
     ],

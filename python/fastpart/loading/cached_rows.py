@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from .. import _core
 from ..core import parameters
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError
+from ..measures.ranking import Epoch, largest, most_needed_of_others
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
 from ..store.caches import has_caches, read_cache, write_caches
@@ -20,25 +20,6 @@ from ..store.caches import has_caches, read_cache, write_caches
 CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 
 RowIds = npt.NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """The seeds and the sampling of an epoch.
-
-    Attributes
-    ----------
-    seeds : numpy.ndarray
-        uint32: rows of all seeds.
-    fanouts : sequence of int
-        In-edges per vertex in each hop.
-    batch_size : int
-        Seeds of a step.
-    """
-
-    seeds: RowIds
-    fanouts: Sequence[int]
-    batch_size: int
 
 
 def save_cache(
@@ -107,13 +88,8 @@ def rows_to_cache(
     partition: VertexPartition, part: int, share: float, cache_by: CacheCriterion, epoch: Epoch
 ) -> RowIds:
     """Return the rows of other parts with the highest scores: a share of those of the part, or its whole first hop."""
-    starts = partition._topology.starts
-    first, end = int(starts[part]), int(starts[part + 1])
-    scores = _scores(partition, part, cache_by, epoch)
-    found = np.flatnonzero(scores > 0)
-    found = found[(found < first) | (found >= end)]
-    count = len(found) if cache_by == "halo" else min(int(share * (end - first)), len(found))
-    return _largest(found, scores, count)
+    topology, scores = partition._topology, _scores(partition, part, cache_by, epoch)
+    return most_needed_of_others(topology, part, None if cache_by == "halo" else share, scores)
 
 
 def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:
@@ -128,16 +104,7 @@ def most_accessed_rows(
     """Return so many of the rows, those in the most batches of the parts of a rank. They ascend."""
     if count >= len(rows):
         return rows
-    mine = epoch.seeds[own[owner_of(epoch.seeds, topology.starts)]]
-    score = topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
-    return _largest(rows, score, count)
-
-
-def _largest(rows: npt.NDArray[Any], score: npt.NDArray[np.float32], count: int) -> RowIds:
-    """Return so many of the rows with the highest scores. They ascend."""
-    # Equal rows are told apart by their number, so that the choice is the same everywhere.
-    order = np.lexsort((rows, -score[rows]))[:count]
-    return np.sort(rows[order]).astype(np.uint32)
+    return largest(rows, epoch.expected_steps(topology, own), count)
 
 
 def _scores(
@@ -147,8 +114,7 @@ def _scores(
     topology = partition._topology
     n, starts = topology.num_vertices, topology.starts
     if cache_by == "access":
-        mine = epoch.seeds[owner_of(epoch.seeds, starts) == part]
-        return topology.accesses(mine, epoch.fanouts, num_seeds=len(epoch.seeds), batch_size=epoch.batch_size)
+        return epoch.expected_steps(topology, np.arange(partition.k) == part)
     if cache_by == "degree":
         return topology.degrees_of(np.arange(n, dtype=np.uint32)).astype(np.float32)
     data = partition.parts[part]

@@ -14,11 +14,11 @@ from torch import Tensor
 from ..core import parameters
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
+from ..measures.ranking import Epoch
 from ..partitions.loadable import LinkOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds, Steps
 from .batch import Batch
-from .cached_rows import Epoch
 from .loader import Loader
 from .making import ScheduledSource
 from .negatives import NEGATIVE_RULES, instead, others, partners

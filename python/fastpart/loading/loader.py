@@ -13,11 +13,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..core import parameters
+from ..measures.ranking import Epoch
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part, seeds_of
 from .batch import Batch
-from .cached_rows import Epoch, cached_rows_of, checked, most_accessed_rows, own_rows
+from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
 from .fetching import Fetching, FilledBatch
 from .making import free_memory, source_of

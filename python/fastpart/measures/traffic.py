@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from ..partitions.partition import (
     read_partition,
     vertex_partition_of,
 )
+from ..partitions.seeds import seeds_of
+from .counting import counted
+from .ranking import Epoch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +112,8 @@ def predict_traffic(
     splits: Any = None,
     split: int | None = None,
     row_bytes: int | None = None,
+    exact: bool | None = None,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> Traffic:
     """Predict how many rows the parts fetch from each other in an epoch of training on mini-batches.
@@ -135,6 +141,12 @@ def predict_traffic(
         Which row of ``train_masks`` of shape (s, n) to use.
     row_bytes : int, optional
         Bytes of the features of a vertex. Default: those of the directory.
+    exact : bool, optional
+        True samples epoch 0 of a loader and counts its rows, which needs a directory. False estimates them. Default:
+        the count where it is cheaper, which is without a cache, and if the epoch samples no more edges than the
+        estimate reads.
+    seed : int
+        Seed of the loader whose rows are counted. The estimate does not depend on it.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -147,16 +159,20 @@ def predict_traffic(
     Raises
     ------
     ParameterError, TypeError
-        There are no training vertices, or a parameter is invalid.
+        There are no training vertices, ``exact=True`` has no directory, or a parameter is invalid.
     MemoryBudgetError
-        20 bytes per vertex of degrees and candidates, and 28 for one part, exceed the memory limit.
+        20 bytes per vertex of degrees and candidates, and 28 for one part, exceed the memory limit. A count needs 4
+        per thread and 1, and these only to rank the rows of a cache.
 
     Notes
     -----
-    Up to 64 batches of each part are sampled at once, each as one bit of a mask per vertex, in one pass over the edges
-    per hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al., MLSys 2023) and these
-    batches rank the rows for the cache. The probabilities alone treat the vertices of a level as independent, and say
-    up to twice as many rows where a graph has many triangles.
+    The count is what :meth:`fastpart.loading.Loader.read_counts` says after epoch 0, with ``ahead=0`` and
+    ``cache_by="access"``. The rows of a cache are ranked as the loader does, for one part after the other.
+
+    For the estimate, up to 64 batches of each part are sampled at once, each as one bit of a mask per vertex, in one
+    pass over the edges per hop. What they fetch is the prediction. Access probabilities (SALIENT++, Kaler et al.,
+    MLSys 2023) and these batches rank the rows for the cache. The probabilities alone treat the vertices of a level as
+    independent, and say up to twice as many rows where a graph has many triangles.
 
     Examples
     --------
@@ -168,14 +184,20 @@ def predict_traffic(
     """
     run = run_options(**options)
     plan = SamplingPlan.of(fanouts, batch_size, [cache])
+    exact = None if exact is None else parameters.flag("exact", exact)
+    seed = parameters.seed(seed)
     if row_bytes is not None:
         row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
     opened = _partition(partition)
     source = graph if graph is not None or opened.folder is not None else opened.graph
+    if exact and (graph is not None or opened.folder is None):
+        raise ParameterError(
+            "exact: only the parts of a directory are sampled. Pass a directory, and no graph="
+        )
     if source is None:
         if opened.folder is None:
             raise ParameterError("graph: the partition does not know its graph. Pass graph=, or a directory")
-        found = _of_directory(opened, plan, splits, split, run)
+        found = _of_directory(opened, plan, splits, split, exact, seed, run)
         row_bytes = _row_bytes(opened) if row_bytes is None else row_bytes
     else:
         if splits is None:
@@ -183,6 +205,21 @@ def predict_traffic(
         whole = open_graph(source, **options)
         found = traffic_of(whole, opened, splits_of(splits, whole.num_vertices, split), plan, run)
     return plan.traffic(found, 0, row_bytes)
+
+
+class PartTraffic(Protocol):
+    """Rows per epoch of a part."""
+
+    @property
+    def seeds(self) -> int: ...  # noqa: D102
+    @property
+    def rows(self) -> float: ...  # noqa: D102
+    @property
+    def remote(self) -> float: ...  # noqa: D102
+    @property
+    def cached(self) -> Sequence[int]: ...  # noqa: D102
+    @property
+    def saved(self) -> Sequence[float]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -200,7 +237,15 @@ class SamplingPlan:
         shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
         return cls(parameters.fanouts_of(fanouts), size, shares)
 
-    def traffic(self, found: list[_core.PartTraffic], index: int, row_bytes: int | None) -> Traffic:
+    def is_cheap_to_count(self, seeds: int, edges: int) -> bool:
+        """Return whether sampling an epoch is surely cheaper than its estimate, which reads all edges for each hop.
+
+        Ranking the rows of a cache reads them as well, for each part.
+        """
+        sampled = seeds * sum(math.prod(self.fanouts[: hop + 1]) for hop in range(len(self.fanouts)))
+        return -1 not in self.fanouts and not any(self.caches) and sampled <= edges * len(self.fanouts)
+
+    def traffic(self, found: Sequence[PartTraffic], index: int, row_bytes: int | None) -> Traffic:
         """Return the result for one of the caches."""
         parts = pl.DataFrame(
             {
@@ -243,29 +288,30 @@ def megabytes(rows: float, row_bytes: int | None) -> float | None:
 
 
 def _of_directory(
-    partition: VertexPartition, plan: SamplingPlan, splits: Any, split: int | None, options: RunOptions
-) -> list[_core.PartTraffic]:
+    partition: VertexPartition,
+    plan: SamplingPlan,
+    splits: Any,
+    split: int | None,
+    exact: bool | None,
+    seed: int,
+    options: RunOptions,
+) -> Sequence[PartTraffic]:
     """Return the traffic of each part of a directory."""
     partition.refuse_without_edges()
     topology, parts = partition._topology, partition.parts
+    vertices: Any = "train"
     if splits is not None:
-        train = train_of(splits_of(splits, topology.num_vertices, split))
-        rows = topology.rows_of(train.astype(np.int64))
-    else:
-        masks = [part.labelled("train") for part in parts]
-        starts = topology.starts[:-1]
-        rows = np.concatenate(
-            [
-                start + np.flatnonzero(mask)
-                for start, mask in zip(starts, masks, strict=True)
-                if mask is not None
-            ]
-            or [np.empty(0, np.int64)]
-        ).astype(np.uint32)
-    if not len(rows):
+        vertices = train_of(splits_of(splits, topology.num_vertices, split)).astype(np.int64)
+    elif "train" not in (partition.manifest or {}).get("splits", []):
         raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    seeds = seeds_of(vertices, parts, topology, ["train"])
+    if not len(seeds.ids):
+        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    if exact or (exact is None and plan.is_cheap_to_count(len(seeds.ids), partition.num_edges or 0)):
+        epoch = Epoch(seeds.rows, plan.fanouts, plan.batch_size)
+        return counted(partition, seeds, epoch, plan.caches, seed, options)
     return topology.traffic(
-        rows, plan.fanouts, batch_size=plan.batch_size, caches=plan.caches, options=options
+        seeds.rows, plan.fanouts, batch_size=plan.batch_size, caches=plan.caches, options=options
     )
 
 

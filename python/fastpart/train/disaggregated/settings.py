@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ... import _core
-from ...loading.cached_rows import Epoch, most_accessed_rows, refuse_large
+from ...loading.cached_rows import most_accessed_rows, refuse_large
+from ...measures.ranking import Epoch
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import seeds_of
 from ...store import open_partition
