@@ -128,6 +128,11 @@ def accesses(
     options: LoaderOptions = {**LOADER_DEFAULTS, **given}
     rank, world_size = given_rank(options.get("rank"), options.get("world_size")) or (0, 1)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
+    return accesses_of(sampled, epochs, rank, folder)
+
+
+def accesses_of(sampled: SampledEpochs, epochs: range, rank: int, folder: Path | None = None) -> Accesses:
+    """Return the rows that the batches of a rank need. See :func:`accesses`."""
     if folder is None:
         memory = BytesIO()
         indptr = _write(sampled, epochs, rank, memory)

@@ -1,0 +1,116 @@
+"""Makes a plan: the access lists of all workers, which rows stay in memory, and the packs of the others."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+from ... import _core
+from ...core import parameters
+from ...core.folders import below
+from ...core.frames import pl
+from ...core.options import RunOptions, run_options, with_options
+from ...core.parameters import StrPath, shown, sized
+from ...errors import MemoryBudgetError, ParameterError
+from ...measures.accesses import SampledEpochs, accesses
+from ...partitions.loadable import PLAN_DEFAULTS, LOADER_DEFAULTS, LoaderOptions, PlanOptions
+from ...partitions.partition import VertexPartition
+from .costs import ways
+from .key import key_of
+from .packing import Pack, most_used, without, write
+from .plan import MARKER, Plan, replaced_files
+
+
+@partial(with_options, defaults=PLAN_DEFAULTS)
+def plan(
+    partition: VertexPartition,
+    epochs: int = 1,
+    *,
+    fanouts: Sequence[int],
+    vertices: Any = "train",
+    workers: int = 1,
+    cache: int | str | None = None,
+    pack: StrPath | None = None,
+    **given: Unpack[PlanOptions],
+) -> Plan:
+    """Plan the next epochs, as :meth:`fastpart.VertexPartition.plan` documents."""
+    run = run_options(**{name: given.pop(name) for name in ("threads", "memory_limit", "tmp_dir", "progress")})  # type: ignore[misc]
+    options = cast(LoaderOptions, {**LOADER_DEFAULTS, **given, "threads": run.threads or _core.default_threads()})
+    count = parameters.integer("epochs", epochs, 1, 2**31 - 1)
+    world_size = parameters.integer("workers", workers, 1, partition.k)
+    memory = parameters.memory_size(cache, "cache", 0) or 0
+    target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
+    replaced = [] if target is None else replaced_files(target)
+    features = stored_features(partition)
+    row_bytes = partition.parts[0].feature_bytes
+    _refuse_large(memory * world_size, run)
+    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
+    packs, told = [], []
+    for worker in range(world_size):
+        options |= {"rank": worker, "world_size": world_size}
+        lists = accesses(partition, vertices, fanouts=fanouts, epochs=range(count), **options)
+        kept, distinct = most_used(lists, partition.num_vertices, memory // max(row_bytes, 1))
+        packs.append(Pack(worker, kept, without(lists, kept, partition.num_vertices)))
+        told.append(
+            {
+                "worker": worker,
+                "batches": len(lists),
+                "rows": len(lists.rows),
+                "distinct_rows": distinct,
+                "kept_rows": len(kept),
+                "read_rows": packs[-1].num_rows - len(kept),
+            }
+        )
+    key = key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), world_size, options)
+    made = Plan(count, pl.DataFrame(told), ways(packs, features, count), row_bytes, key, target)
+    if target is not None:
+        _refuse_full(target, sum(each.num_rows for each in packs) * row_bytes)
+        _write(target, replaced, made, packs, features, run)
+    return made
+
+
+def stored_features(partition: VertexPartition) -> _core.Features:
+    """Return the features of all parts as they are stored."""
+    if partition.parts[0].stored_type("features") is None:
+        raise ParameterError("partition: it has no features to plan for. Save it with features=")
+    missing = [part.index for part in partition.parts if not (part.folder / "features.npy").exists()]
+    if missing:
+        raise ParameterError(
+            f"partition: features.npy of part {missing[0]} is not on this machine. A plan needs those of all parts"
+        )
+    return _core.Features([part._file("features.npy") for part in partition.parts], partition._topology)
+
+
+def _write(
+    target: Path, replaced: list[str], made: Plan, packs: list[Pack], features: _core.Features, run: RunOptions
+) -> None:
+    """Write the folder of a plan under a temporary name, and rename it when it is complete."""
+    directory = _core.AtomicDir(target, replaced)
+    try:
+        inside = Path(directory.path)
+        write(inside, packs, features, run)
+        _core.write_file(inside / MARKER, made.marker(below(inside)))
+        directory.commit()
+    finally:
+        directory.discard()
+
+
+def _refuse_large(memory: int, run: RunOptions) -> None:
+    limit = _core.memory_budget() if run.memory_limit is None else run.memory_limit
+    if memory > limit:
+        raise MemoryBudgetError(
+            f"cache: the rows of all workers take {sized(memory)}, but the memory limit leaves {sized(limit)}. Use a "
+            "smaller cache="
+        )
+
+
+def _refuse_full(target: Path, needed: int) -> None:
+    free = shutil.disk_usage(target.parent).free
+    if needed > free:
+        raise ParameterError(
+            f"pack: the rows take {sized(needed)}, but the disk of {shown(target)} has {sized(free)} left. Plan fewer "
+            "epochs, or use another disk"
+        )

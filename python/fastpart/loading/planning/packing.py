@@ -1,0 +1,125 @@
+"""Packs of the epochs of workers: which rows stay in memory, and files with the others in the order of their use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import _core
+from ...core.options import RunOptions
+from ...measures.accesses import Accesses
+
+Rows = npt.NDArray[np.uint32]
+
+KEPT_IDS, KEPT = "kept_ids.npy", "kept.npy"
+"""Which rows stay in memory, and these rows."""
+
+
+def worker_name(worker: int) -> str:
+    """Return the folder of a worker in that of a plan."""
+    return f"worker-{worker:05d}"
+
+
+def epoch_files(epoch: int) -> tuple[str, str, str]:
+    """Return the files of an epoch: its rows, where those of each step begin, and their checksums."""
+    return tuple(f"epoch-{epoch:05d}{suffix}.npy" for suffix in ("", ".offsets", ".checksums"))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False)
+class EpochLists:
+    """The rows that the batches of an epoch read.
+
+    Attributes
+    ----------
+    epoch : int
+        Which epoch.
+    offsets : numpy.ndarray
+        int64, of shape (steps + 1,): where the rows of each step begin.
+    rows : numpy.ndarray
+        uint32. Those of a step ascend.
+    """
+
+    epoch: int
+    offsets: npt.NDArray[np.int64]
+    rows: Rows
+
+
+def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
+    """Return at most so many rows, those in the most batches, and how many distinct rows there are.
+
+    Rows of one batch are none of them: to keep them would save nothing.
+    """
+    counts = np.zeros(n, np.uint32)
+    for batch in range(len(accesses)):
+        counts[accesses.of(batch)] += 1  # each row once
+    distinct = int(np.count_nonzero(counts))
+    several = np.flatnonzero(counts > 1) if most else np.empty(0, np.int64)
+    if len(several) > most:
+        # Equal rows are told apart by their number, so that the choice is the same everywhere.
+        several = np.sort(several[np.argsort(-counts[several].astype(np.int64), kind="stable")[:most]])
+    return several.astype(np.uint32), distinct
+
+
+def without(accesses: Accesses, kept: Rows, n: int) -> list[EpochLists]:
+    """Return the lists of each epoch without rows that stay in memory."""
+    epochs = [accesses.indptr[i * accesses.steps :][: accesses.steps + 1] for i in range(len(accesses.epochs))]
+    if not len(kept):
+        return [
+            EpochLists(epoch, ends - ends[0], accesses.rows[ends[0] : ends[-1]])
+            for epoch, ends in zip(accesses.epochs, epochs, strict=True)
+        ]
+    absent = np.ones(n, np.bool_)
+    absent[kept] = False
+    lists = []
+    for epoch, ends in zip(accesses.epochs, epochs, strict=True):
+        rows = [accesses.rows[first:end] for first, end in zip(ends, ends[1:], strict=False)]
+        rows = [each[absent[each]] for each in rows]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        lists.append(EpochLists(epoch, offsets, np.concatenate([np.empty(0, np.uint32), *rows])))
+    return lists
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """What is packed for a worker.
+
+    Attributes
+    ----------
+    worker : int
+        Its number.
+    kept : numpy.ndarray
+        uint32: the rows that stay in its memory. They ascend.
+    epochs : sequence of EpochLists
+        Its lists without them.
+    """
+
+    worker: int
+    kept: Rows
+    epochs: Sequence[EpochLists]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all files."""
+        return len(self.kept) + sum(len(each.rows) for each in self.epochs)
+
+
+def write(folder: Path, packs: Iterable[Pack], features: _core.Features, run: RunOptions) -> None:
+    """Write the files of some packs in one pass over the features."""
+    targets = []
+    for pack in packs:
+        own = folder / worker_name(pack.worker)
+        own.mkdir(exist_ok=True)
+        if len(pack.kept):
+            targets.append((own / KEPT, np.array([0, len(pack.kept)], np.int64), pack.kept))
+            np.save(own / KEPT_IDS, pack.kept)
+        for each in pack.epochs:
+            rows, offsets, _ = epoch_files(each.epoch)
+            targets.append((own / rows, each.offsets, each.rows))
+            np.save(own / offsets, each.offsets)
+    for (file, *_), checksums in zip(targets, features.pack(targets, run), strict=True):
+        if file.name != KEPT:
+            np.save(file.with_name(f"{file.stem}.checksums.npy"), checksums)

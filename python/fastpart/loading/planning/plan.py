@@ -1,0 +1,140 @@
+"""A plan of epochs, in memory and in its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import _core
+from ...core import parameters
+from ...core.folders import replaceable
+from ...core.frames import pl
+from ...core.parameters import StrPath, shown
+from ...core.parsing import json_object
+from ...core.protocols import tables
+from ...errors import GraphFormatError, ParameterError
+from .key import Key, difference
+
+MARKER = "plan.json"
+"""What the folder of a plan has. It lists the other files."""
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The rows that batches of the next epochs need, from :meth:`fastpart.VertexPartition.plan`.
+
+    Attributes
+    ----------
+    epochs : int
+        Epochs that were planned, from 0 on.
+    workers : polars.DataFrame
+        One row per worker: ``worker``, ``batches`` of all epochs, and of features ``rows``, the distinct ones of each
+        batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of ``rows``
+        that do not.
+    ways : polars.DataFrame
+        One row per way to read features: ``way``, and per epoch of all workers ``rows``, ``read_mb`` (10**6 bytes from
+        the disk) and ``seconds``, by the measured rates of the disk. ``once_mb`` and ``once_seconds`` are those of
+        building the pack, for all epochs.
+    row_bytes : int
+        Bytes of the features of a vertex, as they are stored.
+    folder : pathlib.Path or None
+        Where the packed rows are.
+    key : dict
+        What decides the batches.
+    """
+
+    epochs: int
+    workers: pl.DataFrame
+    ways: pl.DataFrame
+    row_bytes: int
+    key: Key
+    folder: Path | None = None
+
+    @classmethod
+    def read(cls, folder: StrPath) -> Plan:
+        """Open the folder of a plan.
+
+        Parameters
+        ----------
+        folder : path
+            The folder that :meth:`fastpart.VertexPartition.plan` wrote.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        GraphFormatError
+            It is none, or it is damaged.
+        """
+        path = parameters.path("plan", folder)
+        marker = path / MARKER
+        if not marker.is_file():
+            raise GraphFormatError(f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`")
+        content = json_object(marker, marker.read_bytes())
+        try:
+            if content["schema"] != _SCHEMA:
+                raise GraphFormatError(
+                    f"{shown(marker)}: schema {content['schema']} is not {_SCHEMA}, that of this version. Make the plan again"
+                )
+            return cls(
+                int(content["epochs"]),
+                pl.DataFrame(content["workers"]),
+                pl.DataFrame(content["ways"]),
+                int(content["row_bytes"]),
+                dict(content["key"]),
+                path,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise GraphFormatError(f"{shown(marker)}: {error}. Make the plan again") from None
+
+    def marker(self, files: Sequence[str]) -> bytes:
+        """Return the content of the marker of a folder with such files."""
+        told = {
+            "schema": _SCHEMA,
+            "fastpart": _core.__version__,
+            "epochs": self.epochs,
+            "key": self.key,
+            "row_bytes": self.row_bytes,
+            "workers": self.workers.to_dicts(),
+            "ways": self.ways.to_dicts(),
+            "files": list(files),
+        }
+        return (json.dumps(told, indent=1) + "\n").encode()
+
+    def refuse_other(self, wanted: Mapping[str, Any]) -> None:
+        """Raise an error that names what differs unless the plan is for batches with this key."""
+        if self.folder is None:
+            raise ParameterError("plan: its rows are not packed. Make it with pack=, a folder")
+        if differs := difference(self.key, wanted):
+            raise ParameterError(
+                f"plan: {shown(self.folder)} was made for {differs}. Pass what it was made for, or make another plan"
+            )
+
+    def __repr__(self) -> str:
+        rows, read = int(self.workers["rows"].sum()), int(self.workers["read_rows"].sum())
+        where = "" if self.folder is None else f", packed in {shown(self.folder)}"
+        return f"<Plan: {self.epochs} epochs, {rows:,} rows, {read:,} from the disk{where}>"
+
+    def __str__(self) -> str:
+        with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40, float_precision=1):
+            return f"{self!r}\n{self.workers}\nPer epoch:\n{self.ways}"
+
+    def _repr_html_(self) -> str:
+        return tables(f"Plan of {self.epochs} epochs", self.workers, self.ways)
+
+
+def replaced_files(target: Path) -> list[str]:
+    """Return the files of a plan that a new one replaces. Refuse a target that holds anything else."""
+    return replaceable(target, MARKER, "", "a plan")
+
+
+def opened(plan: Plan | StrPath) -> Plan:
+    """Return a plan, given itself or its folder."""
+    return plan if isinstance(plan, Plan) else Plan.read(plan)

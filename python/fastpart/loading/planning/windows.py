@@ -1,0 +1,168 @@
+"""The packed rows of a worker, epoch by epoch. Epochs beyond those of the plan are packed in windows of as many."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.parameters import StrPath
+from ...core.parsing import mapped
+from ...graphs.staging import beside
+from ...measures.accesses import SampledEpochs, accesses_of
+from ...partitions.loadable import LoaderOptions
+from ...partitions.partition import VertexPartition
+from .key import key_of
+from .packing import KEPT, KEPT_IDS, Pack, epoch_files, without, worker_name, write
+from .plan import Plan, opened
+
+PACKING_BYTES = 1 << 28
+"""Memory for packing the next window, beside its lists."""
+
+_THREADS = 1
+"""Threads that pack the next window. The others train."""
+
+
+class _Left(Exception):
+    """Nobody is going to use the window that is packed."""
+
+
+class Window:
+    """Packed epochs in a temporary folder, removed by :meth:`close`."""
+
+    def __init__(self, plan: Plan, worker: int, first: int) -> None:
+        assert plan.folder is not None
+        self.epochs = range(first, first + plan.epochs)
+        self._directory = _core.AtomicDir(beside(plan.folder, f"{worker_name(worker)}-{first}"))
+        self.folder = Path(self._directory.path)
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._directory.discard()
+
+
+class PlannedRows:
+    """The packed rows of a worker.
+
+    The next window is packed while the epochs of this one are used, if it is known to be needed, and otherwise when its
+    first epoch begins.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan, which is for these epochs.
+    sampled : SampledEpochs
+        What decides the batches.
+    worker : int
+        Which worker.
+    stored : _core.Features
+        The features as they are stored, from which windows are packed.
+    n : int
+        Number of vertices.
+
+    Attributes
+    ----------
+    end : int
+        Epochs that are going to be used. What comes after is not packed ahead.
+    """
+
+    def __init__(self, plan: Plan, sampled: SampledEpochs, worker: int, stored: _core.Features, n: int) -> None:
+        assert plan.folder is not None
+        self._n, self._left = n, False
+        self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
+        self._folder = plan.folder / worker_name(worker)
+        ids = self._folder / KEPT_IDS
+        self._kept = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
+        self.end = plan.epochs
+        self._window: Window | None = None
+        self._next: tuple[int, Future[Window]] | None = None
+        self._pool = ThreadPoolExecutor(1, "fastpart-pack")
+        self._lock = threading.Lock()
+
+    def keeping(self, features: _core.Features) -> _core.Features:
+        """Return features of which the rows that the plan keeps stay in memory."""
+        return features.keeping(self._kept, self._folder / KEPT) if len(self._kept) else features
+
+    def packed(self, epoch: int, features: _core.Features) -> _core.Packed:
+        """Return the rows of an epoch."""
+        with self._lock:
+            folder = self._folder if epoch < self._plan.epochs else self._window_of(epoch).folder
+            following = (epoch // self._plan.epochs + 1) * self._plan.epochs
+            if following < self.end and self._next is None:
+                self._next = following, self._pool.submit(self._pack, following)
+        if folder != self._folder:
+            folder = folder / worker_name(self._worker)
+        rows, offsets, checksums = (folder / name for name in epoch_files(epoch))
+        return _core.Packed(rows, features, np.array(mapped(offsets)), np.array(mapped(checksums)))
+
+    def _window_of(self, epoch: int) -> Window:
+        """Return the window of an epoch beyond the plan."""
+        if self._window is None or epoch not in self._window.epochs:
+            first = epoch // self._plan.epochs * self._plan.epochs
+            if self._window is not None:
+                self._window.close()
+                self._window = None
+            begun, self._next = self._next, None
+            if begun is not None and begun[0] == first:
+                self._window = begun[1].result()
+            else:
+                _drop(begun)
+                self._window = self._pack(first)
+        return self._window
+
+    def _pack(self, first: int) -> Window:
+        window = Window(self._plan, self._worker, first)
+        try:
+            lists = accesses_of(self._sampled, window.epochs, self._worker)
+            left = without(lists, self._kept, self._n)
+            run = RunOptions(_THREADS, PACKING_BYTES, self._continue)
+            write(window.folder, [Pack(self._worker, self._kept[:0], left)], self._stored, run)  # the others are kept
+        except BaseException:
+            window.close()
+            raise
+        return window
+
+    def _continue(self, phase: str, done: int, total: int) -> None:
+        if self._left:
+            raise _Left
+
+    def close(self) -> None:
+        """Remove the windows."""
+        self._left = True
+        with self._lock:
+            begun, self._next = self._next, None
+            _drop(begun)
+            self._pool.shutdown()
+            if self._window is not None:
+                self._window.close()
+                self._window = None
+
+
+def planned_for(
+    plan: Plan | StrPath,
+    partition: VertexPartition,
+    vertices: Any,
+    fanouts: Sequence[int],
+    workers: int,
+    given: LoaderOptions,
+) -> tuple[Plan, SampledEpochs]:
+    """Return a plan, and what decides its batches. Refuse it unless they are those of the other parameters."""
+    found = opened(plan)
+    sampled = SampledEpochs.of(partition, vertices, fanouts, workers, given)
+    found.refuse_other(key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), workers, given))
+    return found, sampled
+
+
+def _drop(begun: tuple[int, Future[Window]] | None) -> None:
+    """Remove a window that nobody is going to use."""
+    if begun is not None and not begun[1].cancel():
+        with suppress(Exception):
+            begun[1].result().close()
