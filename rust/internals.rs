@@ -188,9 +188,9 @@ pub mod parts {
 }
 pub mod sampling {
     pub use crate::sampling::{
-        Ahead, Batch, Coding, FeatureRows, Features, Io, Kind, Maker, Packed, Part, Place, Planned, Pooled,
-        Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology, Workers,
-        append_degrees, append_ids, subgraph, walks,
+        Ahead, Batch, Coding, DiskRates, FeatureRows, Features, Io, Kind, Maker, Packed, Part, Place,
+        Planned, Pooled, Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology,
+        Workers, append_degrees, append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {

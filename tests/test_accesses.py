@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import fastpart as fp
 from attributed import attributed
+from fastpart import _core
 from fastpart.core.pairs import distinct
 from fastpart.measures.accesses import accesses
 
@@ -121,3 +122,44 @@ def test_they_need_no_torch():
 @given(arrays(np.uint32, st.integers(0, 50), elements=st.integers(0, 30)))
 def test_distinct_values_are_those_of_numpy(values):
     assert np.array_equal(distinct(values), np.unique(values))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("io", ["mmap", "direct"])
+@pytest.mark.parametrize("options", [{}, {"scheduled": True}, {"ahead": 0, "merged": True}, {"cache": 0.2}])
+def test_a_loader_counts_the_rows_that_were_listed(parts, io, options):
+    options = {"fanouts": [4, 3], "batch_size": 32, "rank": 1, "world_size": 3, **options}
+    loader = parts.loader(io=io, **options)
+    list(loader)
+    counts, listed = loader.read_counts(), accesses(parts, **{**options, "cache": None})
+    assert counts["rows"] == len(listed.rows)
+    features = _core.Features(
+        [part.folder / "features.npy" for part in parts.parts], parts._topology, direct=io == "direct"
+    )
+    loader.set_epoch(0)
+    assert counts["read_bytes"] == sum(features.bytes_of(batch.rows) for batch in loader)
+    loader.read_counts()
+    assert set(loader.read_counts().values()) == {0}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("io", ["mmap", "direct"])
+def test_a_training_counts_the_rows_that_were_listed(parts, io):
+    given = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
+    history = fp.train.sampled(parts.folder, workers=2, epochs=2, hidden=8, io=io, **given).history
+    for epoch in range(2):
+        of_ranks = [
+            accesses(parts, epochs=range(epoch, epoch + 1), rank=rank, world_size=2, **given)
+            for rank in range(2)
+        ]
+        assert history["rows"][epoch] == sum(len(each.rows) for each in of_ranks)
+    sizes = history["read_bytes"].to_list()
+    assert min(sizes) > 0
+    if io == "direct" and _core.disk_rates([parts.parts[0].folder / "features.npy"], 0.01):
+        features = _core.Features(
+            [part.folder / "features.npy" for part in parts.parts], parts._topology, direct=True
+        )
+        lists = [accesses(parts, rank=rank, world_size=2, **given) for rank in range(2)]
+        assert sizes[0] == sum(
+            features.bytes_of(each.of(step)) for each in lists for step in range(each.steps)
+        )

@@ -327,6 +327,14 @@ class Features:
     @property
     def is_on_disk(self) -> bool:
         """Whether memory does not hold the rows. Then :meth:`means` reads each once, in the order of the files."""
+    def read_bytes(self) -> int:
+        """Return the bytes that were read for rows since the last call, by all that share the files.
+
+        Whole blocks of 4 KiB past the page cache, which neighbouring rows share, and the rows themselves in maps. Bytes
+        of packs count, rows that stay in memory do not, nor do :meth:`means`.
+        """
+    def bytes_of(self, rows: _Rows) -> int:
+        """Return the bytes that a batch of these rows reads without a pack, as :meth:`read_bytes` counts them."""
     def means(self, targets: _Rows, threads: int) -> npt.NDArray[np.float32]:
         """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width)."""
 
@@ -337,6 +345,13 @@ class Packed:
     def __new__(
         cls, file: _Path, features: Features, offsets: _Ids, checksums: npt.NDArray[np.uint64]
     ) -> Packed: ...
+
+def disk_rates(files: Sequence[_Path], seconds: float) -> tuple[float, float] | None:
+    """Measure the disk of some files for about so many seconds, with reads past the page cache.
+
+    Returns reads of 4 KiB at random places per second, 128 at a time, and bytes of consecutive reads per second. None:
+    the file system refuses such reads, as tmpfs does, or the files have no 4 KiB.
+    """
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...

@@ -38,7 +38,7 @@ pub(super) const BLOCK: u64 = 4096;
 const LONGEST: u64 = 64 << 10;
 
 /// Reads under way at a time.
-const DEPTH: usize = 128;
+pub(super) const DEPTH: usize = 128;
 
 /// Bytes in memory that begin at a multiple of [`BLOCK`].
 #[derive(Clone, Copy, Debug)]
@@ -90,15 +90,36 @@ impl DirectFile {
         })
     }
 
+    /// An error of the file.
+    pub(super) fn error(&self, error: std::io::Error) -> Error {
+        Error::io(&self.path, error)
+    }
+
+    /// Begins a read, as [`Reads::begin`] does.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn begin(
+        &self,
+        queue: &mut Reads,
+        number: usize,
+        from: u64,
+        into: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for it.
+        unsafe { queue.begin(number, &self.file, from, into, bytes) }.map_err(|error| self.error(error))
+    }
+
     /// Reads as many bytes as there are, at most as many as `buffer` holds.
-    fn read(&self, from: u64, buffer: &mut [u8]) -> Result<usize> {
+    pub(super) fn read(&self, from: u64, buffer: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
             match self.file.read_at(&mut buffer[done..], from + done as u64) {
                 Ok(0) => break,
                 Ok(more) => done += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(&self.path, error)),
+                Err(error) => return Err(self.error(error)),
             }
             if !(done as u64).is_multiple_of(BLOCK) {
                 break; // the last block of the file is a short one
@@ -135,6 +156,11 @@ impl Wanted<'_> {
         self.rows[self.places[index] as usize] - self.base
     }
 
+    /// Bytes of the blocks that are read to bring the rows.
+    pub(super) fn bytes(&self) -> u64 {
+        self.reads().iter().map(|read| read.to - read.from).sum()
+    }
+
     /// The reads that bring the rows.
     fn reads(&self) -> Vec<Read> {
         let mut reads: Vec<Read> = Vec::new();
@@ -166,15 +192,17 @@ impl Wanted<'_> {
     }
 }
 
-/// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted in.
+/// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted in. Returns
+/// the bytes of the blocks that were read.
 pub(super) fn read(
     wanted: &[Wanted<'_>],
     visit: &mut dyn FnMut(u32, &[u8]),
     check: &dyn Fn() -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
     let reads: Vec<(&Wanted<'_>, Read)> =
         wanted.iter().flat_map(|of| of.reads().into_iter().map(move |read| (of, read))).collect();
-    let Some(longest) = reads.iter().map(|(_, read)| read.to - read.from).max() else { return Ok(()) };
+    let Some(longest) = reads.iter().map(|(_, read)| read.to - read.from).max() else { return Ok(0) };
+    let total = reads.iter().map(|(_, read)| read.to - read.from).sum();
     let (most, blocks) = (DEPTH.min(reads.len()), (longest / BLOCK) as usize);
     let mut memory = Buffer::<Block>::zeroed(most * blocks, "rows that are read")?;
     let mut buffers: Vec<&mut [u8]> = memory.chunks_mut(blocks).map(bytemuck::cast_slice_mut).collect();
@@ -185,7 +213,7 @@ pub(super) fn read(
             of.hand_out(read, &buffers[0][..bytes], visit)?;
             check()?;
         }
-        return Ok(());
+        return Ok(total);
     };
     // Read i is into buffer i % most. Those that were handed out, and those that were begun, are the first ones.
     let (mut handed_out, mut begun, mut done) = (0, 0, vec![None; most]);
@@ -196,14 +224,13 @@ pub(super) fn read(
             let start = buffers[buffer].as_mut_ptr();
             // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped, and
             // so its reads end, before the buffers.
-            unsafe { queue.begin(buffer, &of.file.file, read.from, start, bytes) }
-                .map_err(|error| Error::io(&of.file.path, error))?;
+            unsafe { of.file.begin(&mut queue, buffer, read.from, start, bytes) }?;
             begun += 1;
         }
         check()?;
-        let path = &reads[handed_out].0.file.path;
-        for (buffer, bytes) in queue.wait(most / 4).map_err(|error| Error::io(path, error))? {
-            done[buffer] = Some(bytes.map_err(|error| Error::io(path, error))?);
+        let file = reads[handed_out].0.file;
+        for (buffer, bytes) in queue.wait(most / 4).map_err(|error| file.error(error))? {
+            done[buffer] = Some(bytes.map_err(|error| file.error(error))?);
         }
         while handed_out < begun
             && let Some(bytes) = done[handed_out % most].take()
@@ -216,7 +243,7 @@ pub(super) fn read(
             handed_out += 1;
         }
     }
-    Ok(())
+    Ok(total)
 }
 
 #[cfg(test)]
@@ -244,7 +271,8 @@ mod tests {
             found[place as usize * row_bytes..][..row_bytes].copy_from_slice(row);
             order.push(place);
         };
-        read(&wanted, &mut copy, &|| Ok(()))?;
+        let bytes = read(&wanted, &mut copy, &|| Ok(()))?;
+        assert_eq!(bytes, wanted[0].bytes());
         assert_eq!(order, places);
         Ok(found)
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::array::MappedRows;
 use super::coding::Coding;
@@ -70,6 +71,8 @@ pub struct Features {
     /// Whether memory does not hold the files, and rows are read in their order. It does not change what is read. The
     /// system then reads each page once per batch, and those around it together.
     pub in_order: bool,
+    /// Bytes that were read for rows and not told yet, of all that share the files.
+    read: Arc<AtomicU64>,
 }
 
 impl Features {
@@ -128,6 +131,7 @@ impl Features {
             descr,
             row_shape,
             in_order,
+            read: Arc::default(),
         })
     }
 
@@ -200,15 +204,35 @@ impl Features {
         if self.is_on_disk() || planned.is_some() {
             let order = self.not_kept(rows, put);
             if let Some((packed, step)) = planned {
-                return packed.read(step, rows, &order, put, check);
+                self.read.fetch_add(packed.read(step, rows, &order, put, check)?, Relaxed);
+                return Ok(());
             }
             let (wanted, order) = self.directly(rows, &order);
             let mut visit = |place: u32, row: &[u8]| put(row.as_ptr(), place as usize);
-            direct::read(&wanted, &mut visit, check)?;
+            self.read.fetch_add(direct::read(&wanted, &mut visit, check)?, Relaxed);
             self.mapped(rows, |index| order.get(index).map(|&place| place as usize), put, check)
         } else {
             self.mapped(rows, |index| (index < rows.len()).then_some(index), put, check)
         }
+    }
+
+    /// Bytes that were read for rows since the last call: of whole blocks past the page cache and of packs, and of the
+    /// rows themselves in maps.
+    pub fn read_bytes(&self) -> u64 {
+        self.read.swap(0, Relaxed)
+    }
+
+    /// Bytes that a batch of these rows reads without a pack, as [`Self::read_bytes`] counts them.
+    pub fn bytes_of(&self, rows: &[u32]) -> Result<u64> {
+        self.topology.check_rows("rows", rows)?;
+        let stored = |row: u32| if self.address(row).is_some() { self.stored_bytes as u64 } else { 0 };
+        if !self.is_on_disk() {
+            return Ok(rows.iter().map(|&row| stored(row)).sum());
+        }
+        let order = self.not_kept(rows, &|_, _| ());
+        let (wanted, others) = self.directly(rows, &order);
+        let blocks: u64 = wanted.iter().map(Wanted::bytes).sum();
+        Ok(blocks + others.iter().map(|&place| stored(rows[place as usize])).sum::<u64>())
     }
 
     /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
@@ -253,6 +277,7 @@ impl Features {
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         let distance = (AHEAD / self.stored_bytes.max(1)).clamp(2, 16);
+        let mut count = 0;
         for index in 0..rows.len() {
             let Some(at) = place(index) else { break };
             let row = rows[at];
@@ -263,11 +288,13 @@ impl Features {
             }
             if let Some(address) = self.address(row) {
                 put(address, at);
+                count += 1;
             }
             if index.is_multiple_of(STRIDE) {
                 check()?;
             }
         }
+        self.read.fetch_add(count * self.stored_bytes as u64, Relaxed);
         Ok(())
     }
 

@@ -57,7 +57,7 @@ impl Packed {
     }
 
     /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at these places
-    /// ascend, and are all that the pack has of the batch.
+    /// ascend, and are all that the pack has of the batch. Returns the bytes that were read.
     pub(super) fn read(
         &self,
         step: usize,
@@ -65,7 +65,7 @@ impl Packed {
         places: &[u32],
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let (mut distinct, mut numbers) = (Vec::with_capacity(places.len()), vec![0; rows.len()]);
         let first = self.offsets.get(step).copied().unwrap_or(0);
         for &place in places {
@@ -92,7 +92,8 @@ impl Packed {
                         put(row, place as usize);
                     }
                 }
-                check()
+                check()?;
+                Ok((distinct.len() * self.rows.row_bytes()) as u64)
             }
         }
     }

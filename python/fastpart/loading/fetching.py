@@ -164,7 +164,12 @@ class Fetching:
 
     def count(self, rows: RowIds) -> None:
         """Count the rows of a batch that was not made here."""
-        self._count([self._absent(rows)])
+        self._count([self._absent(self._needed(rows))])
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what batches needed and read since the last call. See :meth:`..loader.Loader.read_counts`."""
+        features = self.here.features if isinstance(self.here, Files) else None
+        return {**self.counts.read(), "read_bytes": 0 if features is None else features.read_bytes()}
 
     def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
@@ -185,8 +190,9 @@ class Fetching:
     def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
         wanted: list[RowIds] = []
         for batch in batches:
+            rows = self._needed(batch.rows)
             if self.away:
-                wanted.append(self._absent(batch.rows))
+                wanted.append(self._absent(rows))
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
@@ -206,7 +212,7 @@ class Fetching:
         """Yield the batches whose rows are fetched together."""
         while window := list(islice(batches, together)):
             with self.counts.timed():
-                rows = self._count([self._absent(batch.rows) for batch in window])
+                rows = self._count([self._absent(self._needed(batch.rows)) for batch in window])
                 found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
             yield [(batch, self._filled(batch, found)) for batch in window]
 
@@ -225,9 +231,14 @@ class Fetching:
                 return x
             return self._coding.decode(x) if x.dtype == self._coding.dtype else x  # the core has decoded them
 
-    def _absent(self, rows: RowIds) -> RowIds:
-        """Return the distinct rows of the parts that are away. They ascend."""
+    def _needed(self, rows: RowIds) -> RowIds:
+        """Return the distinct rows of a batch, which ascend, and count them if they have features."""
         rows = distinct(rows)
+        self.counts.add("rows", 0 if self.here is None else len(rows))
+        return rows
+
+    def _absent(self, rows: RowIds) -> RowIds:
+        """Return the rows of the parts that are away. They are distinct and ascend, before and after."""
         bounds = np.searchsorted(rows, self._starts)
         return np.concatenate([rows[:0], *(rows[bounds[p] : bounds[p + 1]] for p in self.away)])
 
@@ -259,7 +270,7 @@ class Fetching:
         """
         x = np.empty((0, 0), np.float32) if x is None else x
         assert self._exchange is not None
-        wanted = self._absent(rows)
+        wanted = self._absent(distinct(rows))
         own = Files(features, x.dtype, x.shape[1:])
         Cached(RowIndex(wanted), Owners(self._exchange, own, Counts()).rows(wanted)).put(x, rows)
         return x

@@ -167,16 +167,18 @@ class Loader:
         self._epoch = parameters.integer("epoch", epoch, 0, 2**63 - 1)
 
     def read_counts(self) -> dict[str, int]:
-        """Return what the batches since the last call needed of the parts of other ranks.
+        """Return what the batches since the last call needed, and what was read for them.
 
         Returns
         -------
         dict of int
-            ``remote_rows``: rows of features, each once for all batches that are fetched together. ``remote_bytes``:
-            their bytes or, if they came by messages, those of the messages. ``cached_rows``: rows found in the cache,
-            which are no ``remote_rows``.
+            ``rows``: rows of features, each once for a batch. ``remote_rows``: those of parts of other ranks, each once
+            for all batches that are fetched together. ``remote_bytes``: their bytes or, if they came by messages, those
+            of the messages. ``cached_rows``: rows of other ranks found in the cache, which are no ``remote_rows``.
+            ``read_bytes``: bytes that files of features were read for, also for other ranks: whole blocks of 4 KiB with
+            direct reads, or each node's row from maps, where the system decides what it reads.
         """
-        return self.fetching.counts.read()
+        return self.fetching.read_counts()
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads.

@@ -98,6 +98,17 @@ impl Features {
         self.inner.is_on_disk()
     }
 
+    /// Bytes that were read since the last call.
+    fn read_bytes(&self) -> u64 {
+        self.inner.read_bytes()
+    }
+
+    /// Bytes that a batch of these rows reads.
+    fn bytes_of(&self, py: Python<'_>, rows: View<'_, u32>) -> PyResult<u64> {
+        let rows = copied(&rows, "rows")?;
+        in_place(py, |_| self.inner.bytes_of(&rows))
+    }
+
     /// The mean of the rows over the in-edges of each target.
     fn means<'py>(
         &self,

@@ -5,6 +5,7 @@ mod batches;
 mod coding;
 mod features;
 mod packed;
+mod rates;
 mod sampler;
 mod topology;
 
@@ -13,5 +14,6 @@ pub use batches::Batches;
 pub use coding::Coding;
 pub use features::Features;
 pub use packed::Packed;
+pub use rates::disk_rates;
 pub use sampler::Sampler;
 pub use topology::Topology;

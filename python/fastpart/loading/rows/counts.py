@@ -1,4 +1,4 @@
-"""What batches need of the parts of other ranks, counted in one place."""
+"""The rows that batches need, and those of other ranks among them, counted in one place."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-_NAMES = ("remote_rows", "remote_bytes", "cached_rows")
+_NAMES = ("rows", "remote_rows", "remote_bytes", "cached_rows")
 
 
 class Counts:
-    """Rows of other ranks, their bytes, and the seconds of fetching rows. Several threads may count."""
+    """Rows of batches and of other ranks, their bytes, and the seconds of fetching rows. Several threads may count."""
 
     def __init__(self) -> None:
         self._of: Counter[str] = Counter()

@@ -48,7 +48,9 @@ def sampled(
         ``history`` adds for each epoch ``compute_seconds``, ``synchronising_seconds`` (gradients, with waiting for the
         slowest worker) and ``idle_seconds`` (waiting for batches), and what threads spent on batches meanwhile:
         ``sampling_seconds`` and ``fetching_seconds`` (rows of features). Each is the mean over the workers.
-        ``remote_rows`` counts rows of features of parts of other workers, each once for all
+        ``rows`` counts rows of features, each once for a batch, and ``read_bytes`` the bytes that files of features
+        were read for: whole blocks of 4 KiB with direct reads, and each node's row from maps, where the system decides
+        what it reads. ``remote_rows`` counts rows of features of parts of other workers, each once for all
         batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
         messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
         cache held. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and ``label_skew``.

@@ -85,6 +85,7 @@ class Worker:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         self.network.train()
         self._clock.read()
+        self._steps.fetching.read_counts()  # scores have read rows, too
         barrier()
         start = time.perf_counter()
         loss, count, local = 0.0, 0.0, 0
@@ -179,7 +180,7 @@ class Worker:
 
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""
-        return {"local_rows": local, **self._steps.fetching.counts.read()}
+        return {"local_rows": local, **self._steps.fetching.read_counts()}
 
     def _own_rows(self, step: Step) -> int:
         """Return how many rows of features are of own parts."""
