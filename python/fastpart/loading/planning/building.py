@@ -37,8 +37,12 @@ def plan(
     **given: Unpack[PlanOptions],
 ) -> Plan:
     """Plan the next epochs, as :meth:`fastpart.VertexPartition.plan` documents."""
-    run = run_options(**{name: given.pop(name) for name in ("threads", "memory_limit", "tmp_dir", "progress")})  # type: ignore[misc]
-    options = cast(LoaderOptions, {**LOADER_DEFAULTS, **given, "threads": run.threads or _core.default_threads()})
+    run = run_options(
+        **{name: given.pop(name) for name in ("threads", "memory_limit", "tmp_dir", "progress")}
+    )  # type: ignore[misc]
+    options = cast(
+        LoaderOptions, {**LOADER_DEFAULTS, **given, "threads": run.threads or _core.default_threads()}
+    )
     count = parameters.integer("epochs", epochs, 1, 2**31 - 1)
     world_size = parameters.integer("workers", workers, 1, partition.k)
     memory = parameters.memory_size(cache, "cache", 0) or 0
@@ -85,7 +89,12 @@ def stored_features(partition: VertexPartition) -> _core.Features:
 
 
 def _write(
-    target: Path, replaced: list[str], made: Plan, packs: list[Pack], features: _core.Features, run: RunOptions
+    target: Path,
+    replaced: list[str],
+    made: Plan,
+    packs: list[Pack],
+    features: _core.Features,
+    run: RunOptions,
 ) -> None:
     """Write the folder of a plan under a temporary name, and rename it when it is complete."""
     directory = _core.AtomicDir(target, replaced)

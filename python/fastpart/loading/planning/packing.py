@@ -66,7 +66,9 @@ def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
 
 def without(accesses: Accesses, kept: Rows, n: int) -> list[EpochLists]:
     """Return the lists of each epoch without rows that stay in memory."""
-    epochs = [accesses.indptr[i * accesses.steps :][: accesses.steps + 1] for i in range(len(accesses.epochs))]
+    epochs = [
+        accesses.indptr[i * accesses.steps :][: accesses.steps + 1] for i in range(len(accesses.epochs))
+    ]
     if not len(kept):
         return [
             EpochLists(epoch, ends - ends[0], accesses.rows[ends[0] : ends[-1]])

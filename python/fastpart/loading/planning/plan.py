@@ -76,7 +76,9 @@ class Plan:
         path = parameters.path("plan", folder)
         marker = path / MARKER
         if not marker.is_file():
-            raise GraphFormatError(f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`")
+            raise GraphFormatError(
+                f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`"
+            )
         content = json_object(marker, marker.read_bytes())
         try:
             if content["schema"] != _SCHEMA:
@@ -123,7 +125,9 @@ class Plan:
         return f"<Plan: {self.epochs} epochs, {rows:,} rows, {read:,} from the disk{where}>"
 
     def __str__(self) -> str:
-        with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40, float_precision=1):
+        with pl.Config(
+            tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40, float_precision=1
+        ):
             return f"{self!r}\n{self.workers}\nPer epoch:\n{self.ways}"
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,9 @@ class PlannedRows:
         Epochs that are going to be used. What comes after is not packed ahead.
     """
 
-    def __init__(self, plan: Plan, sampled: SampledEpochs, worker: int, stored: _core.Features, n: int) -> None:
+    def __init__(
+        self, plan: Plan, sampled: SampledEpochs, worker: int, stored: _core.Features, n: int
+    ) -> None:
         assert plan.folder is not None
         self._n, self._left = n, False
         self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
@@ -124,7 +126,9 @@ class PlannedRows:
             lists = accesses_of(self._sampled, window.epochs, self._worker)
             left = without(lists, self._kept, self._n)
             run = RunOptions(_THREADS, PACKING_BYTES, self._continue)
-            write(window.folder, [Pack(self._worker, self._kept[:0], left)], self._stored, run)  # the others are kept
+            write(
+                window.folder, [Pack(self._worker, self._kept[:0], left)], self._stored, run
+            )  # the others are kept
         except BaseException:
             window.close()
             raise
