@@ -53,6 +53,7 @@ COMMANDS = {
     "order": (fp.order, GRAPH),
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
+    "plan": (fp.VertexPartition.plan,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
@@ -121,6 +122,8 @@ def test_help_lists_what_the_functions_take(text_of, command):
         options["--resume"] = None
     if command == "order":
         options["--partition"] = None
+    if command == "plan":
+        options["--out"] = options.pop("--pack")
     if command.startswith("partition"):
         options |= {"--algorithm": None, "--out": None, "--resume": None}
     assert listed(text_of(*command.split())) == options
@@ -181,6 +184,7 @@ def test_help_lists_the_commands(text_of, words):
             "compare",
             "report",
             "export",
+            "plan",
             "upgrade",
             "verify",
             "train",

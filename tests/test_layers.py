@@ -40,7 +40,7 @@ convert, info
 splits
 """,
     "partitions": """
-coding, results, saved
+coding, plan, results, saved
 part_files
 clustering, parts
 loadable

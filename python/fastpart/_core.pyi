@@ -245,7 +245,8 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. Features come from ``packed``, if it is given. With ``ahead=0`` the caller makes them. The number of
+        more than ``max_bytes`` bytes. One is always made. Features come from ``packed``, if it is given.
+        With ``ahead=0`` the caller makes them. The number of
         threads, of which no more than ``ahead`` start, does not change them.
         """
 
@@ -306,7 +307,7 @@ class Features:
     def keeping(self, ids: _Rows, file: _Path) -> Features:
         """Return the same rows. Those in ``file``, an ``.npy`` of the rows ``ids`` only, stay in memory."""
     def pack(
-        self, targets: list[tuple[_Path, _Ids, _Rows]], options: RunOptions
+        self, targets: Sequence[tuple[_Path, _Ids, _Rows]], options: RunOptions
     ) -> list[npt.NDArray[np.uint64]]:
         """Write an ``.npy`` for each target: the rows of its batches as they are stored, one batch behind the other.
 

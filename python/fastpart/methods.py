@@ -14,8 +14,9 @@ from .core.parameters import CacheCriterion, StrPath
 from .errors import FastpartError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
-from .partitions.loadable import LinkOptions, LoaderOptions
+from .partitions.loadable import LinkOptions, LoaderOptions, PlanOptions
 from .partitions.partition import Partition, VertexPartition, read_partition
+from .partitions.plan import Plan
 from .partitions.results import Evaluation
 from .partitions.saved import SaveOptions
 
@@ -61,11 +62,38 @@ def _loader(
     vertices: Any = "train",
     *,
     fanouts: Sequence[int],
+    plan: StrPath | None = None,
     **given: Unpack[LoaderOptions],
 ) -> Loader:
     from .loading import Loader
 
-    return Loader(partition, vertices, fanouts=fanouts, **given)
+    return Loader(partition, vertices, fanouts=fanouts, plan=plan, **given)
+
+
+@bind(VertexPartition.plan)
+def _plan(
+    partition: VertexPartition,
+    epochs: int = 1,
+    *,
+    fanouts: Sequence[int],
+    vertices: Any = "train",
+    workers: int = 1,
+    cache: int | str | None = None,
+    pack: StrPath | None = None,
+    **given: Unpack[PlanOptions],
+) -> Plan:
+    from .loading.planning.building import plan
+
+    return plan(
+        partition,
+        epochs,
+        fanouts=fanouts,
+        vertices=vertices,
+        workers=workers,
+        cache=cache,
+        pack=pack,
+        **given,
+    )
 
 
 @bind(VertexPartition.link_loader)

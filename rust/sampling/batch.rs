@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::gather::{FeatureRows, Features};
-use super::pack::Packed;
+use super::packed::Packed;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};

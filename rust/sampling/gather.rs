@@ -8,7 +8,7 @@ use super::array::MappedRows;
 use super::coding::Coding;
 use super::direct::{self, DirectFile, Wanted};
 use super::kept::Kept;
-use super::pack::Packed;
+use super::packed::Packed;
 use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
@@ -330,7 +330,7 @@ impl Features {
     }
 
     /// Bytes of a row in the files.
-    pub(super) fn stored_bytes(&self) -> usize {
+    pub fn stored_bytes(&self) -> usize {
         self.stored_bytes
     }
 

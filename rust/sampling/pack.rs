@@ -6,16 +6,14 @@
 //! **Why.** A batch needs few rows of each of many blocks of the disk: 11 times its bytes are read for rows of 400
 //! bytes in blocks of 4096. In a pack its rows lie behind each other, and nothing else is read.
 //!
-//! **Algorithm.** To build packs, the features are read once, in their order, chunk by chunk. Each chunk goes to its
-//! places in all batches. To read a batch, its rows are sorted: row number i of the distinct ones is number i of its
-//! piece of the pack. The pieces carry checksums of their row numbers, so that a pack of other samples is refused.
+//! **Algorithm.** The features are read once, in their order, chunk by chunk. Each chunk goes to its places in all
+//! batches. Batches are read from there by [`super::packed`].
 //!
-//! **Memory.** To build: a chunk and the largest piece of it for each thread. To read: as [`super::direct`], and 8 bytes
-//! per row of the batch.
+//! **Memory.** A chunk and the largest piece of it for each thread.
 //!
-//! **Parallelism.** Over the chunks, which are written to different places. Over the batches that are read.
+//! **Parallelism.** Over the chunks, which are written to different places.
 //!
-//! **Complexity.** O(n + rows) to build, with one search per chunk and batch, and O(rows log rows) to read a batch.
+//! **Complexity.** O(n + rows), and a search per chunk and batch.
 //!
 //! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025.
 
@@ -26,12 +24,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytemuck::Zeroable;
-use xxhash_rust::xxh3::xxh3_64;
 
-use super::array::MappedRows;
-use super::direct::{self, Block, DirectFile, Wanted};
+use super::direct::{self, Block};
 use super::gather::Features;
-use crate::base::{Error, Result, Run, npy, shown};
+use super::packed::checksum;
+use crate::base::{Error, Result, Run, npy};
 use crate::exec::scan;
 
 /// Bytes of a chunk, at least and at most.
@@ -191,92 +188,13 @@ struct Scratch {
     piece: Vec<u8>,
 }
 
-/// A checksum of the numbers of rows.
-fn checksum(rows: &[u32]) -> u64 {
-    xxh3_64(bytemuck::cast_slice(rows))
-}
-
-/// The rows of the batches of an epoch.
-#[derive(Debug)]
-pub struct Packed {
-    rows: MappedRows,
-    direct: Option<DirectFile>,
-    offsets: Vec<u32>,
-    checksums: Vec<u64>,
-}
-
-impl Packed {
-    /// Opens a pack of such features, given where the rows of each batch begin, the number of all, and the checksums.
-    pub fn open(path: &Path, features: &Features, offsets: &[i64], checksums: Vec<u64>) -> Result<Self> {
-        let rows = MappedRows::open(path)?;
-        let fits = offsets.is_sorted()
-            && offsets.first() == Some(&0)
-            && offsets.last() == Some(&(rows.len() as i64))
-            && rows.len() <= u32::MAX as usize
-            && offsets.len() == checksums.len() + 1
-            && rows.row_bytes() == features.stored_bytes();
-        if !fits {
-            let what = format!("{} rows of {} bytes are not those of the plan", rows.len(), rows.row_bytes());
-            return Err(Error::format(shown(path), what));
-        }
-        let direct = if rows.row_bytes() == 0 {
-            None
-        } else {
-            DirectFile::open(path, rows.offset(), rows.row_bytes())
-        };
-        Ok(Self { rows, direct, offsets: offsets.iter().map(|&offset| offset as u32).collect(), checksums })
-    }
-
-    /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at these places
-    /// ascend, and are all that the pack has of the batch. Returns the bytes that were read.
-    pub(super) fn read(
-        &self,
-        step: usize,
-        rows: &[u32],
-        places: &[u32],
-        put: &impl Fn(*const u8, usize),
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<u64> {
-        let (mut distinct, mut numbers) = (Vec::with_capacity(places.len()), vec![0; rows.len()]);
-        let first = self.offsets.get(step).copied().unwrap_or(0);
-        for &place in places {
-            let row = rows[place as usize];
-            if distinct.last() != Some(&row) {
-                distinct.push(row);
-            }
-            numbers[place as usize] = first + (distinct.len() - 1) as u32;
-        }
-        if self.checksums.get(step) != Some(&checksum(&distinct)) {
-            let what = format!(
-                "step {step} needs other rows than those that were packed. The plan is of other samples or damaged. Make it again"
-            );
-            return Err(Error::format(shown(self.rows.path()), what));
-        }
-        match &self.direct {
-            Some(file) => {
-                let mut visit = |place: u32, row: &[u8]| put(row.as_ptr(), place as usize);
-                direct::read(&[Wanted { file, base: 0, rows: &numbers, places }], &mut visit, check)
-            }
-            None => {
-                for &place in places {
-                    if let Some(row) = self.rows.row(numbers[place as usize] as usize) {
-                        put(row, place as usize);
-                    }
-                }
-                check()?;
-                Ok((distinct.len() * self.rows.row_bytes()) as u64)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::sync::Arc;
 
     use super::*;
-    use crate::sampling::{Io, Part, Topology};
+    use crate::sampling::{Io, Packed, Part, Topology};
 
     /// Two parts with 30 and 20 rows of 3 bytes.
     fn features(folder: &Path, io: Io) -> (Features, Vec<u8>) {
@@ -316,7 +234,7 @@ mod tests {
                 )
                 .unwrap();
             let features = features.keeping(&ids, &kept).unwrap();
-            let packed = Packed::open(&pack, &features, &[0, 3, 3, 6], checksums[0].clone()).unwrap();
+            let packed = Packed::open(&pack, 3, &[0, 3, 3, 6], checksums[0].clone()).unwrap();
             for (step, wanted) in
                 [vec![49, 5, 2, 31, 49], vec![40], vec![30, 0, 29, 0, 5, 40]].iter().enumerate()
             {

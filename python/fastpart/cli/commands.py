@@ -169,6 +169,17 @@ def export(call: Call) -> None:
         print(f"saved to {shown(written)}")
 
 
+def plan(call: Call) -> None:
+    """``fastpart plan``."""
+    stored = store.open_partition(call["source"], of="vertices")
+    made = stored.plan(**call.of("plan", "pack"), pack=call["out"])
+    if call["json"]:
+        told = {"workers": made.workers.to_dicts(), "ways": made.ways.to_dicts()}
+        print(json.dumps({"source": call["source"], "out": call["out"], "epochs": made.epochs, **told}))
+    elif not call["quiet"]:
+        print(made)
+
+
 def upgrade(call: Call) -> None:
     """``fastpart upgrade``."""
     source, upgraded = call["source"], store.upgrade(call["source"])

@@ -65,7 +65,7 @@ class Option:
         """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
-        if "memory" in self.name:
+        if "memory" in self.name or "in bytes or as text such as" in self.doc:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""
         text = "FILE" if self.is_file else "NAME" if self.listed else "TEXT"

@@ -1,7 +1,7 @@
 """Signatures and docstrings of the public functions, read from the source files where their import is slow.
 
-Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them. The
-methods of training are presets without either, and are imported.
+Polars takes tenths of a second to import and torch takes seconds. Neither ``--help`` nor a typo waits for them.
+Functions that need neither are imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import resolve_name
 from pathlib import Path
@@ -19,6 +20,7 @@ from docstring_parser import DocstringParam, DocstringStyle
 from docstring_parser import parse as parse_docstring
 
 from .. import _core
+from ..partitions.loadable import Loadable
 from ..partitions.partitioners import documents
 from ..train.methods import METHODS, method
 
@@ -50,7 +52,11 @@ SOURCES = {
 }
 """The module of each function that is read. Algorithms are in the registry of the core instead."""
 
-_METHODS = {f"train.{name}": name for name in METHODS}
+_IMPORTED: dict[str, Callable[[], Callable[..., Any]]] = {
+    "plan": lambda: Loadable.plan,
+    **{f"train.{name}": partial(method, name) for name in METHODS},
+}
+"""Functions that need neither."""
 
 _ROOT = __package__.partition(".")[0]
 
@@ -69,8 +75,8 @@ def _described() -> dict[str, _core.Algorithm]:
 @cache
 def signature_of(name: str) -> inspect.Signature:
     """Return the signature of a function of :data:`SOURCES` or of an algorithm. Annotations are text or types."""
-    if name in _METHODS:
-        return inspect.signature(method(_METHODS[name]))
+    if name in _IMPORTED:
+        return inspect.signature(_IMPORTED[name]())
     if name not in SOURCES:
         return documents.signature(_described()[name])
     module, function = _Module.of(SOURCES[name]), _definition(name)
@@ -82,8 +88,8 @@ def signature_of(name: str) -> inspect.Signature:
 
 def text_of(name: str) -> str:
     """Return the docstring of a function, a class or an algorithm."""
-    if name in _METHODS:
-        return method(_METHODS[name]).__doc__ or ""
+    if name in _IMPORTED:
+        return _IMPORTED[name]().__doc__ or ""
     if name not in SOURCES:
         return documents.document(_described()[name])
     return ast.get_docstring(_definition(name)) or ""
@@ -103,7 +109,9 @@ def described(name: str, parameter: str) -> tuple[str, str]:
     if reference := re.match(r"As (?:in )?:\w+:`~?(?:[\w.]*\.)?(\w+)`", own[1]):
         beside = f"{name.rpartition('.')[0]}.{reference[1]}"
         known = [other for other in SOURCES if other.rpartition(".")[2] == reference[1]]
-        other = described(beside if beside in SOURCES | _METHODS else (known or [reference[1]])[0], parameter)
+        other = described(
+            beside if beside in SOURCES | _IMPORTED else (known or [reference[1]])[0], parameter
+        )
         return other if other[1] else own
     return own
 
@@ -141,8 +149,8 @@ class _Module(dict[str, Any]):
 
 def spelled_out(name: str, annotation: str) -> str:
     """Replace names of ``Literal`` types by their definitions."""
-    if name in _METHODS:
-        names = inspect.unwrap(method(_METHODS[name])).__globals__
+    if name in _IMPORTED:
+        names = inspect.unwrap(_IMPORTED[name]()).__globals__
         return re.sub(r"\b[A-Z]\w+\b(?!\[)", lambda word: _spelled(names.get(word[0])) or word[0], annotation)
     if name not in SOURCES:
         return annotation

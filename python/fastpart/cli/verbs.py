@@ -314,6 +314,16 @@ _VERBS: dict[str, Verb | Family] = {
         },
         {},
     ),
+    "plan": Verb(
+        "commands:plan",
+        ("plan",),
+        {"source": "A partition directory of vertices, saved with features."},
+        "plan parts/ --epochs 3 --fanouts 10,10 --batch-size 1000\n"
+        "plan parts/ --epochs 3 --fanouts 10,10 --batch-size 1000 --cache 2G -o packed/",
+        _out("A folder for the packed rows. Without it, the plan only tells."),
+        without=frozenset({"pack"}),
+        says="Say what the next epochs will read and, with -o, pack it in the order of its use.",
+    ),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
     "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
@@ -322,7 +332,8 @@ _VERBS: dict[str, Verb | Family] = {
         ("source",),
         {
             "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
-            "train.sampled": "train sampled parts/ --batch-size 1000 --fanouts 15,10 --epochs 20",
+            "train.sampled": "train sampled parts/ --batch-size 1000 --fanouts 15,10 --epochs 20\n"
+            "train sampled parts/ --batch-size 1000 --fanouts 10,10 --workers 1 --epochs 3 --plan packed/",
             "train.bytegnn": "train bytegnn parts/ --fanouts 15,10 --trace trace.json",
             "train.armada": "train armada parts/ --batch-workers 2 --compute-workers 4 --cache 0.1",
             "train.distdgl": "train distdgl parts/ --trainers-per-part 2 --batch-size 1000 --fanouts 15,10",

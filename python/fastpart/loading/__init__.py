@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ..partitions.plan import Plan
 from .cached_rows import save_cache
 from .sample import Sample
 from .scheduling import Trace
@@ -20,6 +21,7 @@ __all__ = [
     "LinkBatch",
     "LinkLoader",
     "Loader",
+    "Plan",
     "Sample",
     "Trace",
     "dropout",

@@ -14,9 +14,11 @@ from torch import Tensor
 
 from .. import _core
 from ..core.pairs import distinct
+from ..errors import ParameterError
 from ..partitions.coding import Coding
 from .ahead import Ahead
 from .cached_rows import refuse_large
+from .planning.windows import PlannedRows
 from .rows.cached import Cached
 from .rows.counts import Counts
 from .rows.decoding import decoded
@@ -62,6 +64,8 @@ class Fetching:
         Rows of other ranks that are kept.
     resident : Resident or None
         Rows that stay on a device.
+    planned : PlannedRows or None
+        What a plan has packed.
     """
 
     def __init__(
@@ -79,9 +83,37 @@ class Fetching:
         self.cached = RowIndex(np.empty(0, np.uint32))
         self.resident: Resident | None = None
         self._kept: Cached | None = None
+        self.planned: PlannedRows | None = None
+        self._set_decoding()
+
+    def _set_decoding(self) -> None:
         self._decoding: _core.Features | None = None
-        if coding is not None and exchange is None and isinstance(here, Files) and here.features is not None:
+        here, coding = self.here, self._coding
+        if (
+            coding is not None
+            and not self.by_messages
+            and isinstance(here, Files)
+            and here.features is not None
+        ):
             self._decoding = here.features.decoded(coding.core)
+
+    def read_planned(self, planned: PlannedRows) -> None:
+        """Let the core fill batches from the packed rows of a plan."""
+        here = self.here
+        if self.by_messages or not isinstance(here, Files) or here.features is None:
+            raise ParameterError(
+                "plan: rows of other ranks come by messages, which are not planned. Leave out plan= or remote="
+            )
+        self.here = Files(planned.keeping(here.features), here.dtype, here.row_shape)
+        self.planned = planned
+        self._set_decoding()
+
+    def packed(self, epoch: int) -> _core.Packed | None:
+        """Return the packed rows of an epoch. None: there is no plan."""
+        if self.planned is None:
+            return None
+        assert self.with_batches is not None
+        return self.planned.packed(epoch, self.with_batches)
 
     @property
     def with_batches(self) -> _core.Features | None:
@@ -244,6 +276,8 @@ class Fetching:
         return x
 
     def close(self) -> None:
-        """End the connections to other ranks."""
+        """End the connections to other ranks, and remove what was packed beyond a plan."""
+        if self.planned is not None:
+            self.planned.close()
         if self._exchange is not None:
             self._exchange.close()

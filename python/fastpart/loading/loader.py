@@ -13,6 +13,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..core import parameters
+from ..core.parameters import StrPath
+from ..errors import ParameterError
 from ..measures.ranking import Epoch
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
@@ -22,6 +24,8 @@ from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
 from .fetching import Fetching, FilledBatch
 from .making import free_memory, source_of
+from .planning.building import stored_features
+from .planning.windows import PlannedRows, planned_for
 from .remote import fetching_of
 from .rows.resident import device_bytes
 from .sample import SampledArrays
@@ -62,6 +66,7 @@ class Loader:
         vertices: Any,
         *,
         fanouts: Sequence[int],
+        plan: StrPath | None = None,
         **given: Unpack[LoaderOptions],
     ) -> None:
         partition.refuse_without_edges()
@@ -77,10 +82,12 @@ class Loader:
         self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, given)
         self.batch_size, self.seed = self._deal.batch_size, self._deal.seed
         self.fetching = self._fetching_of(partition, owners, given)
+        if plan is not None:
+            self._read_planned(partition, vertices, plan, given)
         self._source = source_of(partition, self.fanouts, self._ahead, self.fetching, given)
         self.limit(free_memory())
         memory = parameters.memory_size(given["resident"], "resident", 0)
-        if self.device is not None or memory is not None:
+        if plan is None and (self.device is not None or memory is not None):
             self.keep(self.device or torch.device("cpu"), memory)
         self._edge_features = None
         manifest = partition.manifest or {}
@@ -98,6 +105,23 @@ class Loader:
         if share is not None or fetching.by_messages:
             fetching.keep_cached(cached_rows_of(partition, self._own, share, by, self._epoch_of()))
         return fetching
+
+    def _read_planned(
+        self, partition: VertexPartition, vertices: Any, plan: StrPath, given: LoaderOptions
+    ) -> None:
+        """Let features come from what a plan has packed."""
+        for name in ("resident", "neighbourhood"):
+            if given.get(name) is not None:
+                raise ParameterError(f"{name}: a loader with plan= does not take it. Leave out one of them")
+        found, sampled = planned_for(plan, partition, vertices, self.fanouts, self.world_size, given)
+        self.fetching.read_planned(
+            PlannedRows(found, sampled, self.rank, stored_features(partition), self._topology.num_vertices)
+        )
+
+    def use_until(self, epochs: int) -> None:
+        """Say how many epochs are going to be used, so that those beyond a plan are packed before they begin."""
+        if self.fetching.planned is not None:
+            self.fetching.planned.end = epochs
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""

@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from .parts import Parts
 
 if TYPE_CHECKING:
-    from ..loading.planning import Plan
+    from .plan import Plan
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
@@ -226,7 +226,7 @@ class Loadable:
         vertices: Any = "train",
         *,
         fanouts: Sequence[int],
-        plan: Any = None,
+        plan: StrPath | None = None,
         **given: Unpack[LoaderOptions],
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
@@ -319,8 +319,8 @@ class Loadable:
             Epochs to plan, from epoch 0 on. A pack takes disk for the rows of all their batches.
         fanouts : sequence of int
             In-edges to sample per vertex in each hop. -1 takes all.
-        vertices : {"train", "val", "test"} or array
-            The seeds, as :meth:`loader` takes them.
+        vertices : str or array
+            The seeds, as :meth:`loader` takes them: a split, or ids.
         workers : int
             Ranks of the loader, or workers of the training.
         cache : int or str, optional
@@ -351,8 +351,8 @@ class Loadable:
         -----
         Memory: 4 bytes for each row of each batch, 8 with a cache, and 4 per vertex. Disk: the rows of all batches but
         for those in the cache, as they are stored. Where a graph has few features per vertex, many epochs, or memory
-        for all features, there is less to gain, which the printed plan shows. Source: Liu et al., "DiskGNN: Bridging I/O
-        Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025. That one stores samples, too.
+        for all features, there is less to gain, which the printed plan shows. Source: Liu et al., "DiskGNN: Bridging
+        I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025. That one stores samples, too.
 
         Examples
         --------
@@ -364,7 +364,7 @@ class Loadable:
         ... )
         >>> stored = fp.open_partition(folder, of="vertices")
         >>> stored.plan(2, fanouts=[2], batch_size=2, pack=folder + ".plan")  # doctest: +ELLIPSIS
-        <Plan: 2 epochs, 18 rows, 18 from the disk, packed in ...>
+        <Plan: 2 epochs, 16 rows, 16 from the disk, packed in ...>
         """
         elsewhere()
 

@@ -200,9 +200,13 @@ class InputRows(TypedDict, total=False):
         same.
     resident : int or str, optional
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
+    plan : Plan or path, optional
+        A plan of the batches of all workers, from :meth:`fastpart.VertexPartition.plan`, or its folder: features are
+        read from what it has packed, which is the fastest where they do not fit in memory. Losses stay the same.
     """
 
     io: RowsIo | None
+    plan: StrPath | None
     cache: float | None
     cache_by: CacheCriterion
     resident: int | str | None

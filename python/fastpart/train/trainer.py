@@ -113,6 +113,7 @@ class InputRows:
     cache_by: CacheCriterion = "access"
     resident: int | str | None = None
     io: RowsIo | None = None
+    plan: StrPath | None = None
     policy: Policy = "static"
     embeddings: int | None = None
 
@@ -138,7 +139,7 @@ class Blocks:
 def sampled_by(training: Mapping[str, Any]) -> tuple[Neighbours, InputRows, dict[str, Any]]:
     """Return the choices of workers that sample, by the parameters of a user, and the parameters that are left."""
     rest = dict(training)
-    rows = InputRows(*map(rest.pop, ("cache", "cache_by", "resident", "io")))
+    rows = InputRows(*map(rest.pop, ("cache", "cache_by", "resident", "io", "plan")))
     return Neighbours(rest.pop("sampling")), rows, rest
 
 

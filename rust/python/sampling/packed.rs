@@ -27,7 +27,8 @@ impl Packed {
         checksums: View<'_, u64>,
     ) -> PyResult<Self> {
         let checksums = checksums.as_slice()?.to_vec();
-        let opened = sampling::Packed::open(&file, &features.inner, offsets.as_slice()?, checksums);
+        let opened =
+            sampling::Packed::open(&file, features.inner.stored_bytes(), offsets.as_slice()?, checksums);
         Ok(Self { inner: Arc::new(opened.map_err(|error| raise(py, error))?) })
     }
 }

@@ -12,16 +12,16 @@ from ... import _core
 from ...core import parameters
 from ...core.folders import below
 from ...core.frames import pl
-from ...core.options import RunOptions, run_options, with_options
+from ...core.options import NAMES, RunOptions, with_options
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError
 from ...measures.accesses import SampledEpochs, accesses
-from ...partitions.loadable import PLAN_DEFAULTS, LOADER_DEFAULTS, LoaderOptions, PlanOptions
+from ...partitions.loadable import LOADER_DEFAULTS, PLAN_DEFAULTS, LoaderOptions, PlanOptions
 from ...partitions.partition import VertexPartition
+from ...partitions.plan import MARKER, Plan, replaced_files
 from .costs import ways
 from .key import key_of
 from .packing import Pack, most_used, without, write
-from .plan import MARKER, Plan, replaced_files
 
 
 @partial(with_options, defaults=PLAN_DEFAULTS)
@@ -37,12 +37,10 @@ def plan(
     **given: Unpack[PlanOptions],
 ) -> Plan:
     """Plan the next epochs, as :meth:`fastpart.VertexPartition.plan` documents."""
-    run = run_options(
-        **{name: given.pop(name) for name in ("threads", "memory_limit", "tmp_dir", "progress")}
-    )  # type: ignore[misc]
-    options = cast(
-        LoaderOptions, {**LOADER_DEFAULTS, **given, "threads": run.threads or _core.default_threads()}
-    )
+    run = RunOptions.of(given)
+    sampling = {name: value for name, value in given.items() if name not in NAMES}
+    threads = run.threads or _core.default_threads()
+    options = cast(LoaderOptions, {**LOADER_DEFAULTS, **sampling, "threads": threads})
     count = parameters.integer("epochs", epochs, 1, 2**31 - 1)
     world_size = parameters.integer("workers", workers, 1, partition.k)
     memory = parameters.memory_size(cache, "cache", 0) or 0
@@ -52,12 +50,12 @@ def plan(
     row_bytes = partition.parts[0].feature_bytes
     _refuse_large(memory * world_size, run)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
-    packs, told = [], []
+    n, packs, told = partition._topology.num_vertices, [], []
     for worker in range(world_size):
         options |= {"rank": worker, "world_size": world_size}
         lists = accesses(partition, vertices, fanouts=fanouts, epochs=range(count), **options)
-        kept, distinct = most_used(lists, partition.num_vertices, memory // max(row_bytes, 1))
-        packs.append(Pack(worker, kept, without(lists, kept, partition.num_vertices)))
+        kept, distinct = most_used(lists, n, memory // max(row_bytes, 1))
+        packs.append(Pack(worker, kept, without(lists, kept, n)))
         told.append(
             {
                 "worker": worker,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,10 @@ import numpy.typing as npt
 from ... import _core
 from ...partitions.loadable import LoaderOptions
 from ...partitions.partition import VertexPartition
+from ...partitions.plan import Key
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Deal
 from ...store.caches import identity
-
-Key = dict[str, Any]
-
-_SHOWN = ("fanouts", "batch_size", "seed", "sampling", "merged", "shuffle", "drop_last", "workers")
-"""Entries that a user has passed."""
-
-_OF = {
-    "partition": "another partition",
-    "vertices": "other vertices",
-    "weights": "other weights",
-}
-"""What it means if another entry differs."""
 
 
 def key_of(
@@ -47,14 +36,6 @@ def key_of(
         "drop_last": deal.drop_last,
         "workers": workers,
     }
-
-
-def difference(planned: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Return what differs between the keys of a plan and of batches, in words. Nothing does: no text."""
-    odd = [name for name in wanted if planned.get(name) != wanted[name]]
-    others = [_OF[name] for name in odd if name in _OF]
-    passed = [f"{name}={planned.get(name)!r}, not {wanted[name]!r}" for name in odd if name in _SHOWN]
-    return "; ".join([*others, *passed])
 
 
 def _hash(array: npt.NDArray[Any]) -> str:

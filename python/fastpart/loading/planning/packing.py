@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,7 @@ def without(accesses: Accesses, kept: Rows, n: int) -> list[EpochLists]:
     absent[kept] = False
     lists = []
     for epoch, ends in zip(accesses.epochs, epochs, strict=True):
-        rows = [accesses.rows[first:end] for first, end in zip(ends, ends[1:], strict=False)]
+        rows = [accesses.rows[first:end] for first, end in itertools.pairwise(ends)]
         rows = [each[absent[each]] for each in rows]
         offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         lists.append(EpochLists(epoch, offsets, np.concatenate([np.empty(0, np.uint32), *rows])))

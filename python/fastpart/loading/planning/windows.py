@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
 from ...partitions.loadable import LoaderOptions
 from ...partitions.partition import VertexPartition
+from ...partitions.plan import Plan
 from .key import key_of
 from .packing import KEPT, KEPT_IDS, Pack, epoch_files, without, worker_name, write
-from .plan import Plan, opened
 
 PACKING_BYTES = 1 << 28
 """Memory for packing the next window, beside its lists."""
@@ -39,9 +39,8 @@ class Window:
     """Packed epochs in a temporary folder, removed by :meth:`close`."""
 
     def __init__(self, plan: Plan, worker: int, first: int) -> None:
-        assert plan.folder is not None
         self.epochs = range(first, first + plan.epochs)
-        self._directory = _core.AtomicDir(beside(plan.folder, f"{worker_name(worker)}-{first}"))
+        self._directory = _core.AtomicDir(beside(Path(plan), f"{worker_name(worker)}-{first}"))
         self.folder = Path(self._directory.path)
 
     def close(self) -> None:
@@ -77,10 +76,9 @@ class PlannedRows:
     def __init__(
         self, plan: Plan, sampled: SampledEpochs, worker: int, stored: _core.Features, n: int
     ) -> None:
-        assert plan.folder is not None
         self._n, self._left = n, False
         self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
-        self._folder = plan.folder / worker_name(worker)
+        self._folder = Path(plan) / worker_name(worker)
         ids = self._folder / KEPT_IDS
         self._kept = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
         self.end = plan.epochs
@@ -151,7 +149,7 @@ class PlannedRows:
 
 
 def planned_for(
-    plan: Plan | StrPath,
+    plan: StrPath,
     partition: VertexPartition,
     vertices: Any,
     fanouts: Sequence[int],
@@ -159,7 +157,7 @@ def planned_for(
     given: LoaderOptions,
 ) -> tuple[Plan, SampledEpochs]:
     """Return a plan, and what decides its batches. Refuse it unless they are those of the other parameters."""
-    found = opened(plan)
+    found = plan if isinstance(plan, Plan) else Plan.read(plan)
     sampled = SampledEpochs.of(partition, vertices, fanouts, workers, given)
     found.refuse_other(key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), workers, given))
     return found, sampled

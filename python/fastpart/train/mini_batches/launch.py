@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.cached_rows import checked
+from ...loading.planning.windows import PACKING_BYTES, planned_for
+from ...partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ...partitions.plan import Plan
 from ..config import Call
 from ..data import Dataset
 from ..jobs import driver
@@ -56,6 +60,7 @@ class Driver(driver.Driver):
             "resident": parameters.memory_size(rows.resident, "resident", 0),
             "scheduled": scheduled,
             "scores": call.scores,
+            "plan": None if rows.plan is None else os.path.abspath(rows.plan),
         }
         self._trace = _trace(made) if isinstance(made, Scheduled) else None
         dataset = Dataset(source)
@@ -68,6 +73,33 @@ class Driver(driver.Driver):
                     f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
                 )
             self.how["workers"] = self.workers  # each samples graphs of its own parts
+        self._plan = None if rows.plan is None else self._planned(rows)
+
+    def _planned(self, rows: InputRows) -> Plan:
+        """Return the plan, which is for the batches of this training."""
+        options = self.options
+        assert rows.plan is not None
+        if rows.resident is not None or sampling_of(options.model) != NEIGHBOUR:
+            raise ParameterError(
+                "plan: it takes the place of resident=, and is for models that sample neighbours. Leave it out"
+            )
+        given: LoaderOptions = {**LOADER_DEFAULTS, "sampling": self.how["sampling"], "seed": options.seed}
+        given["batch_size"] = options.batch_size or self.dataset.num_train
+        partition, fanouts = self.dataset.partition, options.fanouts
+        return planned_for(rows.plan, partition, "train", fanouts, self.workers, given)[0]
+
+    def _plan_needs(self) -> list[Need]:
+        """Return what the plan takes of each worker."""
+        if self._plan is None:
+            return []
+        rows = self._plan.workers
+        kept = int(rows["kept_rows"].max()) * self._plan.row_bytes  # type: ignore[arg-type]  # there are rows
+        more = self.options.epochs > self._plan.epochs
+        packing = PACKING_BYTES + 8 * int(rows["rows"].max()) if more else 0  # type: ignore[arg-type]
+        return [
+            Need("rows that the plan keeps", kept, "a plan with a smaller cache="),
+            Need("packing the next epochs", packing, "a plan of all epochs"),
+        ]
 
     @property
     def _tables(self) -> int:
@@ -97,6 +129,7 @@ class Driver(driver.Driver):
             Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),
             Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
+            *self._plan_needs(),
         ], ()
 
 

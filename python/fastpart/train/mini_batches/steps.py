@@ -122,9 +122,12 @@ class Neighbours(LoadedSteps):
             scheduled=how["scheduled"],
             threads=torch.get_num_threads() if how["scheduled"] else 1,
             trace=trace,
+            plan=how["plan"],
         )
         super().__init__(dataset, loader)
-        self._loader.keep(device(), how["resident"])
+        self._loader.use_until(options.epochs)
+        if how["plan"] is None:
+            self._loader.keep(device(), how["resident"])
         self._loader.limit(how["free_bytes"])
 
 

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ... import _core
-from ...core import parameters
-from ...core.folders import replaceable
-from ...core.frames import pl
-from ...core.parameters import StrPath, shown
-from ...core.parsing import json_object
-from ...core.protocols import tables
-from ...errors import GraphFormatError, ParameterError
-from .key import Key, difference
+from .. import _core
+from ..core import parameters
+from ..core.folders import replaceable
+from ..core.frames import pl
+from ..core.parameters import StrPath, shown
+from ..core.parsing import json_object
+from ..core.protocols import tables
+from ..errors import GraphFormatError, ParameterError
 
 MARKER = "plan.json"
 """What the folder of a plan has. It lists the other files."""
 
 _SCHEMA = 1
+
+Key = dict[str, Any]
+"""What decides the batches, as JSON has it."""
+
+_SHOWN = ("fanouts", "batch_size", "seed", "sampling", "merged", "shuffle", "drop_last", "workers")
+"""Entries that a user has passed."""
+
+_OF = {
+    "partition": "another partition",
+    "vertices": "other vertices",
+    "weights": "other weights",
+}
+"""What it means if another entry differs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +47,8 @@ class Plan:
         Epochs that were planned, from 0 on.
     workers : polars.DataFrame
         One row per worker: ``worker``, ``batches`` of all epochs, and of features ``rows``, the distinct ones of each
-        batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of ``rows``
-        that do not.
+        batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of
+        ``rows`` that do not.
     ways : polars.DataFrame
         One row per way to read features: ``way``, and per epoch of all workers ``rows``, ``read_mb`` (10**6 bytes from
         the disk) and ``seconds``, by the measured rates of the disk. ``once_mb`` and ``once_seconds`` are those of
@@ -83,7 +96,8 @@ class Plan:
         try:
             if content["schema"] != _SCHEMA:
                 raise GraphFormatError(
-                    f"{shown(marker)}: schema {content['schema']} is not {_SCHEMA}, that of this version. Make the plan again"
+                    f"{shown(marker)}: schema {content['schema']} is not {_SCHEMA}, that of this version. Make the "
+                    "plan again"
                 )
             return cls(
                 int(content["epochs"]),
@@ -95,6 +109,11 @@ class Plan:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise GraphFormatError(f"{shown(marker)}: {error}. Make the plan again") from None
+
+    def __fspath__(self) -> str:
+        if self.folder is None:
+            raise ParameterError("plan: its rows are not packed. Make it with pack=, a folder")
+        return str(self.folder)
 
     def marker(self, files: Sequence[str]) -> bytes:
         """Return the content of the marker of a folder with such files."""
@@ -112,11 +131,10 @@ class Plan:
 
     def refuse_other(self, wanted: Mapping[str, Any]) -> None:
         """Raise an error that names what differs unless the plan is for batches with this key."""
-        if self.folder is None:
-            raise ParameterError("plan: its rows are not packed. Make it with pack=, a folder")
         if differs := difference(self.key, wanted):
+            where = shown(os.fspath(self))
             raise ParameterError(
-                f"plan: {shown(self.folder)} was made for {differs}. Pass what it was made for, or make another plan"
+                f"plan: {where} was made for {differs}. Pass what it was made for, or make another plan"
             )
 
     def __repr__(self) -> str:
@@ -139,6 +157,9 @@ def replaced_files(target: Path) -> list[str]:
     return replaceable(target, MARKER, "", "a plan")
 
 
-def opened(plan: Plan | StrPath) -> Plan:
-    """Return a plan, given itself or its folder."""
-    return plan if isinstance(plan, Plan) else Plan.read(plan)
+def difference(planned: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return what differs between the keys of a plan and of batches, in words. Nothing does: no text."""
+    odd = [name for name in wanted if planned.get(name) != wanted[name]]
+    others = [_OF[name] for name in odd if name in _OF]
+    passed = [f"{name}={planned.get(name)!r}, not {wanted[name]!r}" for name in odd if name in _SHOWN]
+    return "; ".join([*others, *passed])

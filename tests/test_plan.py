@@ -1,0 +1,202 @@
+"""The plan of epochs: batches of a loader with it are those without it, bit for bit, and it says what they read."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from attributed import attributed
+from coded import FEATURES, saved
+
+BATCHES = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    graph, rows = attributed()
+    folder = tmp_path_factory.mktemp("plan") / "parts"
+    fp.hash(graph, 3).save(folder, **rows)
+    return fp.open_partition(folder, of="vertices")
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("coded") / "parts", FEATURES["row"], feature_dtype="int8")
+
+
+def loaders(stored, plan=None, *, workers=1, **given):
+    pytest.importorskip("torch")
+    return [
+        stored.loader(**{**BATCHES, **given}, plan=plan, rank=rank, world_size=workers)
+        for rank in range(workers)
+    ]
+
+
+def same_epochs(stored, plan, epochs, *, workers=1, loading=None, **given):
+    """Compare the batches of all ranks in some epochs, and return the loaders."""
+    plain, planned = (
+        loaders(stored, each, workers=workers, **given, **(loading or {})) for each in (None, plan)
+    )
+    for mine, other in zip(plain, planned, strict=True):
+        for epoch in epochs:
+            mine.set_epoch(epoch)
+            other.set_epoch(epoch)
+            for batch, found in zip(mine, other, strict=True):
+                np.testing.assert_array_equal(batch.n_id.numpy(), found.n_id.numpy())
+                assert batch.x.numpy().tobytes() == found.x.numpy().tobytes()
+    return planned
+
+
+@pytest.mark.parametrize("cache", [None, 900, "1M"])
+@pytest.mark.parametrize(
+    ("given", "loading"),
+    [
+        ({}, {}),
+        ({"sampling": "labor", "merged": True}, {"ahead": 0}),
+        ({"drop_last": True, "shuffle": False}, {"io": "direct", "threads": 2}),
+        ({}, {"scheduled": True}),
+        ({"vertices": np.arange(40, 90)}, {}),
+    ],
+)
+def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, loading):
+    plan = stored.plan(2, **BATCHES | given, workers=2, cache=cache, pack=tmp_path / "plan")
+    same_epochs(stored, tmp_path / "plan", [1, 0], workers=2, loading=loading, **given)
+    rows = sum(
+        len(np.unique(batch.rows))
+        for each in loaders(stored, workers=2, **given)
+        for _ in range(2)
+        for batch in each
+    )
+    assert plan.workers["rows"].sum() == rows
+    kept, read = plan.workers["kept_rows"].sum(), plan.workers["read_rows"].sum()
+    assert (kept == 0) == (cache is None)
+    assert read == rows if cache is None else read < rows
+
+
+@pytest.mark.parametrize("loading", [{}, {"scheduled": True}])
+def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
+    plan = coded.plan(1, **BATCHES, cache=200, pack=tmp_path / "plan")
+    same_epochs(coded, plan, [0], loading=loading)
+    packed = np.load(tmp_path / "plan" / "worker-00000" / "epoch-00000.npy", mmap_mode="r")
+    assert packed.dtype == np.uint8
+    assert len(packed) == plan.workers["read_rows"].sum()
+
+
+@pytest.mark.parametrize("until", [None, 7])
+def test_epochs_beyond_the_plan_are_packed_and_removed(stored, tmp_path, until):
+    plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
+    plain, planned = loaders(stored)[0], loaders(stored, plan)[0]
+    if until is not None:
+        planned.use_until(until)
+    for _ in range(7):
+        for batch, found in zip(plain, planned, strict=True):
+            assert batch.x.numpy().tobytes() == found.x.numpy().tobytes()
+        assert len(list(tmp_path.iterdir())) <= 3  # the plan, this window, the next one
+    planned.set_epoch(2)  # back
+    assert len(list(planned)) == len(planned)
+    planned.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["plan"]
+
+
+def test_a_training_that_ends_early_leaves_no_window(stored, tmp_path):
+    planned = loaders(stored, stored.plan(1, **BATCHES, pack=tmp_path / "plan"))[0]
+    planned.use_until(100)
+    next(iter(planned))
+    planned.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["plan"]
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"batch_size": 31}, "batch_size=32, not 31"),
+        ({"fanouts": [4]}, "fanouts=[4, 3], not [4]"),
+        ({"seed": 4, "sampling": "labor"}, "seed=3, not 4; sampling='uniform', not 'labor'"),
+        ({"vertices": "val", "shuffle": True}, "other vertices"),
+        ({"workers": 2}, "workers=1, not 2"),
+    ],
+)
+def test_other_batches_are_refused(stored, tmp_path, other, text):
+    plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
+    with pytest.raises(fp.ParameterError, match=re.escape(f"was made for {text}. Pass what it was made for")):
+        loaders(stored, plan, **other)
+
+
+def test_another_partition_is_refused(stored, coded, tmp_path):
+    plan = coded.plan(1, **BATCHES, pack=tmp_path / "plan")
+    with pytest.raises(fp.ParameterError, match="was made for another partition"):
+        loaders(stored, plan)
+
+
+def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
+    plan = stored.plan(3, **BATCHES)
+    assert plan.folder is None
+    assert repr(plan).startswith("<Plan: 3 epochs, ")
+    assert "Per epoch:" in str(plan)
+    assert "<table>" in plan._repr_html_()
+    with pytest.raises(
+        fp.ParameterError, match=r"plan: its rows are not packed\. Make it with pack=, a folder"
+    ):
+        loaders(stored, plan)
+
+
+def test_rows_of_other_samples_are_refused(stored, tmp_path):
+    plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
+    checksums = tmp_path / "plan" / "worker-00000" / "epoch-00000.checksums.npy"
+    np.save(checksums, np.load(checksums) + np.uint64(1))
+    with pytest.raises(fp.GraphFormatError, match="step 0 needs other rows than those that were packed"):
+        next(iter(loaders(stored, plan)[0]))
+
+
+@pytest.mark.parametrize("name", ["epoch-00000.npy", "epoch-00000.offsets.npy", "kept.npy"])
+def test_damaged_files_are_named(stored, tmp_path, name):
+    plan = stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
+    file = tmp_path / "plan" / "worker-00000" / name
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(fp.GraphFormatError, match=name):
+        next(iter(loaders(stored, plan)[0]))
+
+
+def test_what_is_no_plan_is_refused(stored, tmp_path):
+    with pytest.raises(
+        fp.GraphFormatError, match=r"is no plan: it has no plan.json. Make one with `fastpart plan`"
+    ):
+        loaders(stored, tmp_path)
+    for content in ("[]", "{}", json.dumps({"schema": 99})):
+        (tmp_path / "plan.json").write_text(content)
+        with pytest.raises(fp.GraphFormatError, match=r"plan\.json"):
+            loaders(stored, tmp_path)
+
+
+def test_a_plan_replaces_a_plan_and_nothing_else(stored, tmp_path):
+    stored.plan(2, **BATCHES, pack=tmp_path / "plan")
+    stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
+    same_epochs(stored, tmp_path / "plan", [0])
+    (tmp_path / "plan" / "mine.txt").touch()
+    with pytest.raises(fp.ParameterError, match=r"mine\.txt"):
+        stored.plan(1, **BATCHES, pack=tmp_path / "plan")
+    with pytest.raises(FileExistsError, match="is not a plan"):
+        stored.plan(1, **BATCHES, pack=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"epochs": 0}, "epochs: "),
+        ({"workers": 4}, "workers: "),
+        ({"cache": "much"}, "cache: 'much' is not a size"),
+        ({"cache": "1000T"}, "cache: the rows of all workers take"),
+        ({"vertices": "other"}, "has no split 'other'"),
+    ],
+)
+def test_parameters_are_checked(stored, given, text):
+    with pytest.raises(fp.FastpartError, match=re.escape(text)):
+        stored.plan(**BATCHES | given)
+
+
+def test_loaders_that_take_no_plan_say_so(stored, tmp_path):
+    plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
+    with pytest.raises(fp.ParameterError, match="resident: a loader with plan= does not take it"):
+        loaders(stored, plan, resident=100)
