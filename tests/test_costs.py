@@ -77,7 +77,7 @@ def test_what_fits_is_read_once():
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("more", [{}, {"sampling": "labor", "batch_size": None}])
 def test_a_training_counts_what_was_told(parts, workers, more):
-    from fastpart.train.mini_batches.costs import costs
+    from fastpart.train.costs import costs
 
     options = {"fanouts": [4, 3], "batch_size": 32, "seed": 3, "workers": workers, "hidden": 8} | more
     told = costs(parts, **options)
@@ -92,7 +92,7 @@ def test_a_training_counts_what_was_told(parts, workers, more):
 
 @pytest.mark.torch
 def test_advice_says_what_pays(parts):
-    from fastpart.train.mini_batches.costs import costs
+    from fastpart.train.costs import costs
 
     told = replace(
         costs(parts, fanouts=[4, 3], batch_size=32), reads=READS, stored=STORED, disk=DISK, needed=0

@@ -82,7 +82,7 @@ def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
 def _print_costs(call: Call, training: dict[str, Any]) -> None:
     """Print what a training would read and take."""
     import_torch()
-    from ..train.mini_batches.costs import costs
+    from ..train.costs import costs
 
     found = costs(call["file"], **training)
     print(json.dumps(found.rows()) if call["json"] else found)

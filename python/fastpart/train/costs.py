@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ... import _core
-from ...core.options import NAMES
-from ...core.parameters import StrPath, path, shown, sized
-from ...errors import MemoryBudgetError, ParameterError
-from ...measures.accesses import SampledEpochs
-from ...measures.reading import Disk, EpochReads, Stored, Way, ways
-from ...partitions.loadable import LOADER_DEFAULTS, LoaderOptions
-from ..config import Call
-from ..memory import Need, left_by, may_copy, of_processes, processes
-from ..methods.sampled import sampled
-from ..models import NEIGHBOUR, sampling_of
-from ..trainer import Ahead, GradientSum, Trainer, sampled_by
-from .launch import Driver
+from .. import _core
+from ..core.options import NAMES
+from ..core.parameters import StrPath, path, shown, sized
+from ..errors import MemoryBudgetError, ParameterError
+from ..measures.accesses import SampledEpochs
+from ..measures.reading import Disk, EpochReads, Stored, Way, ways
+from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from .config import Call
+from .memory import Need, left_by, may_copy, of_processes, processes
+from .methods.sampled import sampled
+from .mini_batches.launch import Driver
+from .models import NEIGHBOUR, sampling_of
+from .trainer import Ahead, GradientSum, Trainer, sampled_by
 
 EPOCHS = 3
 """Epochs of the plan that is told."""
