@@ -124,6 +124,11 @@ def test_help_lists_what_the_functions_take(text_of, command):
         options["--partition"] = None
     if command == "plan":
         options["--out"] = options.pop("--pack")
+    if command == "info":
+        training = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
+        of_training = expected([fp.train.sampled], set())
+        flags = [f"--{name.replace('_', '-')}" for name in training]
+        options |= {"--train": None, **{flag: of_training[flag] for flag in flags}}
     if command.startswith("partition"):
         options |= {"--algorithm": None, "--out": None, "--resume": None}
     assert listed(text_of(*command.split())) == options

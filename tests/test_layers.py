@@ -50,7 +50,7 @@ order
 """,
     "measures": """
 accesses, evaluate, expected, ranking
-counting
+counting, reading
 traffic
 compare
 """,

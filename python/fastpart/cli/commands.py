@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Set
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ from ..measures.evaluate import evaluate as measure
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..store import saving
+from ..train.libraries import import_torch
 from .call import Call
 
 
@@ -50,6 +52,14 @@ def split_edges(call: Call) -> None:
 
 def info(call: Call) -> None:
     """``fastpart info``."""
+    of_training = call.of("train.sampled")
+    if call["train"]:
+        _refuse_others(
+            call, {"file", "train", "json", "quiet", "debug", *of_training}, "leave it out, or --train"
+        )
+        _print_costs(call, of_training)
+        return
+    _refuse_others(call, call.values.keys() - of_training, "pass --train, too, and a partition directory")
     facts = graph_info(open_input(call), **call.of("info"))
     if call["json"]:
         print(json.dumps(facts))
@@ -61,6 +71,21 @@ def info(call: Call) -> None:
         )
         print(f"{name:16} {text:,}" if isinstance(text, int) else f"{name:16} {text}")
     _print_plans(plans)
+
+
+def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
+    """Refuse options that have no meaning with, or without, --train."""
+    for name in call.values.keys() - known:
+        raise ParameterError(f"{'-k' if name == 'k' else '--' + name.replace('_', '-')}: {remedy}")
+
+
+def _print_costs(call: Call, training: dict[str, Any]) -> None:
+    """Print what a training would read and take."""
+    import_torch()
+    from ..train.costs import costs
+
+    found = costs(call["file"], **training)
+    print(json.dumps(found.rows()) if call["json"] else found)
 
 
 def _print_plans(plans: list[dict[str, Any]]) -> None:

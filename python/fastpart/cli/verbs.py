@@ -38,7 +38,9 @@ _TITLE_OF = {
     "save": "What else a partition directory holds",
 }
 
-TITLES = ("Options", *_TITLE_OF.values(), "Common options")
+WITH_TRAIN = "What to train, with --train"
+
+TITLES = ("Options", WITH_TRAIN, *_TITLE_OF.values(), "Common options")
 """Groups of options, in the order of the help."""
 
 _COMMON = (
@@ -66,6 +68,8 @@ class Verb:
     """Without ``fastpart``."""
     own: tuple[Option, ...] = ()
     without: frozenset[str] = frozenset()
+    training: tuple[str, ...] = ()
+    """Names of options of ``train.sampled``."""
     several: bool = False
     """Whether the last argument may be given any number of times."""
     says: str = ""
@@ -87,6 +91,8 @@ class Verb:
             for name, option in read(function).items():
                 if name not in hidden:
                     options.setdefault(name, (_TITLE_OF.get(function, "Options"), option))
+        if self.training:
+            options |= {name: (WITH_TRAIN, read("train.sampled")[name]) for name in self.training}
         return options | {option.name: ("Common options", option) for option in (*running, *_COMMON)}
 
 
@@ -208,7 +214,21 @@ _VERBS: dict[str, Verb | Family] = {
         "split-edges g.bin train.bin\nsplit-edges g.bin train.bin --val 0.05 --test 0.1 --seed 1",
         more="Then: partition train.bin -k 4 -o parts/ --edge-splits train.bin.splits.npz, and train links parts/\n\n",
     ),
-    "info": Verb("commands:info", ("info", "open_graph"), _FILE, "info g.bin\ninfo edges.npy --json"),
+    "info": Verb(
+        "commands:info",
+        ("info", "open_graph"),
+        {"file": f"{_FILE['file']} With --train, a partition directory of vertices."},
+        "info g.bin\ninfo edges.npy --json\ninfo parts/ --train --fanouts 15,10 --workers 2",
+        (
+            Option(
+                "train",
+                "bool",
+                None,
+                doc="Say what an epoch of `train sampled` would read, what its workers take, and what pays.",
+            ),
+        ),
+        training=("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers"),
+    ),
     "partition": _PARTITION,
     "refine": Verb(
         "partitioning:refine",

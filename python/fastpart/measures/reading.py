@@ -1,0 +1,196 @@
+"""The bytes of features that an epoch reads from the disk, and how long it takes, by the ways to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..partitions.coding import SCALE_BYTES
+from ..partitions.partition import VertexPartition
+from .accesses import Rows, SampledEpochs
+
+BLOCK = 4096
+"""Bytes that direct reads begin and end at multiples of."""
+
+SECONDS = 1.0
+"""How long the disk is measured."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What the disk of the features does in a second.
+
+    Attributes
+    ----------
+    reads : float
+        Reads of 4 KiB at random places, 128 at a time.
+    bytes : float
+        Bytes of consecutive reads.
+    """
+
+    reads: float
+    bytes: float
+
+    @classmethod
+    def of(cls, files: Sequence[Path]) -> Disk | None:
+        """Measure it for a second. None: files are only read through the page cache."""
+        rates = _core.disk_rates(files, SECONDS)
+        return None if rates is None else cls(*rates)
+
+    def consecutive(self, count: float) -> float:
+        """Return the seconds of so many bytes behind each other."""
+        return count / self.bytes
+
+    def scattered(self, count: float) -> float:
+        """Return the seconds of so many bytes in blocks at many places."""
+        return max(count / BLOCK / self.reads, count / self.bytes)
+
+
+@dataclass(frozen=True)
+class EpochReads:
+    """What the batches of all ranks read in epoch 0.
+
+    Attributes
+    ----------
+    steps : int
+        Steps.
+    rows : int
+        Distinct rows of each batch.
+    read_bytes : int
+        Bytes of direct reads.
+    coded_bytes : int
+        The same, if rows had 8 bits per number and a scale each.
+    """
+
+    steps: int
+    rows: int
+    read_bytes: int
+    coded_bytes: int
+
+    @classmethod
+    def of(cls, partition: VertexPartition, sampled: SampledEpochs, world_size: int) -> EpochReads:
+        """Count them. Nothing but the topology is read."""
+        files = [part._file("features.npy") for part in partition.parts]
+        features = _core.Features(files, partition._topology, direct=True)
+        starts, width = partition._topology.starts, coded_row_bytes(partition)
+        rows = read_bytes = coded_bytes = 0
+        for rank in range(world_size):
+            for needed in sampled.rows(0, rank):
+                rows += len(needed)
+                read_bytes += features.bytes_of(needed)
+                coded_bytes += bytes_of_blocks(needed, starts, width)
+        return cls(len(sampled.deal), rows, read_bytes, coded_bytes)
+
+
+def coded_row_bytes(partition: VertexPartition) -> int:
+    """Return the bytes of a row with 8 bits per number and its own scale."""
+    row = partition.parts[0].row_type("features")
+    return 0 if row is None else int(np.prod(row[1], dtype=np.int64)) + SCALE_BYTES
+
+
+def bytes_of_blocks(rows: Rows, starts: npt.NDArray[np.int64], row_bytes: int) -> int:
+    """Return the bytes of the distinct blocks of rows, which ascend, if files of parts had rows of such a size."""
+    bounds, total = np.searchsorted(rows, starts), 0
+    for part in np.flatnonzero(np.diff(bounds)):
+        local = rows[bounds[part] : bounds[part + 1]].astype(np.int64) - starts[part]
+        first, last = local * row_bytes // BLOCK, ((local + 1) * row_bytes - 1) // BLOCK
+        shared = np.count_nonzero(first[1:] == last[:-1])
+        total += int((last - first + 1).sum() - shared)
+    return total * BLOCK
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to read the features of an epoch.
+
+    Attributes
+    ----------
+    name : str
+        How features are read.
+    bytes : int or None
+        Bytes that an epoch reads from the disk. None: the system decides.
+    seconds : float or None
+        How long the disk takes for them. None: it was not measured.
+    once_bytes : int
+        Bytes that are read and written before, once.
+    once_seconds : float or None
+        How long these take.
+    """
+
+    name: str
+    bytes: int | None
+    seconds: float | None
+    once_bytes: int = 0
+    once_seconds: float | None = 0.0
+
+
+def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epochs: int) -> list[Way]:
+    """Return what each way takes.
+
+    Parameters
+    ----------
+    reads : EpochReads
+        What batches read.
+    disk : Disk or None
+        How fast the disk is.
+    stored : Stored
+        The features in their files.
+    memory : int
+        Bytes that the page cache has for them.
+    epochs : int
+        Epochs that a plan packs.
+    """
+
+    def timed(name: str, count: int, once: int, scattered: bool) -> Way:
+        if disk is None:
+            return Way(name, count, None, once, None)
+        seconds = disk.scattered(count) if scattered else disk.consecutive(count)
+        return Way(name, count, seconds, once, disk.consecutive(once))
+
+    found = [timed("maps", 0, stored.bytes, False) if stored.bytes <= memory else Way("maps", None, None)]
+    if disk is not None:
+        found.append(timed("direct", reads.read_bytes, 0, True))
+    if stored.coded_bytes < stored.bytes:
+        in_memory = stored.coded_bytes <= memory
+        if in_memory:
+            found.append(timed("8 bits, maps", 0, stored.coded_bytes, False))
+        elif disk is not None:
+            found.append(timed("8 bits, direct", reads.coded_bytes, 0, True))
+    packed = reads.rows * stored.row_bytes
+    found.append(timed("plan", packed, stored.bytes + epochs * packed, False))
+    return found
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The features in their files.
+
+    Attributes
+    ----------
+    rows, row_bytes, coded_row_bytes : int
+        Rows of all parts, bytes of each, and what they would be with 8 bits per number.
+    """
+
+    rows: int
+    row_bytes: int
+    coded_row_bytes: int
+
+    @classmethod
+    def of(cls, partition: VertexPartition) -> Stored:
+        """Return the sizes of the features of a directory."""
+        return cls(len(partition), partition.parts[0].feature_bytes, coded_row_bytes(partition))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all rows."""
+        return self.rows * self.row_bytes
+
+    @property
+    def coded_bytes(self) -> int:
+        """What they would be with 8 bits per number."""
+        return self.rows * self.coded_row_bytes

@@ -1,0 +1,227 @@
+"""What an epoch of ``sampled`` reads and what its workers take, before anybody trains."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .. import _core
+from ..core.options import NAMES
+from ..core.parameters import StrPath, path, shown, sized
+from ..errors import MemoryBudgetError, ParameterError
+from ..measures.accesses import SampledEpochs
+from ..measures.reading import Disk, EpochReads, Stored, Way, ways
+from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from .config import Call
+from .memory import Need, left_by, may_copy, of_processes, processes
+from .methods.sampled import sampled
+from .mini_batches.launch import Driver
+from .models import NEIGHBOUR, sampling_of
+from .trainer import Ahead, GradientSum, Trainer, sampled_by
+
+EPOCHS = 3
+"""Epochs of the plan that is told."""
+
+_LARGEST = 4
+"""Needs of a worker that are listed."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What an epoch reads, and what the workers take.
+
+    Attributes
+    ----------
+    source : str
+        The partition directory.
+    workers, training, batch_size : int
+        Number of workers and of training vertices, and those of a step.
+    fanouts : tuple of int
+        Neighbours per vertex in each hop.
+    reads : EpochReads
+        What batches read.
+    stored : Stored
+        The features in their files.
+    disk : Disk or None
+        What the disk does in a second. None: direct reads are refused.
+    limit, needed : int
+        The memory limit, and bytes of all processes.
+    needs : list of Need
+        What each worker takes.
+    refusal : str or None
+        Why the training would not begin.
+    ways : list of Way
+        What each way to read the features takes.
+    """
+
+    source: str
+    workers: int
+    training: int
+    batch_size: int
+    fanouts: tuple[int, ...]
+    reads: EpochReads
+    stored: Stored
+    disk: Disk | None
+    limit: int
+    needed: int
+    needs: Sequence[Need]
+    refusal: str | None
+    ways: Sequence[Way]
+
+    @property
+    def left(self) -> int:
+        """Bytes that the page cache has for features."""
+        return max(self.limit - self.needed, 0)
+
+    @property
+    def advice(self) -> str:
+        """What pays, in a few sentences."""
+        if self.refusal is not None:
+            return f"This training would not begin: {self.refusal}."
+        if self.stored.bytes <= self.left:
+            return "Memory holds the features. They are read once, and nothing else pays."
+        coded = sized(self.stored.coded_bytes)
+        if self.stored.coded_bytes <= self.left:
+            return (
+                f"Memory does not hold the features, but with 8 bits per number they take {coded} and fit: save the "
+                "partition with --feature-dtype int8."
+            )
+        smaller = (
+            f" With 8 bits per number (--feature-dtype int8) they take {coded}."
+            if self.stored.coded_bytes < self.stored.bytes
+            else ""
+        )
+        return f"Memory does not hold the features.{smaller} {self._of_plan()}"
+
+    def _of_plan(self) -> str:
+        by_name = {way.name: way for way in self.ways}
+        if self.disk is None or "direct" not in by_name:
+            return "The file system refuses direct reads. Put the directory on a disk that allows them, or make a plan."
+        direct, plan = by_name["direct"].seconds, by_name["plan"].seconds
+        assert direct is not None
+        assert plan is not None
+        saved = direct - 2 * plan  # packing an epoch writes what it reads
+        if saved <= 0:
+            return "Direct reads (--io direct, the default here) take less time than packing: a plan does not pay."
+        epochs = math.ceil(self.disk.consecutive(self.stored.bytes) / saved)
+        fanouts = ",".join(map(str, self.fanouts))
+        return (
+            f"A plan pays from {epochs} epoch{'s' * (epochs > 1)} on, against direct reads: fastpart plan "
+            f"{self.source} --epochs {EPOCHS} --fanouts {fanouts} --batch-size {self.batch_size} --workers "
+            f"{self.workers} -o PLAN"
+        )
+
+    def rows(self) -> dict[str, Any]:
+        """Return all of it, as JSON takes it."""
+        told = {**vars(self), "reads": asdict(self.reads), "stored": asdict(self.stored)}
+        told["stored"] |= {"bytes": self.stored.bytes, "coded_bytes": self.stored.coded_bytes}
+        told["disk"] = None if self.disk is None else asdict(self.disk)
+        told["needs"] = [{"what": need.what, "size": need.size} for need in self.needs]
+        return {**told, "ways": [asdict(way) for way in self.ways], "left": self.left, "advice": self.advice}
+
+    def __str__(self) -> str:
+        reads, stored, fanouts = self.reads, self.stored, ",".join(map(str, self.fanouts))
+        disk = (
+            "refuses direct reads"
+            if self.disk is None
+            else f"{self.disk.reads:,.0f} reads of 4 KiB and {sized(int(self.disk.bytes))} in sequence per second"
+        )
+        largest = sorted((need for need in self.needs if need.size), key=lambda need: -need.size)[:_LARGEST]
+        facts = {
+            "training": f"{self.training:,} vertices, {reads.steps:,} steps of {self.batch_size:,}, fanouts {fanouts}",
+            "rows": f"{reads.rows:,} per epoch, each once for a batch: {sized(reads.rows * stored.row_bytes)}",
+            "features": f"{sized(stored.bytes)}: {stored.rows:,} rows of {stored.row_bytes:,} bytes",
+            "disk": disk,
+            "memory": f"{sized(self.limit)}, of which {sized(self.left)} are left for features",
+            "workers": f"{self.workers}, each takes {sized(sum(need.size for need in self.needs))}",
+            "": ", ".join(f"{sized(need.size)} for {need.what}" for need in largest),
+        }
+        lines = [f"{name:10}{text}" for name, text in facts.items()]
+        return "\n".join([*lines, "", *self._table(), "", self.advice])
+
+    def _table(self) -> list[str]:
+        row = "{:16}{:>14}{:>9}{:>14}{:>9}".format
+        lines = [row("per epoch", "from disk", "seconds", "once", "seconds")]
+        for way in self.ways:
+            size = "not bounded" if way.bytes is None else sized(way.bytes)
+            lines.append(
+                row(
+                    way.name,
+                    size,
+                    _seconds(way.seconds),
+                    sized(way.once_bytes) if way.once_bytes else "",
+                    _seconds(way.once_seconds) if way.once_bytes else "",
+                )
+            )
+        if self.ways[0].bytes is None:
+            lines.append(
+                "maps: memory does not hold the files, and the system reads up to all of them for each batch"
+            )
+        return [
+            *lines,
+            f"plan: packed rows of {EPOCHS} epochs, built once by reading and writing in sequence",
+        ]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.3g}"
+
+
+def costs(source: StrPath, **training: Any) -> Costs:
+    """Return what an epoch of :func:`fastpart.train.sampled` takes, by its parameters.
+
+    Epoch 0 is sampled, and the disk is measured for a second. Features are not read otherwise.
+    """
+    parameters = inspect.signature(sampled).parameters
+    known = {
+        name: each.default for name, each in parameters.items() if name not in NAMES
+    }  # those have a config
+    batches, rows, rest = sampled_by({**known, **training})
+    made = Ahead(rest.pop("ahead"))
+    call = Call.of(rest)
+    driver = Driver(Trainer(batches, made, rows, GradientSum()), source, call)
+    options, partition, workers = driver.options, driver.dataset.partition, driver.workers
+    if sampling_of(options.model) != NEIGHBOUR:
+        raise ParameterError(f"model: {options.model} trains on sampled graphs, whose rows are not predicted")
+    batch_size = options.batch_size or driver.dataset.num_train
+    given: LoaderOptions = {
+        **LOADER_DEFAULTS,
+        "batch_size": batch_size,
+        "seed": options.seed,
+        "sampling": batches.sampling,
+        "threads": call.run.threads or _core.default_threads(),
+    }
+    epochs = SampledEpochs.of(partition, "train", options.fanouts, workers, given)
+    (mine, others), run = driver.needs(), call.run
+    stated = [*of_processes(mine, workers), *others]
+    needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
+    limit = run.memory_limit or _core.memory_budget()
+    needed = sum(need.total for need in needs)
+    reads, stored = EpochReads.of(partition, epochs, workers), Stored.of(partition)
+    disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
+    return Costs(
+        source=shown(path("source", source)),
+        workers=workers,
+        training=driver.dataset.num_train,
+        batch_size=batch_size,
+        fanouts=options.fanouts,
+        reads=reads,
+        stored=stored,
+        disk=disk,
+        limit=limit,
+        needed=needed,
+        needs=mine,
+        refusal=_refusal(needs, call),
+        ways=ways(reads, disk, stored, max(limit - needed, 0), EPOCHS),
+    )
+
+
+def _refusal(needs: Sequence[Need], call: Call) -> str | None:
+    try:
+        left_by(needs, call.run)
+    except MemoryBudgetError as error:
+        return str(error)
+    return None
