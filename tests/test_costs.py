@@ -44,7 +44,7 @@ def test_blocks_of_rows_are_counted_once(rows, ends, row_bytes):
 
 
 def named(found):
-    return {way.name: way for way in found}
+    return {way.way: way for way in found}
 
 
 def test_ways_take_what_the_rates_say():

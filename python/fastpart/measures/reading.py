@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..partitions.coding import SCALE_BYTES
 from ..partitions.partition import VertexPartition
+from ..partitions.plan import Way
 from .accesses import Rows, SampledEpochs
 
 BLOCK = 4096
@@ -75,16 +77,26 @@ class EpochReads:
     @classmethod
     def of(cls, partition: VertexPartition, sampled: SampledEpochs, world_size: int) -> EpochReads:
         """Count them. Nothing but the topology is read."""
+        batches = chain.from_iterable(sampled.rows(0, rank) for rank in range(world_size))
+        return cls.counted(partition, len(sampled.deal), batches)
+
+    @classmethod
+    def counted(cls, partition: VertexPartition, steps: int, batches: Iterable[Rows]) -> EpochReads:
+        """Count what batches of these rows read."""
         files = [part._file("features.npy") for part in partition.parts]
         features = _core.Features(files, partition._topology, direct=True)
         starts, width = partition._topology.starts, coded_row_bytes(partition)
         rows = read_bytes = coded_bytes = 0
-        for rank in range(world_size):
-            for needed in sampled.rows(0, rank):
-                rows += len(needed)
-                read_bytes += features.bytes_of(needed)
-                coded_bytes += bytes_of_blocks(needed, starts, width)
-        return cls(len(sampled.deal), rows, read_bytes, coded_bytes)
+        for needed in batches:
+            rows += len(needed)
+            read_bytes += features.bytes_of(needed)
+            coded_bytes += bytes_of_blocks(needed, starts, width)
+        return cls(steps, rows, read_bytes, coded_bytes)
+
+    def per_epoch(self, epochs: int) -> EpochReads:
+        """Return the mean of so many epochs, if they were counted together."""
+        rows, read, coded = (round(each / epochs) for each in (self.rows, self.read_bytes, self.coded_bytes))
+        return EpochReads(self.steps, rows, read, coded)
 
 
 def coded_row_bytes(partition: VertexPartition) -> int:
@@ -104,29 +116,12 @@ def bytes_of_blocks(rows: Rows, starts: npt.NDArray[np.int64], row_bytes: int) -
     return total * BLOCK
 
 
-@dataclass(frozen=True)
-class Way:
-    """A way to read the features of an epoch.
-
-    Attributes
-    ----------
-    name : str
-        How features are read.
-    bytes : int or None
-        Bytes that an epoch reads from the disk. None: the system decides.
-    seconds : float or None
-        How long the disk takes for them. None: it was not measured.
-    once_bytes : int
-        Bytes that are read and written before, once.
-    once_seconds : float or None
-        How long these take.
-    """
-
-    name: str
-    bytes: int | None
-    seconds: float | None
-    once_bytes: int = 0
-    once_seconds: float | None = 0.0
+def timed(name: str, count: int, once: int, disk: Disk | None, *, scattered: bool = False) -> Way:
+    """Return a way that reads so many bytes of a disk."""
+    if disk is None:
+        return Way(name, count, None, once, None)
+    seconds = disk.scattered(count) if scattered else disk.consecutive(count)
+    return Way(name, count, seconds, once, disk.consecutive(once))
 
 
 def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epochs: int) -> list[Way]:
@@ -145,24 +140,17 @@ def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epoc
     epochs : int
         Epochs that a plan packs.
     """
-
-    def timed(name: str, count: int, once: int, scattered: bool) -> Way:
-        if disk is None:
-            return Way(name, count, None, once, None)
-        seconds = disk.scattered(count) if scattered else disk.consecutive(count)
-        return Way(name, count, seconds, once, disk.consecutive(once))
-
-    found = [timed("maps", 0, stored.bytes, False) if stored.bytes <= memory else Way("maps", None, None)]
+    fits = stored.bytes <= memory
+    found = [timed("maps", 0, stored.bytes, disk) if fits else Way("maps", None, None)]
     if disk is not None:
-        found.append(timed("direct", reads.read_bytes, 0, True))
+        found.append(timed("direct", reads.read_bytes, 0, disk, scattered=True))
     if stored.coded_bytes < stored.bytes:
-        in_memory = stored.coded_bytes <= memory
-        if in_memory:
-            found.append(timed("8 bits, maps", 0, stored.coded_bytes, False))
+        if stored.coded_bytes <= memory:
+            found.append(timed("8 bits, maps", 0, stored.coded_bytes, disk))
         elif disk is not None:
-            found.append(timed("8 bits, direct", reads.coded_bytes, 0, True))
+            found.append(timed("8 bits, direct", reads.coded_bytes, 0, disk, scattered=True))
     packed = reads.rows * stored.row_bytes
-    found.append(timed("plan", packed, stored.bytes + epochs * packed, False))
+    found.append(timed("plan", packed, stored.bytes + epochs * packed, disk))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from .. import _core
 from ..core import parameters
 from ..core.declared import declared, elsewhere
-from ..core.options import Options
+from ..core.options import Options, with_options
 from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
@@ -295,6 +295,7 @@ class Loadable:
         """
         elsewhere()
 
+    @with_options
     @partial(declared, defaults=PLAN_DEFAULTS)
     def plan(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from .. import _core
 from ..core import parameters
 from ..core.folders import replaceable
 from ..core.frames import pl
-from ..core.parameters import StrPath, shown
+from ..core.parameters import StrPath, shown, sized
 from ..core.parsing import json_object
 from ..core.protocols import tables
 from ..errors import GraphFormatError, ParameterError
@@ -37,6 +37,31 @@ _OF = {
 """What it means if another entry differs."""
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way to read the features of an epoch.
+
+    Attributes
+    ----------
+    way : str
+        How features are read.
+    bytes : int or None
+        Bytes that an epoch reads from the disk. None: the system decides.
+    seconds : float or None
+        How long the disk takes for them. None: it was not measured.
+    once_bytes : int
+        Bytes that are read and written before, once.
+    once_seconds : float or None
+        How long these take.
+    """
+
+    way: str
+    bytes: int | None
+    seconds: float | None
+    once_bytes: int = 0
+    once_seconds: float | None = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The rows that batches of the next epochs need, from :meth:`fastpart.VertexPartition.plan`.
@@ -50,10 +75,9 @@ class Plan:
         batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of
         ``rows`` that do not.
     ways : polars.DataFrame
-        One row per way to read features: ``way``, and per epoch of all workers ``rows`` that are read, ``read_mb``
-        (10**6 bytes from the disk) and ``seconds``, by the measured rates of the disk. ``once_mb`` and ``once_seconds``
-        are what it costs before the first epoch: reading what stays in memory, or building the pack of all epochs.
-        ``memory_mb`` is what stays in memory. Seconds are missing where the rates cannot be measured.
+        One row per way to read features: ``way``, and per epoch of all workers ``bytes`` from the disk and ``seconds``
+        that the disk takes for them. ``once_bytes`` and ``once_seconds`` are those of packing all epochs. Bytes are
+        missing where the system decides, seconds where the disk could not be measured.
     row_bytes : int
         Bytes of the features of a vertex, as they are stored.
     folder : pathlib.Path or None
@@ -144,10 +168,10 @@ class Plan:
         return f"<Plan: {self.epochs} epochs, {rows:,} rows, {read:,} from the disk{where}>"
 
     def __str__(self) -> str:
-        with pl.Config(
-            tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40, float_precision=1
-        ):
-            return f"{self!r}\n{self.workers}\nPer epoch:\n{self.ways}"
+        with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40):
+            text = f"{self!r}\n{self.workers}"
+        found = (Way(*values) for values in self.ways.iter_rows())
+        return "\n".join([text, "", *table(found), f"plan: packed rows of {self.epochs} epochs, built once"])
 
     def _repr_html_(self) -> str:
         return tables(f"Plan of {self.epochs} epochs", self.workers, self.ways)
@@ -164,3 +188,23 @@ def difference(planned: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     others = [_OF[name] for name in odd if name in _OF]
     passed = [f"{name}={planned.get(name)!r}, not {wanted[name]!r}" for name in odd if name in _SHOWN]
     return "; ".join([*others, *passed])
+
+
+def table(found: Iterable[Way]) -> list[str]:
+    """Return a line for each way, and one above them."""
+    row = "{:16}{:>14}{:>9}{:>14}{:>9}".format
+    lines, bounded = [row("per epoch", "from disk", "seconds", "once", "seconds")], True
+    for way in found:
+        bounded &= way.bytes is not None
+        size = "not bounded" if way.bytes is None else sized(way.bytes)
+        once = (sized(way.once_bytes), _seconds(way.once_seconds)) if way.once_bytes else ("", "")
+        lines.append(row(way.way, size, _seconds(way.seconds), *once).rstrip())
+    if not bounded:
+        lines.append(
+            "maps: memory does not hold the files, and the system reads up to all of them for each batch"
+        )
+    return lines
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.3g}"

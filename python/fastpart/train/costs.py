@@ -13,8 +13,9 @@ from ..core.options import NAMES
 from ..core.parameters import StrPath, path, shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
-from ..measures.reading import Disk, EpochReads, Stored, Way, ways
+from ..measures.reading import Disk, EpochReads, Stored, ways
 from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.plan import Way, table
 from .config import Call
 from .memory import Need, left_by, may_copy, of_processes, processes
 from .methods.sampled import sampled
@@ -97,7 +98,7 @@ class Costs:
         return f"Memory does not hold the features.{smaller} {self._of_plan()}"
 
     def _of_plan(self) -> str:
-        by_name = {way.name: way for way in self.ways}
+        by_name = {way.way: way for way in self.ways}
         if self.disk is None or "direct" not in by_name:
             return "The file system refuses direct reads. Put the directory on a disk that allows them, or make a plan."
         direct, plan = by_name["direct"].seconds, by_name["plan"].seconds
@@ -143,31 +144,10 @@ class Costs:
         return "\n".join([*lines, "", *self._table(), "", self.advice])
 
     def _table(self) -> list[str]:
-        row = "{:16}{:>14}{:>9}{:>14}{:>9}".format
-        lines = [row("per epoch", "from disk", "seconds", "once", "seconds")]
-        for way in self.ways:
-            size = "not bounded" if way.bytes is None else sized(way.bytes)
-            lines.append(
-                row(
-                    way.name,
-                    size,
-                    _seconds(way.seconds),
-                    sized(way.once_bytes) if way.once_bytes else "",
-                    _seconds(way.once_seconds) if way.once_bytes else "",
-                )
-            )
-        if self.ways[0].bytes is None:
-            lines.append(
-                "maps: memory does not hold the files, and the system reads up to all of them for each batch"
-            )
         return [
-            *lines,
+            *table(self.ways),
             f"plan: packed rows of {EPOCHS} epochs, built once by reading and writing in sequence",
         ]
-
-
-def _seconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds:.3g}"
 
 
 def costs(source: StrPath, **training: Any) -> Costs:

@@ -1,89 +1,47 @@
-"""What reading the features costs, by the ways to read them, with the rates of the disk that they lie on."""
+"""What reading the features of planned epochs costs, by the ways to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import chain
 
-from ... import _core
-from ...core.frames import pl
-from .packing import Rows
-
-_SECONDS = 1.0
-"""How long the rates of a disk are measured."""
-
-_BLOCK = 4096
-"""Bytes of the shortest read past the page cache."""
+from ...measures.accesses import Accesses
+from ...measures.reading import Disk, EpochReads, Stored, timed, ways
+from ...partitions.partition import VertexPartition
+from ...partitions.plan import Way
+from .packing import Pack
 
 
-@dataclass(frozen=True)
-class WorkerRows:
-    """What a worker reads in all epochs: a row of :attr:`fastpart.loading.Plan.workers`."""
-
-    worker: int
-    batches: int
-    rows: int
-    distinct_rows: int
-    kept_rows: int
-    read_rows: int
-    direct_mb: float
-    direct_read_mb: float
-
-
-@dataclass(frozen=True)
-class Way:
-    """A row of :attr:`fastpart.loading.Plan.ways`."""
-
-    way: str
-    rows: float
-    read_mb: float
-    seconds: float | None
-    once_mb: float
-    once_seconds: float | None
-    memory_mb: float
-
-
-def direct_mb(features: _core.Features, batches: Iterable[Rows]) -> float:
-    """Return the megabytes (10**6 bytes) that batches of these rows read past the page cache."""
-    return sum(map(features.bytes_of, batches)) / 1e6
-
-
-def ways(files: Sequence[Path], workers: pl.DataFrame, row_bytes: int, epochs: int) -> pl.DataFrame:
-    """Return a row for each way to read the rows of some epochs.
+def planned_ways(
+    partition: VertexPartition, lists: Sequence[Accesses], packs: Sequence[Pack], memory: int
+) -> list[Way]:
+    """Return what each way to read the features takes.
 
     Parameters
     ----------
-    files : sequence of path
-        The features of all parts.
-    workers : polars.DataFrame
-        A :class:`WorkerRows` for each worker.
-    row_bytes : int
-        Bytes of a stored row.
-    epochs : int
-        How many epochs.
+    partition : VertexPartition
+        The parts.
+    lists : sequence of Accesses
+        The rows of the batches of each worker.
+    packs : sequence of Pack
+        What is packed for each worker.
+    memory : int
+        Bytes that the page cache has for features.
     """
-    total = workers.sum().to_dicts()[0]
-    stored = sum(file.stat().st_size for file in files) / 1e6
-    kept, left = total["kept_rows"] * row_bytes / 1e6, total["read_rows"] * row_bytes / 1e6
-    rates = _core.disk_rates(list(files), _SECONDS)
-    random, sequential = (None, None) if rates is None else (rates[0] * _BLOCK / 1e6, rates[1] / 1e6)
-
-    def way(name: str, rows: int, read: float, rate: float | None, once: float, memory: float) -> Way:
-        each = read / epochs
-        return Way(name, rows / epochs, each, _seconds(each, rate), once, _seconds(once, sequential), memory)
-
-    told = [
-        way("all in memory", 0, 0.0, sequential, stored, stored),
-        way("direct reads", total["rows"], total["direct_mb"], random, 0.0, 0.0),
+    epochs, steps = len(lists[0].epochs), lists[0].steps
+    batches = chain.from_iterable(map(each.of, range(len(each))) for each in lists)
+    reads = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
+    disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
+    stored = Stored.of(partition)
+    found = ways(reads, disk, stored, memory, epochs)
+    kept = sum(len(pack.kept) for pack in packs) * stored.row_bytes
+    if not kept:
+        return found
+    batches = chain.from_iterable(map(each.of, range(steps)) for pack in packs for each in pack.epochs)
+    left = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
+    packed = left.rows * stored.row_bytes
+    return [
+        *(way for way in found if way.way != "plan"),
+        *([] if disk is None else [timed("direct, cache", left.read_bytes, kept, disk, scattered=True)]),
+        timed("plan, cache", packed, stored.bytes + epochs * packed + kept, disk),
     ]
-    if kept:
-        left_mb = total["direct_read_mb"]
-        told.append(way("direct reads, cache", total["read_rows"], left_mb, random, kept, kept))
-    told.append(way("packed", total["read_rows"], left, sequential, stored + left + kept, kept))
-    return pl.DataFrame([asdict(each) for each in told])
-
-
-def _seconds(count: float, rate: float | None) -> float | None:
-    """Return the time of so many bytes. None: the rate is not known."""
-    return 0.0 if not count else None if not rate else count / rate
