@@ -50,9 +50,10 @@ class Plan:
         batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of
         ``rows`` that do not.
     ways : polars.DataFrame
-        One row per way to read features: ``way``, and per epoch of all workers ``rows``, ``read_mb`` (10**6 bytes from
-        the disk) and ``seconds``, by the measured rates of the disk. ``once_mb`` and ``once_seconds`` are those of
-        building the pack, for all epochs.
+        One row per way to read features: ``way``, and per epoch of all workers ``rows`` that are read, ``read_mb``
+        (10**6 bytes from the disk) and ``seconds``, by the measured rates of the disk. ``once_mb`` and ``once_seconds``
+        are what it costs before the first epoch: reading what stays in memory, or building the pack of all epochs.
+        ``memory_mb`` is what stays in memory. Seconds are missing where the rates cannot be measured.
     row_bytes : int
         Bytes of the features of a vertex, as they are stored.
     folder : pathlib.Path or None

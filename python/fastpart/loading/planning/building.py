@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -15,11 +16,11 @@ from ...core.frames import pl
 from ...core.options import NAMES, RunOptions, with_options
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError
-from ...measures.accesses import SampledEpochs, accesses
+from ...measures.accesses import Accesses, SampledEpochs, accesses_of
 from ...partitions.loadable import LOADER_DEFAULTS, PLAN_DEFAULTS, LoaderOptions, PlanOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Plan, replaced_files
-from .costs import ways
+from .costs import WorkerRows, direct_mb, ways
 from .key import key_of
 from .packing import Pack, most_used, without, write
 
@@ -46,44 +47,56 @@ def plan(
     memory = parameters.memory_size(cache, "cache", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
     replaced = [] if target is None else replaced_files(target)
-    features = stored_features(partition)
-    row_bytes = partition.parts[0].feature_bytes
+    features, row_bytes = stored_features(partition, direct=True), partition.parts[0].feature_bytes
     _refuse_large(memory * world_size, run)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
-    n, packs, told = partition._topology.num_vertices, [], []
+    packs, told = [], []
     for worker in range(world_size):
-        options |= {"rank": worker, "world_size": world_size}
-        lists = accesses(partition, vertices, fanouts=fanouts, epochs=range(count), **options)
+        lists, n = accesses_of(sampled, range(count), worker), partition._topology.num_vertices
         kept, distinct = most_used(lists, n, memory // max(row_bytes, 1))
         packs.append(Pack(worker, kept, without(lists, kept, n)))
-        told.append(
-            {
-                "worker": worker,
-                "batches": len(lists),
-                "rows": len(lists.rows),
-                "distinct_rows": distinct,
-                "kept_rows": len(kept),
-                "read_rows": packs[-1].num_rows - len(kept),
-            }
-        )
+        told.append(_told(lists, distinct, packs[-1], features))
     key = key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), world_size, options)
-    made = Plan(count, pl.DataFrame(told), ways(packs, features, count), row_bytes, key, target)
+    rows = pl.DataFrame([asdict(each) for each in told])
+    found = ways(_files(partition), rows, row_bytes, count)
+    made = Plan(count, rows.drop("direct_mb", "direct_read_mb"), found, row_bytes, key, target)
     if target is not None:
         _refuse_full(target, sum(each.num_rows for each in packs) * row_bytes)
         _write(target, replaced, made, packs, features, run)
     return made
 
 
-def stored_features(partition: VertexPartition) -> _core.Features:
+def _told(lists: Accesses, distinct: int, pack: Pack, features: _core.Features) -> WorkerRows:
+    """Return what a worker reads, given the rows of all of its batches and what is packed for it."""
+    left = [each.of(step) for each in pack.epochs for step in range(lists.steps)]
+    direct = direct_mb(features, map(lists.of, range(len(lists))))
+    return WorkerRows(
+        worker=pack.worker,
+        batches=len(lists),
+        rows=len(lists.rows),
+        distinct_rows=distinct,
+        kept_rows=len(pack.kept),
+        read_rows=sum(map(len, left)),
+        direct_mb=direct,
+        direct_read_mb=direct_mb(features, left) if len(pack.kept) else direct,
+    )
+
+
+def _files(partition: VertexPartition) -> list[Path]:
+    return [part.folder / "features.npy" for part in partition.parts]
+
+
+def stored_features(partition: VertexPartition, direct: bool | None = None) -> _core.Features:
     """Return the features of all parts as they are stored."""
     if partition.parts[0].stored_type("features") is None:
         raise ParameterError("partition: it has no features to plan for. Save it with features=")
-    missing = [part.index for part in partition.parts if not (part.folder / "features.npy").exists()]
+    missing = [part for part, file in enumerate(_files(partition)) if not file.exists()]
     if missing:
         raise ParameterError(
             f"partition: features.npy of part {missing[0]} is not on this machine. A plan needs those of all parts"
         )
-    return _core.Features([part._file("features.npy") for part in partition.parts], partition._topology)
+    files = [part._file("features.npy") for part in partition.parts]
+    return _core.Features(files, partition._topology, direct=direct)
 
 
 def _write(

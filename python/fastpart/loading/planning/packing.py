@@ -48,6 +48,10 @@ class EpochLists:
     offsets: npt.NDArray[np.int64]
     rows: Rows
 
+    def of(self, step: int) -> Rows:
+        """Return the rows of a step."""
+        return self.rows[self.offsets[step] : self.offsets[step + 1]]
+
 
 def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
     """Return at most so many rows, those in the most batches, and how many distinct rows there are.
