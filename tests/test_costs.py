@@ -95,7 +95,11 @@ def test_advice_says_what_pays(parts):
     from fastpart.train.costs import costs
 
     told = replace(
-        costs(parts, fanouts=[4, 3], batch_size=32), reads=READS, stored=STORED, disk=DISK, needed=0
+        costs(parts, fanouts=[4, 3], batch_size=32, workers=1),
+        reads=READS,
+        stored=STORED,
+        disk=DISK,
+        needed=0,
     )
 
     def advice(memory, **other):
@@ -110,6 +114,7 @@ def test_advice_says_what_pays(parts):
     # 2 s of direct reads less 0.08 s of packed ones, against 0.2 s of reading all features.
     assert "A plan pays from 1 epoch on" in advice(100)
     assert "A plan pays from 3 epochs on" in advice(100, reads=replace(READS, read_bytes=655_360))
+    assert advice(100, seed=3, sampling="labor").endswith("--workers 1 --sampling labor --seed 3 -o PLAN")
     assert "a plan does not pay" in advice(100, reads=replace(READS, read_bytes=300_000))
     assert "8 bits" not in advice(100, stored=replace(STORED, row_bytes=108))
     assert "refuses direct reads" in advice(100, disk=None)

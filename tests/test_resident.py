@@ -142,6 +142,6 @@ def test_workers_keep_them(tmp_path):
         "cache_by": "access",
         "resident": 10**6,
     }
-    how |= {"scheduled": False, "free_bytes": 10**6}
+    how |= {"scheduled": False, "free_bytes": 10**6, "plan": None}
     kept = Neighbours(dataset, options, how, False, None)._loader.fetching.resident
     assert len(kept.index.ids) == dataset.topology.num_vertices

@@ -42,6 +42,8 @@ class Costs:
         Number of workers and of training vertices, and those of a step.
     fanouts : tuple of int
         Neighbours per vertex in each hop.
+    sampling, seed
+        How they are sampled.
     reads : EpochReads
         What batches read.
     stored : Stored
@@ -63,6 +65,8 @@ class Costs:
     training: int
     batch_size: int
     fanouts: tuple[int, ...]
+    sampling: str
+    seed: int
     reads: EpochReads
     stored: Stored
     disk: Disk | None
@@ -109,10 +113,12 @@ class Costs:
             return "Direct reads (--io direct, the default here) take less time than packing: a plan does not pay."
         epochs = math.ceil(self.disk.consecutive(self.stored.bytes) / saved)
         fanouts = ",".join(map(str, self.fanouts))
+        more = {"sampling": (self.sampling, "uniform"), "seed": (self.seed, 0)}
+        others = "".join(f" --{name} {value}" for name, (value, default) in more.items() if value != default)
         return (
             f"A plan pays from {epochs} epoch{'s' * (epochs > 1)} on, against direct reads: fastpart plan "
             f"{self.source} --epochs {EPOCHS} --fanouts {fanouts} --batch-size {self.batch_size} --workers "
-            f"{self.workers} -o PLAN"
+            f"{self.workers}{others} -o PLAN"
         )
 
     def rows(self) -> dict[str, Any]:
@@ -138,9 +144,9 @@ class Costs:
             "disk": disk,
             "memory": f"{sized(self.limit)}, of which {sized(self.left)} are left for features",
             "workers": f"{self.workers}, each takes {sized(sum(need.size for need in self.needs))}",
-            "": ", ".join(f"{sized(need.size)} for {need.what}" for need in largest),
         }
         lines = [f"{name:10}{text}" for name, text in facts.items()]
+        lines += [f"{'':10}{sized(need.size)} for {need.what}" for need in largest]
         return "\n".join([*lines, "", *self._table(), "", self.advice])
 
     def _table(self) -> list[str]:
@@ -188,6 +194,8 @@ def costs(source: StrPath, **training: Any) -> Costs:
         training=driver.dataset.num_train,
         batch_size=batch_size,
         fanouts=options.fanouts,
+        sampling=batches.sampling,
+        seed=options.seed,
         reads=reads,
         stored=stored,
         disk=disk,
