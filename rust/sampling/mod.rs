@@ -32,7 +32,6 @@ mod ahead;
 mod aio;
 mod array;
 mod batch;
-mod coding;
 mod direct;
 mod expansion;
 mod gather;
@@ -58,9 +57,10 @@ mod walks;
 mod weighted;
 mod workers;
 
+use crate::parts::coding;
+
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools, Spent};
-pub use coding::Coding;
 pub use gather::{FeatureRows, Features, Io};
 pub use part::Part;
 pub use pool::Pooled;

@@ -300,7 +300,8 @@ class Partition(Assignment):
             How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
             levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
             the bytes. ``manifest`` states the error. A type that changes the sample by more than 2 % of the standard
-            deviations of the columns is refused. Default: as given.
+            deviations of the columns is refused. Default: as given. Rows that are given with 8 bits, as
+            :func:`fastpart.generate.planted` writes them, are copied.
         labels : array or path of a .npy, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from ..core import parameters
-from ..core.inputs import labels_of, match_vertices, splits_of
+from ..core.inputs import labels_of, splits_of
 from ..core.options import Options
 from ..core.parameters import FeatureDtype, shown
 from ..core.rows import Rows, rows_of
@@ -19,7 +19,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.splits import Pairs
 from ..partitions.saved import SAVE_DEFAULTS, SavedData
-from .coding import CodedRows, narrowed, refuse_uncodable
+from .coding import Coded, stored_features
 from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)
@@ -35,7 +35,7 @@ class Contents:
     masks: Mapping[str, Rows]
     halo_hops: int
     halo_features: bool
-    coded: CodedRows | None = None
+    coded: Coded | None = None
     """What ``features`` are read from, if they have 8 bits per number."""
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
@@ -109,18 +109,9 @@ class Extras(dict[str, Any]):
     def open(self, graph: Graph, memory_limit: int | None) -> Contents:
         """Open all files, and refuse those that do not fit the graph."""
         n, m = graph.num_vertices, graph.num_edges
-        features = edge_features = None
+        features = edge_features = coded = None
         if self["features"] is not None:
-            features = rows_of("features", self["features"], memory_limit)
-            match_vertices("features", len(features), n)
-        coded = None
-        if features is not None and self["feature_dtype"] is not None:
-            refuse_uncodable(features, self["feature_dtype"])
-            if self["feature_dtype"] == "int8":
-                coded = CodedRows(features)
-                features = coded.rows
-            else:
-                features = narrowed(features, self["feature_dtype"])
+            features, coded = stored_features(self["features"], self["feature_dtype"], n, memory_limit)
         if self["edge_features"] is not None:
             edge_features = rows_of("edge_features", self["edge_features"], memory_limit)
         if edge_features is not None and len(edge_features) != m:

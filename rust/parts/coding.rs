@@ -2,9 +2,9 @@
 //!
 //! **Format.** Number j of a row is `low + step * code[j]`, in float32. Without columns, the row ends with its own
 //! `low` and `step`: so whatever moves rows moves all that is needed to decode them. With columns, each column has its
-//! own for all rows.
+//! own for all rows. `low` is the smallest number of a row or column, and `step` the 255th part of its range.
 //!
-//! **Complexity.** O(width) per row, in a loop without branches.
+//! **Complexity.** O(width) per row, in loops without branches.
 
 use crate::base::{Error, Result};
 
@@ -12,9 +12,15 @@ use crate::base::{Error, Result};
 const CHUNK: usize = 64;
 
 /// The bytes of a number, which need not be aligned.
-pub(super) type Number = [u8; size_of::<f32>()];
+pub(crate) type Number = [u8; size_of::<f32>()];
 
-/// How rows are decoded.
+/// The largest code.
+const LEVELS: f32 = 255.0;
+
+/// Above this the floats are the integers: adding it rounds a smaller number, half to even, to its last bits.
+const INTEGERS: f32 = (1 << 23) as f32;
+
+/// How rows are coded and decoded.
 #[derive(Clone, Debug)]
 pub struct Coding {
     width: usize,
@@ -34,6 +40,11 @@ impl Coding {
         Ok(Self { width, columns: columns.map(Into::into) })
     }
 
+    /// Rows of so many numbers, each with a scale of its own.
+    pub fn by_row(width: usize) -> Self {
+        Self { width, columns: None }
+    }
+
     /// Numbers of a row.
     pub fn width(&self) -> usize {
         self.width
@@ -47,6 +58,28 @@ impl Coding {
     /// Bytes of a decoded row.
     pub fn decoded_bytes(&self) -> usize {
         self.width * size_of::<Number>()
+    }
+
+    /// The type of a row that has a scale of its own, as numpy spells it in a `.npy` file.
+    pub fn descr(width: usize) -> String {
+        format!("[('codes', '|u1', ({width},)), ('low', '<f4'), ('step', '<f4')]")
+    }
+
+    /// Codes a row of finite numbers, whose differences are finite, to [`Self::coded_bytes`] at `row`.
+    pub fn encode(&self, numbers: &[f32], row: &mut [u8]) {
+        let (codes, own) = row.split_at_mut(self.width);
+        let coded = codes.iter_mut().zip(numbers);
+        if let Some(columns) = &self.columns {
+            let (low, step) = columns.split_at(self.width);
+            coded
+                .zip(low.iter().zip(step))
+                .for_each(|((code, &number), (&low, &step))| *code = encoded(low, step, number));
+        } else {
+            let [low, high] = range(numbers);
+            let step = (high - low) / LEVELS;
+            coded.for_each(|(code, &number)| *code = encoded(low, step, number));
+            own.copy_from_slice([low.to_ne_bytes(), step.to_ne_bytes()].as_flattened());
+        }
     }
 
     /// Decodes the row at `row` to as many numbers as are there, which need not be aligned. It may lie in a map, whose
@@ -85,9 +118,46 @@ fn decoded(low: f32, step: f32, code: u8) -> Number {
     (low + step * f32::from(code)).to_ne_bytes()
 }
 
+#[inline(always)]
+fn encoded(low: f32, step: f32, number: f32) -> u8 {
+    let level = if step > 0.0 { (number - low) / step } else { 0.0 };
+    (level.clamp(0.0, LEVELS) + INTEGERS).to_bits() as u8
+}
+
+/// The smallest and the largest number. Zeros have no sign, so that the bits do not depend on the order of a search.
+fn range(numbers: &[f32]) -> [f32; 2] {
+    const LANES: usize = 8;
+    let Some(&first) = numbers.first() else {
+        return [0.0; 2];
+    };
+    let [mut low, mut high] = [[first; LANES]; 2];
+    for lanes in numbers.chunks(LANES) {
+        for ((low, high), &number) in low.iter_mut().zip(&mut high).zip(lanes) {
+            *low = if number < *low { number } else { *low };
+            *high = if number > *high { number } else { *high };
+        }
+    }
+    [low.into_iter().fold(first, f32::min) + 0.0, high.into_iter().fold(first, f32::max) + 0.0]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_is_coded_by_its_range_or_by_those_of_the_columns() {
+        let numbers = [-1.0, 0.0, 126.5, 1.24, 1.25, 1.75];
+        let mut row = vec![0; 6 + 8];
+        Coding::new(6, None).unwrap().encode(&numbers, &mut row);
+        let own = [(-1f32).to_ne_bytes(), 0.5f32.to_ne_bytes()];
+        assert_eq!(row, [[0, 2, 255, 4, 4, 6].as_slice(), own.as_flattened()].concat()); // half to even
+        let columns = [0.0, 0.0, 0.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.25];
+        Coding::new(6, Some(&columns)).unwrap().encode(&numbers, &mut row[..6]);
+        assert_eq!(row[..6], [0, 0, 126, 0, 0, 3]);
+        let mut signed = [0; 10];
+        Coding::new(2, None).unwrap().encode(&[0.0, -0.0], &mut signed);
+        assert_eq!(signed, [0; 10]);
+    }
 
     #[test]
     fn rows_are_decoded_by_their_own_numbers_or_by_those_of_the_columns() {
