@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from ..core.inputs import match_vertices
 from ..core.parameters import FeatureDtype
-from ..core.rows import Array, Rows, rows_of
+from ..core.rows import Array, Rows
 from ..errors import ParameterError
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
+from .standardising import Numbers, standardised
 
 LARGEST_ERROR = 0.02
 """Root mean square error of a sample, as a share of standard deviations, above which rows are refused."""
@@ -34,6 +36,8 @@ _CONSTANT = 1e-12
 """A column whose variance is a smaller share of its squares is constant but for rounding."""
 
 _LEVELS = 255
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Coded(Protocol):
@@ -55,24 +59,33 @@ class Coded(Protocol):
         ...
 
 
-def stored_features(
-    source: Any, dtype: FeatureDtype | None, n: int, memory_limit: int | None
-) -> tuple[Rows, Coded | None]:
-    """Return the features of n vertices as they are stored, and how they are coded."""
-    features = rows_of("features", source, memory_limit, fields=True)
-    match_vertices("features", len(features), n)
-    if features.dtype.names:
-        given = GivenCodes(features)
-        if dtype in (None, "int8"):
-            return given.rows, given
-        features = given.decoded()
+@dataclass(frozen=True)
+class Features:
+    """The features of all vertices as they are stored."""
+
+    rows: Rows
+    coded: Coded | None = None
+    """What ``rows`` are those of, if they have 8 bits per number."""
+    statistics: Numbers | None = None
+    """What was subtracted from the features, and what they were divided by."""
+
+
+def stored_features(features: Rows, dtype: FeatureDtype | None, train: Mask | None) -> Features:
+    """Return features as they are stored, standardised by those of the training vertices if these are given."""
+    given = GivenCodes(features) if features.dtype.names else None
+    if given is not None and dtype in (None, "int8") and train is None:
+        return Features(given.rows, given)
+    features, statistics = features if given is None else given.decoded(), None
+    if train is not None:
+        features, statistics = standardised(features, train)
+        dtype = dtype or ("float32" if given is None else "int8")
     if dtype is None:
-        return features, None
+        return Features(features)
     refuse_uncodable(features, dtype)
     if dtype == "int8":
         coded = CodedRows(features)
-        return coded.rows, coded
-    return narrowed(features, dtype), None
+        return Features(coded.rows, coded, statistics)
+    return Features(narrowed(features, dtype), None, statistics)
 
 
 class Errors:
