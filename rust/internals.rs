@@ -154,7 +154,7 @@ pub mod exec {
     pub use crate::exec::shuffle::{key, shuffle};
 }
 pub mod generate {
-    pub use crate::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat, records, write};
+    pub use crate::generate::{BarabasiAlbert, FeatureDtype, Generator, Grid, Planted, Rmat, records, write};
 }
 pub mod graph {
     pub use crate::graph::csr::{AdjacencyCache, Packed, packed_len};
@@ -184,13 +184,15 @@ pub mod partition {
     };
 }
 pub mod parts {
-    pub use crate::parts::{Gather, PartSizes, RowGatherer, Rows, write_edge_parts, write_vertex_parts};
+    pub use crate::parts::{
+        Coding, Gather, PartSizes, RowGatherer, Rows, write_edge_parts, write_vertex_parts,
+    };
 }
 pub mod sampling {
     pub use crate::sampling::{
-        Ahead, Batch, Coding, DiskRates, FeatureRows, Features, Io, Kind, Maker, Packed, Part, Place,
-        Planned, Pooled, Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology,
-        Workers, append_degrees, append_ids, disk_rates, subgraph, walks,
+        Ahead, Batch, DiskRates, FeatureRows, Features, Io, Kind, Maker, Packed, Part, Place, Planned,
+        Pooled, Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology, Workers,
+        append_degrees, append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {

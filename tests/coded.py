@@ -32,6 +32,26 @@ def saved(folder, features, k=3, **more):
     return fp.open_partition(folder)
 
 
+def encoded(numbers, columns=None):
+    """Return rows as coded rows, by numpy."""
+    scales = columns
+    if columns is None:
+        low, high = numbers.min(axis=1) + np.float32(0), numbers.max(axis=1) + np.float32(0)
+        scales = np.stack([low, (high - low) / np.float32(255)])
+    low, step = scales if columns is not None else scales[:, :, None]
+    levels = np.divide(numbers - low, step, out=np.zeros_like(numbers), where=step > 0)
+    codes = np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+    if columns is not None:
+        return codes
+    return np.concatenate([codes, np.ascontiguousarray(scales.T).view(np.uint8)], axis=1)
+
+
+def with_fields(coded):
+    """Return coded rows that have a scale of their own as they lie outside of partition directories."""
+    width = coded.shape[1] - 8
+    return coded.view([("codes", "u1", (width,)), ("low", "<f4"), ("step", "<f4")])[:, 0]
+
+
 def numbers_of(stored):
     """Return the decoded features of all vertices."""
     features = np.empty((len(stored), *stored.parts[0].features.shape[1:]), np.float32)

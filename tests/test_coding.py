@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 import fastpart as fp
 from attributed import attributed
-from coded import FEATURES, WIDTH, N, numbers_of, saved
+from coded import FEATURES, WIDTH, N, encoded, numbers_of, saved, with_fields
 from fastpart.cli import main
 from fastpart.core.rows import rows_of
 from fastpart.partitions.coding import COLUMNS, Coding
-from fastpart.store.coding import CodedRows, encoded
+from fastpart.store.coding import CodedRows
 
 
 def oracle(codes, low, step):
@@ -55,8 +55,10 @@ def test_every_number_is_within_half_a_step(numbers, by_row):
     low, high = numbers.min(axis=axis), numbers.max(axis=axis)
     step = (high - low) / np.float32(255)
     scales = None if by_row else np.stack([low, step])
-    coded = encoded(numbers, scales)
-    found = Coding(numbers.shape[1], scales).decode(coded)
+    coding = Coding(numbers.shape[1], scales)
+    coded = coding.encode(numbers)
+    assert coded.tobytes() == encoded(numbers, scales).tobytes()
+    found = coding.decode(coded)
     expected = decoded_by_row(coded, numbers.shape[1]) if by_row else oracle(coded, low, step)
     assert found.tobytes() == expected.tobytes()
     if by_row:
@@ -144,6 +146,52 @@ def test_parts_of_edges_decode(tmp_path, scale):
     for part in fp.open_partition(tmp_path / "parts").parts:
         largest = np.abs(part.features - features[part.vertices]).max()
         assert largest <= part._manifest["features"]["coding"]["largest_error"]
+
+
+def test_rows_that_are_given_coded_are_copied(tmp_path):
+    coded = encoded(FEATURES["row"])
+    file = tmp_path / "x.npy"
+    np.save(file, with_fields(coded))
+    graph, _ = attributed()
+    for features in (file, with_fields(coded), with_fields(np.repeat(coded, 2, axis=0))[::2]):
+        for dtype in (None, "int8"):
+            stored = saved(tmp_path / "parts", features, feature_dtype=dtype)
+            assert stored.manifest["schema"] == 4
+            assert stored.manifest["features"]["coding"] == {"scale": "row"}
+            for part in stored.parts:
+                np.testing.assert_array_equal(part.stored_features, coded[part.inner])
+    fp.dbh(graph, k=3).save(tmp_path / "edges", graph=graph, features=file)
+    for part in fp.open_partition(tmp_path / "edges").parts:
+        np.testing.assert_array_equal(part.stored_features, coded[part.vertices])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rows_that_are_given_coded_are_decoded_for_another_type(tmp_path, dtype):
+    coded = encoded(FEATURES["column"] / 100)
+    stored = saved(tmp_path / "parts", with_fields(coded), feature_dtype=dtype)
+    assert stored.manifest["features"] == {"dtype": dtype, "shape": [WIDTH]}
+    for part in stored.parts:
+        np.testing.assert_array_equal(part.features, decoded_by_row(coded, WIDTH)[part.inner].astype(dtype))
+
+
+def test_rows_with_other_fields_are_refused(tmp_path):
+    rows = with_fields(encoded(FEATURES["row"]))
+    wider = rows.astype([("codes", "u1", (WIDTH,)), ("low", "f4"), ("step", "f8")])
+    for wrong in [np.zeros(N, [("low", "f4"), ("step", "f4")]), wider, rows[:, None]]:
+        with pytest.raises(TypeError, match="features: expected numbers, or n rows with the fields"):
+            saved(tmp_path / "parts", wrong)
+        np.save(tmp_path / "x.npy", wrong)
+        with pytest.raises(TypeError, match="features: expected numbers, or n rows with the fields"):
+            saved(tmp_path / "parts", tmp_path / "x.npy")
+    broken = rows.copy()
+    broken["step"][205] = np.nan
+    with pytest.raises(fp.ParameterError, match="features: the scale of row 205 is not finite"):
+        saved(tmp_path / "parts", broken)
+    with pytest.raises(TypeError, match="edge_features: expected numbers or bools"):
+        saved(tmp_path / "parts", FEATURES["row"], edge_features=rows)
+    np.save(tmp_path / "x.npy", rows)
+    with pytest.raises(fp.GraphFormatError, match=r"x\.npy"):
+        saved(tmp_path / "parts", FEATURES["row"], edge_features=tmp_path / "x.npy")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

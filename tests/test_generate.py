@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from coded import encoded, with_fields
 from fastpart.generate import ba, grid, planted, rmat
 
 
@@ -132,11 +133,33 @@ def test_planted_features_tell_the_classes_apart(tmp_path):
     assert 0.6 < (nearest == labels).mean() < 0.999
 
 
+@pytest.mark.parametrize("width", [1, 2, 7, 128])
+def test_planted_features_in_fewer_bytes_are_those_of_float32(tmp_path, width):
+    found = {}
+    for dtype in ("float32", "float16", "int8"):
+        planted(tmp_path / f"{dtype}.bin", n=5000, m=1, features=width, feature_dtype=dtype)
+        found[dtype] = np.load(tmp_path / f"{dtype}.bin.features.npy")
+    assert found["float16"].tobytes() == found["float32"].astype(np.float16).tobytes()
+    assert found["int8"].tobytes() == encoded(found["float32"]).tobytes()
+    assert found["int8"].dtype == with_fields(encoded(found["float32"])).dtype
+
+
+def test_planted_rows_with_8_bits_are_partitioned_as_they_are(tmp_path):
+    graph = planted(tmp_path / "g.bin", n=600, m=2000, features=5, feature_dtype="int8")
+    assert planted(tmp_path / "g.bin", n=600, m=2000, features=5, feature_dtype="int8").num_edges == 2000
+    rows = np.load(tmp_path / "g.bin.features.npy")
+    fp.spring(graph, k=2).save(tmp_path / "parts", features=tmp_path / "g.bin.features.npy")
+    for part in fp.open_partition(tmp_path / "parts").parts:
+        assert part.stored_features.tobytes() == rows[part.inner].tobytes()
+    with pytest.raises(fp.ParameterError, match="feature_dtype: unknown value 'int4'"):
+        planted(tmp_path / "other.bin", n=600, m=2000, features=5, feature_dtype="int4")
+
+
 # 28: the same bytes on any number of threads.
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("model", [rmat, planted, ba])
 def test_threads_change_no_byte(tmp_path, model, threads):
-    more = {"features": 3} if model is planted else {}
+    more = {"features": 3, "feature_dtype": "int8"} if model is planted else {}
     for name, count in {"one": 1, "many": threads}.items():
         (tmp_path / name).mkdir()
         model(tmp_path / name / "g.bin", n=5000, m=70_000, seed=9, threads=count, **more)

@@ -58,6 +58,29 @@ def test_another_file_is_refused(tmp_path, content, cause):
         mapped(tmp_path / "x.npy")
 
 
+def _write(file, descr, shape):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+
+
+def test_rows_with_fields_are_read_if_asked_for(tmp_path):
+    rows = np.zeros(3, [("codes", "u1", (5,)), ("low", "<f4"), ("step", "<f4")])
+    rows["codes"], rows["low"] = np.arange(15).reshape(3, 5), [1, 2, 3]
+    np.save(tmp_path / "x.npy", rows)
+    found = mapped(tmp_path / "x.npy", fields=True)
+    assert (found.dtype, found.shape, found.tobytes()) == (rows.dtype, rows.shape, rows.tobytes())
+    for plain in ARRAYS:
+        np.save(tmp_path / "y.npy", plain)
+        assert mapped(tmp_path / "y.npy", fields=True).dtype == plain.dtype
+    for descr in ("[('a', '|O')]", "[('a', '|V3')]", "[('a', 'nonsense')]", "[('a', '<i4'), ('a', '<i4')]"):
+        _write(tmp_path / "z.npy", descr, "(0,)")
+        with pytest.raises(fp.GraphFormatError, match=r"z\.npy"):
+            mapped(tmp_path / "z.npy", fields=True)
+    _write(tmp_path / "z.npy", f"[('a', '|u1', ({10**10},))]", "(7,)")
+    with pytest.raises(fp.GraphFormatError, match=r"z\.npy"):
+        mapped(tmp_path / "z.npy", fields=True)
+
+
 @pytest.mark.parametrize(
     ("descr", "shape", "cause"),
     [
@@ -71,8 +94,7 @@ def test_another_file_is_refused(tmp_path, content, cause):
     ],
 )
 def test_headers_that_claim_what_cannot_be_are_refused(tmp_path, descr, shape, cause):
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
-    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    _write(tmp_path / "x.npy", descr, shape)
     with pytest.raises(fp.GraphFormatError) as error:
         mapped(tmp_path / "x.npy")
     assert cause in str(error.value)

@@ -8,10 +8,12 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
+from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import inference, memory, predicting  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.disaggregated import holding  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 
@@ -172,3 +174,34 @@ def test_float64_needs_twice_the_memory(parts):
     assert memory.activations(double, task, levels) == 2 * memory.activations(single, task, levels)
     rows = [memory.graph_bytes(options, 1000, 0, 10) for options in (single, double)]
     assert rows[1] - rows[0] == 1000 * 10 * 8  # beside those of the file, while they are copied
+
+
+def test_rows_with_8_bits_are_counted_as_they_are_where_they_move_and_decoded_in_batches(parts, tmp_path):
+    settings = settings_of(parts, batch_size=50, hold=1, cache=0.5)
+    stated = {}
+    for name, folder in {"plain": parts, "coded": planted(tmp_path, k=3, feature_dtype="int8")}.items():
+        dataset = Dataset(folder)
+        workers, others = holding.needs(dataset, Options(hidden=8), settings)
+        stated[name] = {need.what: need.size for need in [*workers, *others]}
+    width, n = 8, 600
+    fewer = 4 * width - (width + 8)  # bytes of a row
+    step = memory.BatchSize.sampled(50, (4, 3), n, 8000).rows
+    found = {name: stated["plain"][name] - size for name, size in stated["coded"].items()}
+    assert found["cached rows"] == n // 2 * fewer
+    assert found["two batches that are made"] == 2 * (step * fewer * 5 // 4)
+    assert found["steps in /dev/shm"] == 3 * (step * fewer * 5 // 4)
+    assert found["parts in memory"] in {part.num_inner * fewer for part in fp.open_partition(parts).parts}
+    assert found["two batches"] == -2 * (step * (width + 8) * 5 // 4)  # coded rows beside decoded ones
+    assert found["activations"] == found["weights and Adam"] == 0
+
+
+def test_resident_rows_with_8_bits_are_in_a_batch_twice(tmp_path):
+    coded = Dataset(planted(tmp_path, k=3, feature_dtype="int8"))
+    assert memory.row_bytes(coded) == 4 * 8
+    assert memory.row_bytes(coded, moved=True) == 4 * 8 + 8 + 8
+    given = {**QUICK, "epochs": 1, "workers": 1}
+    losses = [
+        fp.train.sampled(coded.path, resident=size, **given).history["loss"].to_list()
+        for size in (None, "1M")
+    ]
+    assert losses[0] == losses[1]

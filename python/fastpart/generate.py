@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 
 import numpy as np
 
 from . import _core
 from .core import parameters
 from .core.options import Options, RunOptions, run_options, with_options
-from .core.parameters import StrPath
+from .core.parameters import FeatureDtype, StrPath
 from .graphs.graph import Graph, open_graph
 from .graphs.sidecars import Sidecar
 from .graphs.staging import RAW, beside, staged
@@ -138,6 +138,7 @@ def planted(
     m: int,
     classes: int = 8,
     features: int = 0,
+    feature_dtype: FeatureDtype = "float32",
     seed: int | None = 0,
     **options: Unpack[Options],
 ) -> Graph:
@@ -147,8 +148,8 @@ def planted(
     ----------
     out : path
         Raw u32 edges. Beside it go the sidecar, ``OUT.labels.npy`` (int64, the community), ``OUT.split.npz``
-        (``train``, ``val``, ``test``: vertex ids, 60 / 20 / 20 %) and, with features, ``OUT.features.npy`` (float32,
-        n x features).
+        (``train``, ``val``, ``test``: vertex ids, 60 / 20 / 20 %) and, with features, ``OUT.features.npy``
+        (n x features).
     n : int
         Number of vertices.
     m : int
@@ -157,6 +158,10 @@ def planted(
         Number of communities.
     features : int
         Width of the features. 0: no features.
+    feature_dtype : {"float32", "float16", "int8"}
+        Type of the features. "int8" takes 8 bits per number: ``OUT.features.npy`` then holds n rows with fields
+        ``codes``, ``low`` and ``step``, and the numbers of row x are ``x["low"] + x["step"] * x["codes"]``. ``save``
+        and ``partition`` copy such rows as they are.
     seed
         As in :func:`rmat`.
     threads, tmp_dir, progress, memory_limit
@@ -178,17 +183,25 @@ def planted(
     >>> edges = fp.generate.planted(out, n=100, m=1000, classes=4, features=3)
     >>> np.load(f"{out}.features.npy").shape
     (100, 3)
+
+    8 bits per number:
+
+    >>> edges = fp.generate.planted(out, n=100, m=1000, classes=4, features=3, feature_dtype="int8")
+    >>> x = np.load(f"{out}.features.npy")
+    >>> (x["low"][:, None] + x["step"][:, None] * x["codes"]).shape
+    (100, 3)
     """
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
     classes = parameters.integer("classes", classes, 1, _MOST_VERTICES)
     features = parameters.integer("features", features, 0, 2**20)
+    parameters.choice("feature_dtype", feature_dtype, get_args(FeatureDtype))
     run = run_options(**options)
     model = _core.Planted(n=n, m=m, classes=classes, features=features, seed=seed)
     companions = ["labels.npy", "split.npz", *(["features.npy"] if features else [])]
     with staged(target, [*RAW, *companions], run) as file:
         if features:
-            model.write_features(beside(file, "features.npy"), run)
+            model.write_features(beside(file, "features.npy"), feature_dtype, run)
         _write(np.save, beside(file, "labels.npy"), model.labels(run))
         train, val, test = model.split(run)
         _write(np.savez, beside(file, "split.npz"), train=train, val=val, test=test)

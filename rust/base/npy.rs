@@ -105,12 +105,16 @@ pub fn header_of<T: Item>(items: &[T]) -> Vec<u8> {
     header(T::DESCR, &[items.len() as u64])
 }
 
-/// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array.
+/// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array. `descr` names a
+/// type, or is a list of fields.
 pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+    let quote = if descr.starts_with('[') { "" } else { "'" };
     let comma = if shape.len() == 1 { "," } else { "" };
-    let text =
-        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
+    let text = format!(
+        "{{'descr': {quote}{descr}{quote}, 'fortran_order': False, 'shape': ({}{comma}), }}",
+        sizes.join(", ")
+    );
     let unpadded = MAGIC.len() + 4 + text.len() + 1;
     let padding = unpadded.next_multiple_of(64) - unpadded;
     let mut bytes = MAGIC.to_vec();

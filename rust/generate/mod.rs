@@ -4,6 +4,7 @@
 //! 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
+mod feature_rows;
 mod grid;
 mod planted;
 mod rmat;
@@ -18,6 +19,7 @@ use crate::edges::{BLOCK, MAX_VERTICES, Record};
 use crate::exec::blocks;
 use crate::graph::{Hasher, checksum};
 pub use barabasi_albert::BarabasiAlbert;
+pub use feature_rows::FeatureDtype;
 pub use grid::Grid;
 pub use planted::Planted;
 pub use rmat::Rmat;

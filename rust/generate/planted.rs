@@ -24,8 +24,9 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::feature_rows::{FeatureDtype, FeatureRows};
 use super::{Generator, below_max_vertices};
-use crate::base::{AtomicFile, Error, Random, Result, Run, npy, splitmix64, zeros};
+use crate::base::{AtomicFile, Error, Random, Result, Run, splitmix64, zeros};
 use crate::edges::Record;
 use crate::exec::for_each;
 
@@ -115,24 +116,27 @@ impl Planted {
         Ok(splits)
     }
 
-    /// Writes the features of all vertices as an (n, features) `.npy` of float32.
-    pub fn write_features(&self, target: &Path, run: &Run) -> Result<()> {
+    /// Writes the features of all vertices as a `.npy` of n rows.
+    pub fn write_features(&self, target: &Path, dtype: FeatureDtype, run: &Run) -> Result<()> {
         let file = AtomicFile::create(target)?;
-        let header = npy::header("<f4", &[self.n, u64::from(self.features)]);
+        let rows = FeatureRows::new(dtype, self.features as usize);
+        let header = rows.header(self.n);
         file.write_at(&header, 0)?;
         run.begin("features", self.n);
-        let row = 4 * u64::from(self.features);
         // About 256 KiB per write, whatever the width of a row.
-        let rows = ((1 << 18) / row.max(1)).clamp(1, VERTICES as u64);
+        let count = ((1 << 18) / rows.row_bytes().max(1)).clamp(1, VERTICES) as u64;
         run.install(|| {
-            (0..self.n.div_ceil(rows)).into_par_iter().try_for_each_init(Vec::new, |bytes, chunk| {
-                let first = chunk * rows;
+            let chunks = (0..self.n.div_ceil(count)).into_par_iter();
+            chunks.try_for_each_init(Default::default, |(bytes, numbers): &mut (Vec<_>, Vec<_>), chunk| {
+                let first = chunk * count;
                 bytes.clear();
-                for vertex in first..self.n.min(first + rows) {
-                    self.features(vertex as u32, |feature| bytes.extend(feature.to_le_bytes()));
+                for vertex in first..self.n.min(first + count) {
+                    numbers.clear();
+                    self.features(vertex as u32, |feature| numbers.push(feature));
+                    rows.append(numbers, bytes);
                     run.advance(1)?;
                 }
-                file.write_at(bytes, header.len() as u64 + first * row)
+                file.write_at(bytes, header.len() as u64 + first * rows.row_bytes() as u64)
             })
         })?;
         file.commit()

@@ -22,6 +22,7 @@
 //! **Parallelism.** Passes over the edges run on all threads, then parts do, so that more than one part is needed for more
 //! than one thread. Every thread may write at once.
 
+pub(crate) mod coding;
 mod edge_parts;
 mod gather;
 mod layout;
@@ -36,6 +37,7 @@ use crate::edges::{Directedness, EdgeStream, Record};
 use crate::exec::spill;
 use crate::graph::degrees;
 
+pub use coding::Coding;
 pub use edge_parts::write_edge_parts;
 pub use gather::{Gather, RowGatherer, Rows};
 pub use vertex_parts::write_vertex_parts;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::errors::raise;
 use super::results::Array;
 use super::run::{Options, detached};
 use fastpart::internals::generate;
-use fastpart::internals::generate::{BarabasiAlbert, Generator, Grid, Planted as Model, Rmat};
+use fastpart::internals::generate::{BarabasiAlbert, FeatureDtype, Generator, Grid, Planted as Model, Rmat};
 
 /// A function that writes a graph of a model of `n`, `m` and a seed, and returns its checksum.
 macro_rules! writer {
@@ -76,8 +77,14 @@ impl Planted {
     }
 
     /// Writes the features as `.npy`.
-    fn write_features(&self, py: Python<'_>, target: PathBuf, options: Options) -> PyResult<()> {
-        detached(py, &options, |run| self.model.write_features(&target, run))
+    fn write_features(&self, py: Python<'_>, target: PathBuf, dtype: &str, options: Options) -> PyResult<()> {
+        let dtype = match dtype {
+            "float32" => FeatureDtype::Float32,
+            "float16" => FeatureDtype::Float16,
+            "int8" => FeatureDtype::Int8,
+            _ => return Err(PyValueError::new_err(format!("dtype: unknown {dtype:?}"))),
+        };
+        detached(py, &options, |run| self.model.write_features(&target, dtype, run))
     }
 
     /// Writes the edges and returns their checksum.

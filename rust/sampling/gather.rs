@@ -282,9 +282,12 @@ impl Features {
             let Some(at) = place(index) else { break };
             let row = rows[at];
             if let Some(address) = place(index + distance).and_then(|at| self.address(rows[at])) {
-                for offset in (0..self.stored_bytes.min(ASKED)).step_by(64) {
+                let asked = self.stored_bytes.min(ASKED);
+                for offset in (0..asked).step_by(64) {
                     prefetch_at(address.wrapping_add(offset));
                 }
+                // A row that begins inside of a line reaches one more. A coded row has few, and would wait for half of them.
+                prefetch_at(address.wrapping_add(asked.saturating_sub(1)));
             }
             if let Some(address) = self.address(row) {
                 put(address, at);

@@ -32,7 +32,6 @@ mod ahead;
 mod aio;
 mod array;
 mod batch;
-mod coding;
 mod direct;
 mod expansion;
 mod gather;
@@ -62,9 +61,10 @@ mod walks;
 mod weighted;
 mod workers;
 
+use crate::parts::coding;
+
 pub use ahead::{Ahead, Steps};
 pub use batch::{Batch, Maker, Pools, Spent};
-pub use coding::Coding;
 pub use gather::{FeatureRows, Features, Io, Planned};
 pub use pack::Target;
 pub use packed::Packed;

@@ -8,7 +8,7 @@ use fastpart::internals::base::Run;
 use fastpart::internals::base::{Error, Result};
 use fastpart::internals::edges::Record;
 use fastpart::internals::generate;
-use fastpart::internals::generate::{BarabasiAlbert, Generator, Grid, Planted, Rmat};
+use fastpart::internals::generate::{BarabasiAlbert, FeatureDtype, Generator, Grid, Planted, Rmat};
 use tempfile::TempDir;
 
 /// More than one checksum unit, and no multiple of anything.
@@ -227,7 +227,7 @@ fn features_are_an_imperfect_classifier() {
         let planted = Planted::new(n as u64, 0, classes as u64, features as u32, 5).unwrap();
         let paths = [1, 3].map(|threads| {
             let path = home.path().join(format!("{threads}.npy"));
-            planted.write_features(&path, &run(threads)).unwrap();
+            planted.write_features(&path, FeatureDtype::Float32, &run(threads)).unwrap();
             path
         });
         assert_eq!(std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
@@ -256,7 +256,10 @@ fn features_are_an_imperfect_classifier() {
         let accuracy = right.count() as f64 / n as f64;
         assert!((0.4..0.9).contains(&accuracy), "{features} features: {accuracy}");
     }
-    Planted::new(3, 0, 2, 0, 5).unwrap().write_features(&home.path().join("none.npy"), &run(1)).unwrap();
+    for dtype in [FeatureDtype::Float32, FeatureDtype::Float16, FeatureDtype::Int8] {
+        let none = home.path().join("none.npy");
+        Planted::new(3, 0, 2, 0, 5).unwrap().write_features(&none, dtype, &run(1)).unwrap();
+    }
 }
 
 #[test]
@@ -301,7 +304,7 @@ fn frozen() {
         generate::write(&rmat, &path, &run(2)).unwrap(),
         generate::write(&planted, &path, &run(2)).unwrap(),
     ];
-    planted.write_features(&path, &run(2)).unwrap();
+    planted.write_features(&path, FeatureDtype::Float32, &run(2)).unwrap();
     let hash = |bytes: &[u8]| format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes));
     sums.push(hash(&std::fs::read(&path).unwrap()));
     sums.push(hash(format!("{:?}", planted.labels(&run(1)).unwrap()).as_bytes()));

@@ -26,6 +26,12 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 1 << 16
 """A header of numbers never needs more. Larger claims are refused."""
 
+_DESCR = re.compile(r"(['\"])([^'\",]*)\1")
+
+_FIELD = r"\('(\w+)', '([^',]*)'(?:, \((\d+),\))?\)"
+_FIELDS = re.compile(rf"\[((?:{_FIELD}(?:, )?)+)\]")
+"""The type of a row whose numbers have several types, as numpy writes it."""
+
 _SHAPE = re.compile(r"\(((?:\s*\d+L?\s*,)*\s*(?:\d+L?)?\s*)\)")  # Python 2 wrote 3L
 
 
@@ -63,8 +69,10 @@ def named(file: str | Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(file)) from None
 
 
-def npy_header(opened: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def npy_header(opened: IO[bytes], fields: bool = False) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, column-major order and dtype of a .npy, and leave the stream at its data.
+
+    A dtype with ``fields``, which are numbers, is read only if asked for.
 
     numpy parses the header as Python code. With several threads, that may fail in CPython 3.11 where the file is
     intact. This one reads the three values only.
@@ -82,22 +90,42 @@ def npy_header(opened: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]
         raise ValueError("its header is cut off")
     header = text.decode("utf-8" if prefix[6] == 3 else "latin-1")
     shape = _value(header, "shape", _SHAPE)[1].replace("L", "").split(",")
-    descr = _value(header, "descr", re.compile(r"(['\"])([^'\",]*)\1"))[2]
-    dtype = np.dtype(descr)
-    if dtype.kind not in "biufcSUmM":
-        what = "Python objects, which are never loaded" if "O" in descr else f"{descr!r}"
-        raise ValueError(f"it holds {what}. Expected numbers")
+    dtype = (fields and _fields(header)) or _plain(header)
     fortran = _value(header, "fortran_order", re.compile("True|False"))[0] == "True"
     return tuple(int(length) for length in shape if length.strip()), fortran, dtype
 
 
+def _plain(header: str) -> np.dtype[Any]:
+    descr = _value(header, "descr", _DESCR)[2]
+    dtype = np.dtype(descr)
+    if dtype.kind not in "biufcSUmM":
+        what = "Python objects, which are never loaded" if "O" in descr else f"{descr!r}"
+        raise ValueError(f"it holds {what}. Expected numbers")
+    return dtype
+
+
+def _fields(header: str) -> np.dtype[Any] | None:
+    """Return a dtype whose fields are numbers. None if the header states another one."""
+    found = _behind(header, "descr", _FIELDS)
+    if not found:
+        return None
+    fields = re.findall(_FIELD, found[1])
+    if any(np.dtype(of).kind not in "biufc" for _, of, _ in fields):
+        return None
+    return np.dtype([(name, of, (int(length),) if length else ()) for name, of, length in fields])
+
+
 def _value(header: str, key: str, pattern: re.Pattern[str]) -> re.Match[str]:
     """Return what stands behind a key of a header."""
-    found = re.search(rf"['\"]{key}['\"]\s*:\s*", header)
-    value = found and pattern.match(header, found.end())
+    value = _behind(header, key, pattern)
     if not value:
         raise ValueError(f"its header has no valid {key}")
     return value
+
+
+def _behind(header: str, key: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    found = re.search(rf"['\"]{key}['\"]\s*:\s*", header)
+    return found and pattern.match(header, found.end())
 
 
 def npy_array(opened: IO[bytes], size: int) -> npt.NDArray[Any]:
@@ -155,15 +183,17 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         return len(self._members)
 
 
-def mapped(file: Path, what: str = "not a .npy array") -> npt.NDArray[Any]:
+def mapped(file: Path, what: str = "not a .npy array", fields: bool = False) -> npt.NDArray[Any]:
     """Map a .npy of numbers, read-only. Refuse any other file, and one whose header claims more than it holds.
+
+    A dtype with ``fields`` is refused, too, unless asked for.
 
     The file is closed at once. A map of numpy's keeps a descriptor, of which a process has about a thousand.
     """
     with damaged(regular(file), what):
         content = memoryview(_core.MappedFile(file))
         opened = io.BytesIO(content[: _LONGEST_HEADER + 12])
-        shape, fortran, dtype = npy_header(opened)
+        shape, fortran, dtype = npy_header(opened, fields)
         _bytes(shape, dtype, len(content) - opened.tell())
         return np.ndarray(shape, dtype, content, opened.tell(), order="F" if fortran else "C")
 

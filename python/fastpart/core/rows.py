@@ -64,10 +64,13 @@ class Rows:
             yield np.ascontiguousarray(rows, dtype=self.dtype)
 
 
-def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
-    """Return the rows of a file or an array. Nothing is read yet, except for a sparse matrix."""
+def rows_of(name: str, source: Any, memory_limit: int | None = None, fields: bool = False) -> Rows:
+    """Return the rows of a file or an array. Nothing is read yet, except for a sparse matrix.
+
+    A dtype with ``fields`` is refused unless asked for.
+    """
     if isinstance(source, str | bytes | os.PathLike):
-        return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit)
+        return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit, fields)
     library = type(source).__module__.partition(".")[0]
     if library == "torch" and hasattr(source, "detach"):
         return _of_tensor(name, source)
@@ -76,21 +79,21 @@ def rows_of(name: str, source: Any, memory_limit: int | None = None) -> Rows:
         return _of_csr(name, matrix.data, matrix.indices, matrix.indptr, matrix.shape)
     if isinstance(source, np.ma.MaskedArray) or not isinstance(source, np.ndarray):
         raise TypeError(f"{name}: expected {ACCEPTED}, got {type(source).__name__}")
-    return _of_array(name, source)
+    return _of_array(name, source, fields)
 
 
-def _of_file(name: str, file: Path, memory_limit: int | None) -> Rows:
+def _of_file(name: str, file: Path, memory_limit: int | None, fields: bool) -> Rows:
     if file.suffix not in (".npy", ".npz", ".parquet"):
         raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}. Expected {ACCEPTED}")
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
     if file.suffix == ".npz":
         return _of_npz(name, file, memory_limit)
-    return _of_npy(name, file) if file.suffix == ".npy" else _of_parquet(name, file)
+    return _of_npy(name, file, fields) if file.suffix == ".npy" else _of_parquet(name, file)
 
 
-def _of_array(name: str, array: Array) -> Rows:
-    if array.dtype.kind not in "biufc":
+def _of_array(name: str, array: Array, fields: bool = False) -> Rows:
+    if array.dtype.kind not in "biufc" and not (fields and array.dtype.names):
         raise TypeError(f"{name}: expected numbers or bools, got dtype {array.dtype}")
     if array.ndim == 0:
         raise ParameterError(f"{name}: expected one row per item, got a single number")
@@ -106,8 +109,9 @@ def _of_tensor(name: str, tensor: Any) -> Rows:
         ) from None
 
 
-def _of_npy(name: str, file: Path) -> Rows:
-    return _of_array(f"{name}: {shown(file)}", mapped(file, "not a .npy array of numbers"))
+def _of_npy(name: str, file: Path, fields: bool) -> Rows:
+    array = mapped(file, "not a .npy array of numbers", fields)
+    return _of_array(f"{name}: {shown(file)}", array, fields)
 
 
 def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:

@@ -27,8 +27,13 @@ SCALE_BYTES = 8
 """Bytes at the end of a row that has a scale of its own."""
 
 
+def row_dtype(width: int) -> np.dtype[Any]:
+    """Return the type of a row that has a scale of its own, as it stands in files outside of partition directories."""
+    return np.dtype([("codes", "u1", (width,)), ("low", "<f4"), ("step", "<f4")])
+
+
 class Coding:
-    """How coded rows are decoded.
+    """How rows are coded and decoded.
 
     Parameters
     ----------
@@ -53,6 +58,12 @@ class Coding:
         """The coding for the core."""
         columns = None if self.columns is None else np.ascontiguousarray(self.columns, np.float32).reshape(-1)
         return _core.Coding(self.width, columns)
+
+    def encode(self, numbers: Floats) -> Codes:
+        """Return rows of finite numbers, whose differences are finite, as coded rows."""
+        coded = np.empty((len(numbers), *self.row_shape), np.uint8)
+        self.core.encode(np.require(numbers, np.float32, ["C", "A"]), coded)
+        return coded
 
     def decode(self, rows: Codes) -> Floats:
         """Return coded rows as numbers."""

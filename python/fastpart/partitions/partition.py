@@ -300,7 +300,13 @@ class Partition(Assignment):
             How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
             levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
             the bytes. ``manifest`` states the error. A type that changes the sample by more than 2 % of the standard
-            deviations of the columns is refused. Default: as given.
+            deviations of the columns is refused. Default: as given. Rows that are given with 8 bits, as
+            :func:`fastpart.generate.planted` writes them, are copied.
+        standardise : bool
+            Store features minus their mean, divided by their standard deviation. Both are those of the training
+            vertices in ``splits``, column by column, in float64. A column that is constant there is not divided. The
+            directory keeps them in ``feature_statistics.npy``. Rows become float32 unless ``feature_dtype`` says
+            otherwise, and rows that are given with 8 bits are coded anew.
         labels : array or path of a .npy, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.

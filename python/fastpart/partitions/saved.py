@@ -11,6 +11,7 @@ class SavedData(TypedDict, total=False):
 
     features: Any
     feature_dtype: FeatureDtype | None
+    standardise: bool
     labels: Any
     splits: Any
     split: int | None
@@ -24,5 +25,5 @@ class SaveOptions(SavedData, Options, total=False):
     """Keywords of ``save``."""
 
 
-SAVE_DEFAULTS: SavedData = {"halo_hops": 1, "halo_features": False}
+SAVE_DEFAULTS: SavedData = {"halo_hops": 1, "halo_features": False, "standardise": False}
 """Defaults other than None."""

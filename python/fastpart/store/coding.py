@@ -1,18 +1,24 @@
-"""Features in fewer bytes: as float16, or with 8 bits per number. Rows are coded while they are written."""
+"""Features in fewer bytes: as float16, or with 8 bits per number.
+
+Rows are coded while they are written. Those that are given coded are copied.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.parameters import FeatureDtype
 from ..core.rows import Array, Rows
 from ..errors import ParameterError
-from ..partitions.coding import Codes, Coding, Floats, Scale
+from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
+from .standardising import Numbers, standardised
 
 LARGEST_ERROR = 0.02
 """Root mean square error of a sample, as a share of standard deviations, above which rows are refused."""
@@ -30,6 +36,56 @@ _CONSTANT = 1e-12
 """A column whose variance is a smaller share of its squares is constant but for rounding."""
 
 _LEVELS = 255
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Coded(Protocol):
+    """Rows of features with 8 bits per number.
+
+    Attributes
+    ----------
+    rows : Rows
+        The coded rows.
+    columns : numpy.ndarray or None
+        float32: ``low`` and ``step`` of every column. None: every row has its own.
+    """
+
+    rows: Rows
+    columns: Floats | None
+
+    def described(self) -> dict[str, Any]:
+        """Return the entry of the manifest, once all rows were read."""
+        ...
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of all vertices as they are stored."""
+
+    rows: Rows
+    coded: Coded | None = None
+    """What ``rows`` are those of, if they have 8 bits per number."""
+    statistics: Numbers | None = None
+    """What was subtracted from the features, and what they were divided by."""
+
+
+def stored_features(features: Rows, dtype: FeatureDtype | None, train: Mask | None) -> Features:
+    """Return features as they are stored, standardised by those of the training vertices if these are given."""
+    given = GivenCodes(features) if features.dtype.names else None
+    if given is not None and dtype in (None, "int8") and train is None:
+        return Features(given.rows, given)
+    features, statistics = features if given is None else given.decoded(), None
+    if train is not None:
+        features, statistics = standardised(features, train)
+        dtype = dtype or ("float32" if given is None else "int8")
+    if dtype is None:
+        return Features(features)
+    refuse_uncodable(features, dtype)
+    if dtype == "int8":
+        coded = CodedRows(features)
+        return Features(coded.rows, coded, statistics)
+    return Features(narrowed(features, dtype), None, statistics)
 
 
 class Errors:
@@ -67,19 +123,43 @@ class Errors:
         return {"rms_error": self.rms, "largest_error": self._largest}
 
 
-class CodedRows:
-    """Rows of features with 8 bits per number.
-
-    Attributes
-    ----------
-    rows : Rows
-        The coded rows. They are coded anew each time they are read.
-    columns : numpy.ndarray or None
-        float32: ``low`` and ``step`` of every column. None: every row has its own.
-    """
+class GivenCodes:
+    """Features that are given coded, each row with a scale of its own. Their bytes are copied."""
 
     def __init__(self, source: Rows) -> None:
-        self._source, self.columns = source, None
+        width = source.dtype.itemsize - SCALE_BYTES
+        if len(source.shape) != 1 or width < 1 or source.dtype != row_dtype(width):
+            raise TypeError(
+                f"features: expected numbers, or n rows with the fields codes, low and step of {row_dtype(2)}, got "
+                f"shape {source.shape}, got dtype {source.dtype}"
+            )
+        self._source, self._coding = source, Coding(width)
+        self.rows = Rows((len(source), *self._coding.row_shape), self._coding.dtype, self._read)
+        self.columns: Floats | None = None
+
+    def described(self) -> dict[str, Any]:
+        """Return the entry of the manifest. The errors are not known."""
+        return _described(self._coding, {})
+
+    def decoded(self) -> Rows:
+        """Return the numbers of the rows."""
+        shape = (len(self._source), self._coding.width)
+        return Rows(shape, np.dtype(np.float32), lambda *some: self._coding.decode(self._read(*some)))
+
+    def _read(self, start: int, stop: int) -> Codes:
+        rows = np.ascontiguousarray(self._source.read(start, stop))
+        wrong = ~(np.isfinite(rows["low"]) & np.isfinite(rows["step"]))
+        if wrong.any():
+            raise ParameterError(f"features: the scale of row {start + int(wrong.argmax())} is not finite")
+        return rows.view(np.uint8).reshape(len(rows), -1)
+
+
+class CodedRows:
+    """Features that are coded anew each time they are read, with a scale per row or per column."""
+
+    def __init__(self, source: Rows) -> None:
+        self._source = source
+        self.columns: Floats | None = None
         sample = _sample(len(source), partial(_floats, source))
         if _error_of(sample, _columns_of([sample])).rms < _error_of(sample, None).rms:
             columns = _columns_of(_blocks(source, 0, len(source)))  # those of the sample may be too narrow
@@ -91,29 +171,21 @@ class CodedRows:
 
     def described(self) -> dict[str, Any]:
         """Return the entry of the manifest, once all rows were read."""
-        scale: Scale = "row" if self.columns is None else "column"
-        coding = {"scale": scale, **self._errors.described()}
-        return {"dtype": "float32", "shape": [self._coding.width], "coding": coding}
+        return _described(self._coding, self._errors.described())
 
     def _read(self, start: int, stop: int) -> Codes:
         coded, filled = np.empty((stop - start, *self._coding.row_shape), np.uint8), 0
         for numbers in _blocks(self._source, start, stop):
             block = coded[filled : filled + len(numbers)]
-            block[:] = encoded(numbers, self.columns)
+            block[:] = self._coding.encode(numbers)
             self._errors.add(numbers, self._coding.decode(block))
             filled += len(numbers)
         return coded
 
 
-def encoded(numbers: Floats, columns: Floats | None) -> Codes:
-    """Return rows of finite numbers as coded rows. Without columns, each row has a scale of its own."""
-    scales = _scales(numbers.min(axis=1), numbers.max(axis=1)) if columns is None else columns
-    low, step = scales[:, :, None] if columns is None else scales
-    levels = np.divide(numbers - low, step, out=np.zeros_like(numbers), where=step > 0)
-    codes: Codes = np.clip(np.rint(levels), 0, _LEVELS).astype(np.uint8)
-    if columns is not None:
-        return codes
-    return np.concatenate([codes, np.ascontiguousarray(scales.T).view(np.uint8)], axis=1)
+def _described(coding: Coding, errors: dict[str, float]) -> dict[str, Any]:
+    scale: Scale = "row" if coding.columns is None else "column"
+    return {"dtype": "float32", "shape": [coding.width], "coding": {"scale": scale, **errors}}
 
 
 def narrowed(features: Rows, dtype: FeatureDtype) -> Rows:
@@ -161,13 +233,9 @@ def _refuse_inexact(dtype: FeatureDtype, errors: Errors) -> None:
 
 def _error_of(sample: Floats, columns: Floats | None) -> Errors:
     errors = Errors(sample.shape[1])
-    errors.add(sample, Coding(sample.shape[1], columns).decode(encoded(sample, columns)))
+    coding = Coding(sample.shape[1], columns)
+    errors.add(sample, coding.decode(coding.encode(sample)))
     return errors
-
-
-def _scales(low: Floats, high: Floats) -> Floats:
-    """Return ``low`` and ``step`` of ranges."""
-    return np.stack([low, (high - low) / np.float32(_LEVELS)])
 
 
 def _columns_of(blocks: Iterable[Floats]) -> Floats | None:
@@ -178,7 +246,7 @@ def _columns_of(blocks: Iterable[Floats]) -> Floats | None:
             least, most = block.min(axis=0), block.max(axis=0)
             low = least if low is None else np.minimum(low, least)
             high = most if high is None else np.maximum(high, most)
-    return None if low is None or high is None else _scales(low, high)
+    return None if low is None or high is None else np.stack([low, (high - low) / np.float32(_LEVELS)])
 
 
 def _sample(n: int, read: Callable[[int, int], Array]) -> Array:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core import parameters
 from ..core.inputs import labels_of, match_vertices, splits_of
@@ -19,7 +20,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.splits import Pairs
 from ..partitions.saved import SAVE_DEFAULTS, SavedData
-from .coding import CodedRows, narrowed, refuse_uncodable
+from .coding import Features, stored_features
 from .edge_splits import held_out_of
 
 HALO_HOPS = (0, 1, 2)
@@ -29,14 +30,12 @@ HALO_HOPS = (0, 1, 2)
 class Contents:
     """Rows to distribute over the parts, one per vertex, or one per record for ``edge_features``."""
 
-    features: Rows | None
+    features: Features | None
     edge_features: Rows | None
     labels: Rows | None
     masks: Mapping[str, Rows]
     halo_hops: int
     halo_features: bool
-    coded: CodedRows | None = None
-    """What ``features`` are read from, if they have 8 bits per number."""
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
 
@@ -57,7 +56,8 @@ class Extras(dict[str, Any]):
         """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
         if parameters.integer("halo_hops", self["halo_hops"], 0, 2**31) not in HALO_HOPS:
             raise ParameterError(f"halo_hops: {self['halo_hops']} is not one of 0, 1, 2")
-        parameters.flag("halo_features", self["halo_features"])
+        for name in ("halo_features", "standardise"):
+            parameters.flag(name, self[name])
         for name in self._given():
             if form != "directory":
                 raise ParameterError(
@@ -73,9 +73,11 @@ class Extras(dict[str, Any]):
             )
         if self["feature_dtype"] is not None:
             parameters.choice("feature_dtype", self["feature_dtype"], get_args(FeatureDtype))
-        for name in ("halo_features", "feature_dtype"):
+        for name in ("halo_features", "feature_dtype", "standardise"):
             if self[name] and self["features"] is None:
                 raise ParameterError(f"{name}: there are no features. Pass features=")
+        if self["standardise"] and self["splits"] is None:
+            raise ParameterError("standardise: takes the statistics of the training vertices. Pass splits=")
         if target is not None:
             self._refuse_inside(target)
 
@@ -109,18 +111,10 @@ class Extras(dict[str, Any]):
     def open(self, graph: Graph, memory_limit: int | None) -> Contents:
         """Open all files, and refuse those that do not fit the graph."""
         n, m = graph.num_vertices, graph.num_edges
-        features = edge_features = None
+        given = edge_features = features = None
         if self["features"] is not None:
-            features = rows_of("features", self["features"], memory_limit)
-            match_vertices("features", len(features), n)
-        coded = None
-        if features is not None and self["feature_dtype"] is not None:
-            refuse_uncodable(features, self["feature_dtype"])
-            if self["feature_dtype"] == "int8":
-                coded = CodedRows(features)
-                features = coded.rows
-            else:
-                features = narrowed(features, self["feature_dtype"])
+            given = rows_of("features", self["features"], memory_limit, fields=True)
+            match_vertices("features", len(given), n)
         if self["edge_features"] is not None:
             edge_features = rows_of("edge_features", self["edge_features"], memory_limit)
         if edge_features is not None and len(edge_features) != m:
@@ -128,13 +122,18 @@ class Extras(dict[str, Any]):
                 f"edge_features: {len(edge_features)} rows for {m} records. Expected one row per record"
             )
         labels = None if self["labels"] is None else rows_of("labels", labels_of(self["labels"], n))
-        masks = {}
-        for name, ids in (
-            {} if self["splits"] is None else splits_of(self["splits"], n, self["split"])
-        ).items():
-            mask = np.zeros(n, dtype=np.bool_)
-            mask[ids] = True
-            masks[name] = rows_of(name, mask)
+        masks = {} if self["splits"] is None else _masks(splits_of(self["splits"], n, self["split"]), n)
+        if given is not None:
+            train = masks.get("train", np.zeros(n, np.bool_)) if self["standardise"] else None
+            features = stored_features(given, self["feature_dtype"], train)
         held_out = None if self["edge_splits"] is None else held_out_of(self["edge_splits"], n)
         hops, halo_features = self["halo_hops"], self["halo_features"]
-        return Contents(features, edge_features, labels, masks, hops, halo_features, coded, held_out)
+        splits = {name: rows_of(name, mask) for name, mask in masks.items()}
+        return Contents(features, edge_features, labels, splits, hops, halo_features, held_out)
+
+
+def _masks(splits: Mapping[str, npt.NDArray[np.int64]], n: int) -> dict[str, npt.NDArray[np.bool_]]:
+    masks = {name: np.zeros(n, dtype=np.bool_) for name in splits}
+    for name, ids in splits.items():
+        masks[name][ids] = True
+    return masks

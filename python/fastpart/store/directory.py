@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.parts import PART, part_name
 from ..partitions.results import Evaluation
+from .coding import Features
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, caps_of
+from .standardising import STATISTICS
 
 Sizes = dict[str, Any]
 
@@ -125,26 +127,40 @@ def _write_parts(
         ranges = [span(size) for size in sizes]
         _gather(inside, name, ids, ranges, rows, options)
         listing.add()
-        if contents.coded is not None and rows is contents.coded.rows:
-            described |= {"schema": CODED, name: contents.coded.described()}
-        elif name not in contents.masks:
+        if name not in contents.masks:
             described[name] = {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
     if contents.masks:
         described["splits"] = list(contents.masks)
-    if contents.coded is not None and contents.coded.columns is not None:
-        with named(inside / COLUMNS):
-            np.save(inside / COLUMNS, contents.coded.columns)
+    if contents.features is not None:
+        names = [name for name in ("features", "halo_features") if name in described]
+        described |= _describe_features(inside, contents.features, names)
+    return described
+
+
+def _describe_features(inside: Path, features: Features, names: Sequence[str]) -> dict[str, Any]:
+    """Write what coded or standardised features are read with, and return their entries of the manifest."""
+    coded, described = features.coded, dict[str, Any]()
+    if coded is not None:
+        described = {"schema": CODED, **dict.fromkeys(names, coded.described())}
+    for file, array in {
+        COLUMNS: None if coded is None else coded.columns,
+        STATISTICS: features.statistics,
+    }.items():
+        if array is not None:
+            with named(inside / file):
+                np.save(inside / file, array)
     return described
 
 
 def _arrays(contents: Contents) -> Iterator[tuple[str, str, Callable[[Sizes], tuple[int, int]], Rows]]:
     """Yield the name, the file of ids, the range of these ids in a part, and the rows of each array."""
-    of_vertices = {"features": contents.features, "labels": contents.labels, **contents.masks}
+    features = None if contents.features is None else contents.features.rows
+    of_vertices = {"features": features, "labels": contents.labels, **contents.masks}
     for name, rows in of_vertices.items():
         if rows is not None:
             yield name, "vertices.npy", lambda size: (0, size["num_inner"]), rows
-    if contents.halo_features and contents.features is not None:
-        yield "halo_features", "vertices.npy", _halo, contents.features
+    if contents.halo_features and features is not None:
+        yield "halo_features", "vertices.npy", _halo, features
     if contents.edge_features is not None:
         yield "edge_features", "edge_ids.npy", lambda size: (0, size["num_edges"]), contents.edge_features
 

@@ -317,10 +317,16 @@ def _hops_bytes(dataset: Dataset, options: Options, nodes: Sequence[int], edges:
     return size.size(row_bytes(dataset)) + activations(options, dataset.task, levels, training=False)
 
 
-def row_bytes(dataset: AnyDataset[Any]) -> int:
-    """Return the bytes of the features of a vertex."""
-    row = dataset.partition.parts[0].row_type("features")
-    return 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))
+def row_bytes(dataset: AnyDataset[Any], moved: bool = False) -> int:
+    """Return the bytes of the features of a vertex in a batch.
+
+    Coded rows that were ``moved`` into the batch are there twice: as they came, and decoded. Where rows only move or
+    are kept, they take the bytes of the files, ``feature_bytes`` of a part.
+    """
+    part = dataset.partition.parts[0]
+    row = part.row_type("features")
+    decoded = 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))
+    return decoded + (part.feature_bytes if moved and part.coding("features") is not None else 0)
 
 
 def workers_here(workers: int) -> int:

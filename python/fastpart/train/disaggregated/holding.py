@@ -41,7 +41,7 @@ def parts_in_memory(
 
 def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[Need], list[Need]]:
     """Return the memory that each compute worker takes, and that of the other processes."""
-    (n, edges), row = size_of(dataset), row_bytes(dataset)
+    (n, edges), row = size_of(dataset), dataset.partition.parts[0].feature_bytes
     count, makers = settings.local_workers, settings.batch_workers
     step = BatchSize.sampled(settings.batch_size, settings.fanouts, n, edges)
     batch = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
@@ -50,7 +50,7 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
     training = 56 * dataset.num_train
     workers = [
         weights(options, dataset.task),
-        *batches(options, dataset.task, batch, row),
+        *batches(options, dataset.task, batch, row_bytes(dataset, moved=True)),
         *evaluation(dataset, options, -(-dataset.partition.k // count)),
     ]
     return workers, [

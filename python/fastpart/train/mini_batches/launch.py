@@ -32,6 +32,7 @@ from ..memory import (
     share_of_seeds,
     size_of,
     weights,
+    workers_here,
 )
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..runs.trained import TrainedModel
@@ -120,10 +121,11 @@ class Driver(driver.Driver):
         size = BatchSize.of(options, seeds, training, n, edges)
         parts = -(-dataset.partition.k // workers)
         resident = min(self.running["resident"] or 0, n * dataset.partition.parts[0].feature_bytes)
+        moved = resident > 0 or workers_here(workers) < workers
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
             weights(options, dataset.task),
-            *batches(options, dataset.task, size, row_bytes(dataset), 12),
+            *batches(options, dataset.task, size, row_bytes(dataset, moved), 12),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
             Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),
