@@ -75,6 +75,21 @@ def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, 
     assert read == rows if cache is None else read < rows
 
 
+def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
+    pytest.importorskip("torch")
+    plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
+    ways = {row["way"]: row for row in plan.ways.iter_rows(named=True)}
+    if "direct" not in ways:
+        pytest.skip("the file system refuses direct reads")
+    for way, loading in (("direct", {"io": "direct"}), ("plan", {"plan": plan})):
+        (loader,) = loaders(stored, **loading)
+        for _ in range(2):
+            list(loader)
+        counts = loader.read_counts()
+        assert counts["rows"] == plan.workers["rows"].sum()
+        assert counts["read_bytes"] / 2 == pytest.approx(ways[way]["bytes"], abs=0.5)
+
+
 @pytest.mark.parametrize("loading", [{}, {"scheduled": True}])
 def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
     plan = coded.plan(1, **BATCHES, cache=200, pack=tmp_path / "plan")
@@ -134,7 +149,7 @@ def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
     plan = stored.plan(3, **BATCHES)
     assert plan.folder is None
     assert repr(plan).startswith("<Plan: 3 epochs, ")
-    assert "Per epoch:" in str(plan)
+    assert "per epoch" in str(plan)
     assert "<table>" in plan._repr_html_()
     with pytest.raises(
         fp.ParameterError, match=r"plan: its rows are not packed\. Make it with pack=, a folder"

@@ -37,6 +37,9 @@ pub(super) const BLOCK: u64 = 4096;
 /// Bytes of the longest read of several rows.
 const LONGEST: u64 = 64 << 10;
 
+/// Bytes of a piece of consecutive rows.
+const PIECE: u64 = 4 << 20;
+
 /// Reads under way at a time.
 pub(super) const DEPTH: usize = 128;
 
@@ -84,10 +87,46 @@ impl DirectFile {
         let buffer = bytemuck::cast_slice_mut(memory);
         let found = self.read(from, buffer)?;
         let first = (self.start + u64::from(rows.start) * self.row_bytes - from) as usize;
-        buffer[..found].get(first..(last - from) as usize).ok_or_else(|| {
-            let what = format!("row {} is missing. The file became shorter", rows.end - 1);
-            Error::format(shown(&self.path), what)
-        })
+        buffer[..found].get(first..(last - from) as usize).ok_or_else(|| self.missing(rows.end - 1))
+    }
+
+    /// Hands out the bytes of consecutive rows, which are read in long pieces. Returns the bytes that were read: no
+    /// block twice.
+    pub(super) fn stream(
+        &self,
+        rows: Range<u32>,
+        mut visit: impl FnMut(&[u8]),
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<u64> {
+        let (row, end) = (self.row_bytes as usize, self.start + u64::from(rows.end) * self.row_bytes);
+        let (first, end) = (self.blocks(rows.start).0, end.next_multiple_of(BLOCK));
+        // A row that a piece cuts off goes before the next piece.
+        let before = row.next_multiple_of(BLOCK as usize);
+        let (mut left, piece) = (rows.len(), PIECE.min(end - first));
+        let mut memory = vec![Block::zeroed(); ((before as u64 + piece) / BLOCK) as usize];
+        let buffer: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
+        let mut from = before + (self.start + u64::from(rows.start) * self.row_bytes - first) as usize;
+        for at in (first..end).step_by(PIECE as usize) {
+            let found = self.read(at, &mut buffer[before..][..PIECE.min(end - at) as usize])?;
+            let whole = buffer[from..before + found].chunks_exact(row).take(left);
+            left -= whole.len();
+            let used = whole.len() * row;
+            whole.for_each(&mut visit);
+            // Only a row that is cut off is left, and less than a row fits before the piece.
+            let rest = from + used..before + found;
+            from = before.saturating_sub(rest.len());
+            buffer.copy_within(rest, from);
+            check()?;
+        }
+        if left > 0 {
+            return Err(self.missing(rows.end - 1));
+        }
+        Ok(end - first)
+    }
+
+    /// The error of a file that has no such row.
+    fn missing(&self, row: u32) -> Error {
+        Error::format(shown(&self.path), format!("row {row} is missing. The file became shorter"))
     }
 
     /// An error of the file.
@@ -182,10 +221,7 @@ impl Wanted<'_> {
         for index in read.first..read.end {
             let at =
                 (self.file.start + u64::from(self.row(index)) * self.file.row_bytes - read.from) as usize;
-            let Some(row) = found.get(at..at + bytes) else {
-                let what = format!("row {} is missing. The file became shorter", self.row(index));
-                return Err(Error::format(shown(&self.file.path), what));
-            };
+            let Some(row) = found.get(at..at + bytes) else { return Err(self.file.missing(self.row(index))) };
             visit(self.places[index], row);
         }
         Ok(())
@@ -293,12 +329,31 @@ mod tests {
     }
 
     #[test]
+    fn consecutive_rows_come_in_order_whatever_the_pieces() {
+        for row_bytes in [1, 100, 4096, 300_000] {
+            let folder = tempfile::tempdir().unwrap();
+            let Some((file, rows)) = file(folder.path(), row_bytes) else { return };
+            for range in [0..50, 3..4, 49..50, 7..7, 20..50] {
+                let mut found = Vec::new();
+                let bytes =
+                    file.stream(range.clone(), |row| found.extend_from_slice(row), &|| Ok(())).unwrap();
+                let expected = range.start as usize * row_bytes..range.end as usize * row_bytes;
+                let blocks = (70 + expected.start as u64) / BLOCK..(70 + expected.end as u64).div_ceil(BLOCK);
+                assert_eq!(found, rows[expected]);
+                assert!(bytes == (blocks.end - blocks.start) * BLOCK || range.is_empty());
+            }
+        }
+    }
+
+    #[test]
     fn a_file_that_became_shorter_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let Some((file, _)) = file(folder.path(), 400) else { return };
         OpenOptions::new().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
         let error = found(&file, &[3, 49], 400).unwrap_err().to_string();
         assert!(error.contains("rows: row 49 is missing. The file became shorter"), "{error}");
+        let error = file.stream(3..50, |_| (), &|| Ok(())).unwrap_err().to_string();
+        assert!(error.contains("rows: row 49 is missing"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! **Algorithm.** The rows of the batch are sorted. Row number i of the distinct ones is number i of its piece of the
 //! pack, which is read from its begin to its end.
 //!
-//! **Memory.** As [`super::direct`], and 8 bytes per row of the batch.
+//! **Memory.** A piece of 4 MiB, and 12 bytes per row of the batch.
 //!
 //! **Parallelism.** Over the batches.
 //!
@@ -17,7 +17,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::array::MappedRows;
-use super::direct::{self, DirectFile, Wanted};
+use super::direct::DirectFile;
 use crate::base::{Error, Result, shown};
 
 /// A checksum of the numbers of rows.
@@ -66,34 +66,37 @@ impl Packed {
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
     ) -> Result<u64> {
-        let (mut distinct, mut numbers) = (Vec::with_capacity(places.len()), vec![0; rows.len()]);
-        let first = self.offsets.get(step).copied().unwrap_or(0);
-        for &place in places {
+        // The places of row number i of the batch are `places[firsts[i]..firsts[i + 1]]`.
+        let (mut distinct, mut firsts) =
+            (Vec::with_capacity(places.len()), Vec::with_capacity(places.len() + 1));
+        for (index, &place) in places.iter().enumerate() {
             let row = rows[place as usize];
             if distinct.last() != Some(&row) {
                 distinct.push(row);
+                firsts.push(index);
             }
-            numbers[place as usize] = first + (distinct.len() - 1) as u32;
         }
-        if self.checksums.get(step) != Some(&checksum(&distinct)) {
+        firsts.push(places.len());
+        let range =
+            self.offsets.get(step).zip(self.offsets.get(step + 1)).map_or(0..0, |(&from, &to)| from..to);
+        if range.len() != distinct.len() || self.checksums.get(step) != Some(&checksum(&distinct)) {
             let what = format!(
                 "step {step} needs other rows than those that were packed. The plan is of other samples or damaged. Make it again"
             );
             return Err(Error::format(shown(self.rows.path()), what));
         }
+        let mut index = 0;
+        let mut visit = |row: *const u8| {
+            places[firsts[index]..firsts[index + 1]].iter().for_each(|&place| put(row, place as usize));
+            index += 1;
+        };
         match &self.direct {
-            Some(file) => {
-                let mut visit = |place: u32, row: &[u8]| put(row.as_ptr(), place as usize);
-                direct::read(&[Wanted { file, base: 0, rows: &numbers, places }], &mut visit, check)
-            }
-            None => {
-                for &place in places {
-                    if let Some(row) = self.rows.row(numbers[place as usize] as usize) {
-                        put(row, place as usize);
-                    }
-                }
+            Some(file) if !range.is_empty() => file.stream(range, |row| visit(row.as_ptr()), check),
+            _ => {
+                let bytes = range.len() * self.rows.row_bytes();
+                range.filter_map(|number| self.rows.row(number as usize)).for_each(visit);
                 check()?;
-                Ok((distinct.len() * self.rows.row_bytes()) as u64)
+                Ok(bytes as u64)
             }
         }
     }

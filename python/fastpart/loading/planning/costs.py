@@ -35,13 +35,12 @@ def planned_ways(
     stored = Stored.of(partition)
     found = ways(reads, disk, stored, memory, epochs)
     kept = sum(len(pack.kept) for pack in packs) * stored.row_bytes
-    if not kept:
-        return found
-    batches = chain.from_iterable(map(each.of, range(steps)) for pack in packs for each in pack.epochs)
-    left = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
-    packed = left.rows * stored.row_bytes
-    return [
-        *(way for way in found if way.way != "plan"),
-        *([] if disk is None else [timed("direct, cache", left.read_bytes, kept, disk, scattered=True)]),
-        timed("plan, cache", packed, stored.bytes + epochs * packed + kept, disk),
-    ]
+    packed = [each.read_bytes(stored.row_bytes) for pack in packs for each in pack.epochs]
+    written = sum(pack.num_rows for pack in packs) * stored.row_bytes
+    plan = timed("plan", round(sum(packed) / epochs), stored.bytes + written, disk)
+    found = [*(way for way in found if way.way != "plan"), plan]
+    if kept and disk is not None:
+        batches = chain.from_iterable(map(each.of, range(steps)) for pack in packs for each in pack.epochs)
+        left = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
+        found.insert(-1, timed("direct, cache", left.read_bytes, kept, disk, scattered=True))
+    return found

@@ -13,11 +13,16 @@ import numpy.typing as npt
 from ... import _core
 from ...core.options import RunOptions
 from ...measures.accesses import Accesses
+from ...measures.reading import BLOCK
 
 Rows = npt.NDArray[np.uint32]
 
 KEPT_IDS, KEPT = "kept_ids.npy", "kept.npy"
 """Which rows stay in memory, and these rows."""
+
+
+_HEAD = 128
+"""Bytes before the rows of a pack."""
 
 
 def worker_name(worker: int) -> str:
@@ -51,6 +56,12 @@ class EpochLists:
     def of(self, step: int) -> Rows:
         """Return the rows of a step."""
         return self.rows[self.offsets[step] : self.offsets[step + 1]]
+
+    def read_bytes(self, row_bytes: int) -> int:
+        """Return the bytes of the blocks that hold the packed rows of all steps, each block once for a step."""
+        ends = _HEAD + self.offsets * row_bytes
+        blocks = -(-ends[1:] // BLOCK) - ends[:-1] // BLOCK
+        return int(blocks[np.diff(self.offsets) > 0].sum()) * BLOCK
 
 
 def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
