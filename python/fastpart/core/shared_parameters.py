@@ -41,7 +41,7 @@ def with_parameters(
 def _documented(function: Callable[..., Any], taken: Container[str]) -> str:
     before, own, after = _split(inspect.getdoc(function) or "")
     entries = dict(_entries(own))
-    for names, text in _shared(vars(sys.modules[unpacked(function).__module__])):
+    for names, text in _shared(unpacked(function)):
         of = names.partition(" :")[0]
         if of.partition(",")[0] in taken:
             entries[names] = text + entries.pop(of, "")
@@ -64,9 +64,10 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
         yield names, text.rstrip("\n") + "\n"
 
 
-def _shared(module: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the line with the names of each parameter of the typed dictionaries of a module, and its description."""
-    for section in module.values():
+def _shared(dictionary: Any) -> Iterator[tuple[str, str]]:
+    """Yield the line with the names of each parameter of a typed dictionary and its bases, and its description."""
+    for section in vars(sys.modules[dictionary.__module__]).values():
         text = getattr(section, "__doc__", None) or ""
-        if is_typeddict(section) and "Parameters\n" in text:
+        of = is_typeddict(section) and section.__annotations__.keys() <= dictionary.__annotations__.keys()
+        if of and "Parameters\n" in text:
             yield from _entries(_split(inspect.cleandoc(text))[1])
