@@ -309,8 +309,13 @@ class Features:
     @property
     def is_on_disk(self) -> bool:
         """Whether memory does not hold the rows. Then :meth:`means` reads each once, in the order of the files."""
-    def means(self, targets: _Rows, threads: int) -> npt.NDArray[np.float32]:
-        """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width)."""
+    def means(
+        self, targets: _Rows, threads: int, weights: npt.NDArray[np.float32] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width).
+
+        With ``weights``, one for each row of the topology, it is that of the rows times their weights.
+        """
 
 def default_threads() -> int: ...
 def memory_budget() -> int: ...

@@ -97,6 +97,12 @@ impl MappedRows {
         let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::WillNeed));
     }
 
+    /// Lets the system read so many rows ahead.
+    fn read_ahead_of(&self, first: usize, count: usize) {
+        let (from, bytes) = (self.offset as usize + first * self.row_bytes, count * self.row_bytes);
+        let _ = self.map.as_ref().map(|map| map.advise_range(memmap2::Advice::WillNeed, from, bytes));
+    }
+
     /// Address of row `index`, or of no row if there is none.
     #[inline(always)]
     pub(crate) fn row(&self, index: usize) -> Option<*const u8> {
@@ -155,6 +161,12 @@ impl<T: Pod> Column<T> {
     /// See [`MappedRows::read_few`].
     pub fn read_few(&self) {
         self.rows.read_few();
+    }
+
+    /// Lets the system read items ahead, as many as there are of so many.
+    pub fn read_ahead(&self, first: usize, count: usize) {
+        let first = first.min(self.len());
+        self.rows.read_ahead_of(first, count.min(self.len() - first));
     }
 
     /// Number of items.

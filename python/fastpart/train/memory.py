@@ -21,9 +21,10 @@ from ..errors import MemoryBudgetError
 from ..loading.seeds import rank_of_part
 from ..partitions.parts import VertexPartData
 from .batches.batch import STEPS
+from .blocks import PIECE_BYTES
 from .config import Options
 from .data import AnyDataset, Dataset
-from .inference import PIECE_BYTES, Fits
+from .inference import Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
 from .plugged.objects import name_of
 from .scores import Task
