@@ -15,7 +15,7 @@ import torch
 
 from .. import _core
 from ..core.notes import log
-from ..core.parameters import sized
+from ..core.parameters import shown, sized
 from ..loading.rows.saved import RowFiles
 from ..partitions.parts import VertexPartData
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
@@ -98,17 +98,22 @@ class MeansOfRows:
             part, edges = self._parts[number], int(self._own.degrees(number, vertices).sum())
             costs.sweep(stored, part.num_inner, part.halo_sizes[0], len(vertices), edges)
         costs = Costs(*total(torch.tensor([costs.sweeps, costs.vertices, costs.edges]).double()).tolist())
-        split, space = costs.by_columns(stored, columns), costs.scratch(stored, columns)
-        pays = from_first(split < costs.sweeps and has_space(self._folder, space))
+        split = costs.by_columns(stored, columns)
+        fits = has_space(self._folder, costs.scratch(stored, columns))
+        pays = from_first(fits and split < costs.sweeps)
         if is_first():
+            ways = (
+                f"{sized(int(split))} in {len(columns)} files of columns",
+                f"{sized(int(costs.sweeps))} by sweeps",
+            )
+            chosen, other = ways if pays else ways[::-1]
+            reason = "" if fits else f": too little space in {shown(self._folder)} for columns"
             log.info(
-                "means of the neighbours of %s vertices: %s in %s of %s by sweeps",
-                f"{costs.vertices:,.0f}",
-                sized(int(split)),
-                f"{len(columns)} files of columns, instead"
-                if pays
-                else f"{len(columns)} files of columns, more than",
-                sized(int(costs.sweeps)),
+                "means of the neighbours of %d vertices: %s instead of %s%s",
+                costs.vertices,
+                chosen,
+                other,
+                reason,
             )
         return columns if pays else []
 
