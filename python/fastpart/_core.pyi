@@ -300,6 +300,8 @@ class Features:
     def row_shape(self) -> tuple[int, ...]: ...
     def decoded(self, coding: Coding) -> Features:
         """Return the same rows, which are coded, as float32. Both share the files."""
+    def loaded(self) -> Features:
+        """Return the same rows, copied from the files into memory."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def gather(self, rows: _Rows, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...

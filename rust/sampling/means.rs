@@ -350,11 +350,21 @@ mod tests {
         let topology = Arc::new(Topology::of(vec![part]).unwrap());
         let open = |io| Features::open(&[Some(file.clone())], Arc::clone(&topology), Some(io)).unwrap();
         let (mapped, direct, mut swept) = (open(Io::Mmap), open(Io::Direct), open(Io::Mmap));
+        let loaded = direct.loaded().unwrap();
+        assert!(!loaded.is_on_disk());
         swept.in_order = true;
         let targets: Vec<u32> = (0..70).map(|index| index * 31 % n as u32).collect();
         let ones = vec![1.0; n];
         let roots: Vec<f32> = (0..n).map(|row| (row as f32 + 1.0).sqrt().recip()).collect();
-        let ways = [(&mapped, 1), (&mapped, 2), (&mapped, 5), (&mapped, 100), (&direct, 1), (&swept, 1)];
+        let ways = [
+            (&mapped, 1),
+            (&mapped, 2),
+            (&mapped, 5),
+            (&mapped, 100),
+            (&direct, 1),
+            (&swept, 1),
+            (&loaded, 2),
+        ];
         for ((features, threads), weights) in
             ways.into_iter().flat_map(|way| [None, Some(&ones), Some(&roots)].map(|weights| (way, weights)))
         {

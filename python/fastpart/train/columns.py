@@ -2,7 +2,8 @@
 
 The means of the neighbours of all vertices need each row as often as it has out-edges, in random order. Where memory
 holds neither the rows nor the sums of all vertices, either the rows are read again for each group of vertices whose
-sums it holds (*sweeps*), or once, to write files of columns. Then the lists of neighbours are read again for each file.
+sums it holds (*sweeps*), or once, to write files of columns. Then memory holds one of these at a time, and the lists of
+neighbours are read again for each.
 :class:`Costs` says which takes fewer bytes.
 """
 

@@ -72,7 +72,7 @@ class Inference:
     fits : callable, optional
         Whether the memory holds a block of a network without layers. Default: any.
     free_bytes : int
-        Memory for sums of rows that are read from the disk. The more, the less often it is read.
+        Memory for rows that are on the disk: for sums, or for columns of them. The more, the less is read.
     """
 
     def __init__(

@@ -141,9 +141,11 @@ class MeansOfRows:
         opened = [self._opened(number, each) for number, each in enumerate(columns)]
         means = RowFiles()
         for number, rows in enumerate(opened):
-            for part, vertices, places, count in self._placed(self._split(rows, wanted), wanted):
-                found = rows.means(self._own.rows(part, vertices), torch.get_num_threads(), weights)
+            loaded = rows.loaded()
+            for part, vertices, places, count in self._placed(self._split(loaded, wanted), wanted):
+                found = loaded.means(self._own.rows(part, vertices), torch.get_num_threads(), weights)
                 means.put(self._file("means", number, part), count, places, found)
+            del loaded
         self._files += means.paths
         del means
         width = sum(each.end - each.first for each in columns)

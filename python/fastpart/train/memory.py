@@ -263,8 +263,8 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     A process computes those of so many parts.
     """
     part = max(each.num_inner for each in dataset.partition.parts)
-    masks = len(dataset.partition) * (options.layers - 1)
-    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + masks, "more workers")
+    of_all = len(dataset.partition) * (options.layers - 1 + _NUMBER)  # masks, and factors of gcn and sgc
+    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + of_all, "more workers")
     if is_layered(options.model):
         hub = max(map(_most_in_edges, dataset.partition.parts))
         widest = number_bytes(options) * max(max(both) for both in widths(options, dataset.task))

@@ -44,6 +44,12 @@ impl Features {
         Self::of(py, self.inner.decoded(coding.inner.clone()), &self.pools)
     }
 
+    /// The same rows, copied into memory.
+    fn loaded(&self, py: Python<'_>) -> PyResult<Self> {
+        let loaded = in_place(py, |_| self.inner.loaded())?;
+        Self::of(py, Ok(loaded), &self.pools)
+    }
+
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
         self.dtype.bind(py).clone()
