@@ -92,6 +92,7 @@ class Inference:
         self._parts = dataset.partition.parts
         self._topology = dataset.topology
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
+        self._codes: tuple[_core.Features, Stored] | None = None  # the features, if their files are coded
         self._own = Blocks(self._parts, parts, self._topology.starts)
         self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
 
@@ -191,12 +192,12 @@ class Inference:
         return SavedRows(files, ids) if files else None
 
     def _features(self) -> _core.Features | None:
-        rows = self._stored_features()
+        rows = self._opened([part.folder / "features.npy" for part in self._parts])
         coding = self._parts[0].coding("features")
-        return rows if rows is None or coding is None else rows.decoded(coding.core)
-
-    def _stored_features(self) -> _core.Features | None:
-        return self._opened([part.folder / "features.npy" for part in self._parts])
+        if rows is None or coding is None:
+            return rows
+        self._codes = rows, Stored(self._topology.num_vertices, coding.width, coding)
+        return rows.decoded(coding.core)
 
     def _opened(self, files: list[Path | None]) -> _core.Features | None:
         """Map the files that are here. None if there are none."""
@@ -247,20 +248,13 @@ class Inference:
         self, network: Network, index: int, rows: _core.Features, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of a layer that takes a mean of the neighbours."""
-        where, codes = numbers_of(network), None if index else self._codes()
+        where, codes = numbers_of(network), None if index else self._codes
         stored = codes or (rows, Stored(self._topology.num_vertices, rows.row_shape[0]))
         known, weights = (ScaledMeans, self._roots()) if network.takes_propagated(index) else (Means, None)
         for number, block, own, means in self._means.of(rows, stored, wanted, weights):
             x, mean = torch.from_numpy(own).to(**where), torch.from_numpy(means).to(**where)
             degree = torch.from_numpy(self._topology.degrees_of(self._own.rows(number, block))).to(x.device)
             yield number, block, network.layer(index, known(x, mean, degree), x).cpu()
-
-    def _codes(self) -> tuple[_core.Features, Stored] | None:
-        """Return the features as they are in their files, if they are coded."""
-        coding, rows = self._parts[0].coding("features"), self._stored_features()
-        if coding is None or rows is None:
-            return None
-        return rows, Stored(self._topology.num_vertices, coding.width, coding)
 
     def _roots(self) -> npt.NDArray[np.float32]:
         """Return the inverse roots of the degrees of all vertices plus 1, by row."""
