@@ -108,12 +108,14 @@ def test_scores_are_the_same_for_any_number_of_workers(tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "layers"),
-    [("graphsage", 3), ("graphsage-gcn", 3), ("gin", 3), ("ngnn", 3), ("gcn", 0), ("sgc", 0), ("gat", 0)],
+    [("graphsage", 3), ("graphsage-gcn", 3), ("gin", 3), ("ngnn", 3), ("gcn", 3), ("sgc", 3), ("gat", 0)],
 )
 def test_outputs_from_means_are_those_from_copied_rows(dataset, tmp_path, monkeypatch, model, layers):
     network = build(dataset.task, Options(model=model, hidden=8, layers=3, fanouts=(1, 1, 1)))
-    made, known = [], module.Means
-    monkeypatch.setattr(module, "Means", lambda *given: made.append(given) or known(*given))
+    made = []
+    for name in ("Means", "ScaledMeans"):
+        known = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, known=known: made.append(given) or known(*given))
     parts = dataset.partition.parts
 
     def outputs(wanted=None):
@@ -182,5 +184,25 @@ def test_a_layer_that_takes_more_than_it_says_is_named(dataset, tmp_path):
     inference = Inference(dataset, list(range(len(dataset.partition.parts))), tmp_path, 1)
     with pytest.raises(
         fp.ParameterError, match=r"takes_means = True may take the mean .* Leave takes_means out"
+    ):
+        list(inference.outputs(network))
+
+
+@pytest.mark.parametrize("take", ["mean(x)", "sum(x)", "propagated(2 * x)"])
+def test_a_layer_that_takes_more_than_propagated_rows_is_named(dataset, tmp_path, take):
+    class More(torch.nn.Module):
+        takes_propagated = True
+
+        def forward(self, graph, x):
+            return eval(f"graph.{take}")
+
+    class Network(GraphSAGE):
+        def make_layer(self, *given):
+            return More()
+
+    network = Network(dataset.task, Options(hidden=8, layers=1, fanouts=(1,)))
+    inference = Inference(dataset, list(range(len(dataset.partition.parts))), tmp_path, 1)
+    with pytest.raises(
+        fp.ParameterError, match=r"takes_propagated = True may take .* Leave takes_propagated out"
     ):
         list(inference.outputs(network))

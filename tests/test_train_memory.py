@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
-from fastpart.train import inference, memory, predicting  # noqa: E402
+from fastpart.train import blocks, inference, memory, predicting  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.disaggregated import holding  # noqa: E402
@@ -152,7 +152,7 @@ def test_pieces_of_layers_are_small_and_change_nothing(parts, tmp_path, monkeypa
         return len(blocks), np.concatenate([rows.numpy() for _, _, rows in blocks])
 
     few, whole = outputs()
-    monkeypatch.setattr(inference, "PIECE_BYTES", 4 * dataset.task.features * 200)
+    monkeypatch.setattr(blocks, "PIECE_BYTES", 4 * dataset.task.features * 200)
     many, pieces = outputs()
     assert few == 3
     assert many > 10

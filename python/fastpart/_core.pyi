@@ -304,6 +304,8 @@ class Features:
     def row_shape(self) -> tuple[int, ...]: ...
     def decoded(self, coding: Coding) -> Features:
         """Return the same rows, which are coded, as float32. Both share the files."""
+    def loaded(self) -> Features:
+        """Return the same rows, copied from the files into memory."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
     def keeping(self, ids: _Rows, file: _Path) -> Features:
@@ -337,8 +339,13 @@ class Features:
         """
     def bytes_of(self, rows: _Rows) -> int:
         """Return the bytes that a batch of these rows reads without a pack, as :meth:`read_bytes` counts them."""
-    def means(self, targets: _Rows, threads: int) -> npt.NDArray[np.float32]:
-        """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width)."""
+    def means(
+        self, targets: _Rows, threads: int, weights: npt.NDArray[np.float32] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return the mean of the rows over all in-edges of each target, 0 without any, of shape (targets, width).
+
+        With ``weights``, one for each row of the topology, it is that of the rows times their weights.
+        """
 
 @final
 class Packed:

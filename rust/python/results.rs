@@ -56,7 +56,7 @@ pub unsafe fn array_within<T: Element>(
 }
 
 /// A copy of an array that Python may change while the GIL is free.
-pub fn copied(array: &View<'_, u32>, what: &str) -> PyResult<Vec<u32>> {
+pub fn copied<T: Element + Copy>(array: &View<'_, T>, what: &str) -> PyResult<Vec<T>> {
     let values = array.as_slice()?;
     let mut copy = reserved(values.len(), what).map_err(|error| raise(array.py(), error))?;
     copy.extend_from_slice(values);

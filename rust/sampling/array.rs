@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use memmap2::Mmap;
 
 use crate::base::npy::{Header, Item};
-use crate::base::{Error, Result, shown};
+use crate::base::{Buffer, Error, Result, shown};
 use crate::edges::open_file::{map, open_with_head};
 
 /// Rows of bytes in a mapped file.
@@ -27,11 +27,14 @@ pub(crate) struct MappedRows {
     pub descr: String,
     /// Shape of a row.
     pub row_shape: Vec<usize>,
-    /// None: the memory is a caller's.
+    /// None: the rows are in memory.
     map: Option<Mmap>,
+    /// The memory. None: there is a map, or it is a caller's.
+    _memory: Option<Buffer<u8>>,
 }
 
-// SAFETY: the address is that of the map, which the value owns, or of memory that a caller keeps. It is only read.
+// SAFETY: the address is that of the map or of memory, which the value owns, or of memory that a caller keeps. It is
+// only read.
 unsafe impl Send for MappedRows {}
 // SAFETY: as above.
 unsafe impl Sync for MappedRows {}
@@ -63,7 +66,19 @@ impl MappedRows {
             descr,
             row_shape: row_shape.iter().map(|&size| size as usize).collect(),
             map: Some(map),
+            _memory: None,
         })
+    }
+
+    /// The same rows, copied into memory. Where the system has huge pages, random rows are found faster than in a map.
+    pub(crate) fn loaded(&self) -> Result<Self> {
+        self.read_ahead();
+        let mut memory = Buffer::<u8>::zeroed(self.len * self.row_bytes, "rows of features")?;
+        // SAFETY: all rows of the map, copied into memory of their size.
+        unsafe { std::ptr::copy_nonoverlapping(self.start, memory.as_mut_ptr(), memory.len()) };
+        let (path, descr, row_shape) = (self.path.clone(), self.descr.clone(), self.row_shape.clone());
+        let start = memory.as_ptr();
+        Ok(Self { path, start, descr, row_shape, map: None, _memory: Some(memory), ..*self })
     }
 
     /// Number of rows.
@@ -95,6 +110,12 @@ impl MappedRows {
     /// Lets the system read the file ahead, in its order.
     pub(crate) fn read_ahead(&self) {
         let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::WillNeed));
+    }
+
+    /// Lets the system read so many rows ahead.
+    fn read_ahead_of(&self, first: usize, count: usize) {
+        let (from, bytes) = (self.offset as usize + first * self.row_bytes, count * self.row_bytes);
+        let _ = self.map.as_ref().map(|map| map.advise_range(memmap2::Advice::WillNeed, from, bytes));
     }
 
     /// Address of row `index`, or of no row if there is none.
@@ -148,6 +169,7 @@ impl<T: Pod> Column<T> {
             descr: String::new(),
             row_shape: Vec::new(),
             map: None,
+            _memory: None,
         };
         Self { rows, item: PhantomData }
     }
@@ -155,6 +177,12 @@ impl<T: Pod> Column<T> {
     /// See [`MappedRows::read_few`].
     pub fn read_few(&self) {
         self.rows.read_few();
+    }
+
+    /// Lets the system read items ahead, as many as there are of so many.
+    pub fn read_ahead(&self, first: usize, count: usize) {
+        let first = first.min(self.len());
+        self.rows.read_ahead_of(first, count.min(self.len() - first));
     }
 
     /// Number of items.

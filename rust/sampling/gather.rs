@@ -157,6 +157,13 @@ impl Features {
         Ok(Self { kept: Some(Arc::new(kept)), ..self.clone() })
     }
 
+    /// The same rows, copied from the files into memory.
+    pub fn loaded(&self) -> Result<Self> {
+        let load = |rows: &Option<MappedRows>| rows.as_ref().map(MappedRows::loaded).transpose();
+        let parts = self.parts.iter().map(load).collect::<Result<Vec<_>>>()?;
+        Ok(Self { parts: parts.into(), direct: [].into(), in_order: false, ..self.clone() })
+    }
+
     /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks
     /// them, `target` stays as it is. Those of a planned batch are read from its pack.
     ///

@@ -1,6 +1,6 @@
 //! Means of rows over whole lists of in-edges, without copies of the rows.
 //!
-//! **Requirements.** Rows of 32-bit floats of all parts, and the topology.
+//! **Requirements.** Rows of 32-bit floats of all parts, and the topology. Rows may have a weight each.
 //!
 //! **Why.** A layer that takes the mean of the neighbours reads each row once for every in-edge, and needs no row in a
 //! place of its own. To copy the rows of a block of targets, number its vertices anew and multiply by a sparse matrix
@@ -12,7 +12,7 @@
 //! into the cache a few in-edges before they are added. If not, the in-edges are sorted by their source, the rows are
 //! read once, in the order of the files, and each is added to the sums of all its targets (*sweep*). Sums have 64 bits:
 //! with fewer than 2^29 rows of about the same exponent nothing is rounded before the end. So both ways give the same
-//! bits, for any partition.
+//! bits, for any partition. Numbers times a weight are rounded to 32 bits before they are added, for the same reason.
 //!
 //! **Memory.** 8 bytes for each of [`ENOUGH`] in-edges and thread, or for those of the largest list. A sweep: 8 bytes
 //! per in-edge, 8 per number of the targets, and 16 per source.
@@ -52,10 +52,11 @@ impl Features {
     }
 
     /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a row for
-    /// each.
+    /// each. With `weights`, one for each row of the topology, it is that of the rows times their weights.
     pub fn means(
         &self,
         targets: &[u32],
+        weights: Option<&[f32]>,
         means: &mut [f32],
         threads: usize,
         check: &dyn Fn() -> Result<()>,
@@ -65,15 +66,22 @@ impl Features {
         if !self.has_means() || means.len() != targets.len() * width {
             return Err(Error::parameter("targets", "means are those of rows of 32-bit floats of all parts"));
         }
+        let n = self.topology().num_vertices() as usize;
+        if let Some(weights) = weights.filter(|weights| weights.len() != n) {
+            return Err(Error::parameter("weights", format!("{} for {n} rows", weights.len())));
+        }
+        if targets.len() >= MANY {
+            self.topology().read_ahead(targets);
+        }
         if self.is_on_disk() {
-            return self.sweep(targets, means, width, check);
+            return self.sweep(targets, weights, means, width, check);
         }
         let shares = self.shares(targets, threads.max(1))?;
         if targets.len() >= MANY {
             self.read_ahead();
         }
         let add_up = |targets, means: &mut [f32], check: &dyn Fn() -> Result<()>| {
-            self.add_up(targets, means, width, check)
+            self.add_up(targets, weights, means, width, check)
         };
         std::thread::scope(|scope| {
             let (mut rest, mut started, mut own) = (means, Vec::new(), Ok(()));
@@ -98,6 +106,7 @@ impl Features {
     fn sweep(
         &self,
         targets: &[u32],
+        weights: Option<&[f32]>,
         means: &mut [f32],
         width: usize,
         check: &dyn Fn() -> Result<()>,
@@ -117,6 +126,7 @@ impl Features {
         let mut decoded = vec![Number::default(); width];
         let mut add = |place: u32, row: &[u8]| {
             let place = place as usize;
+            let weight = weight_of(weights, rows[place]);
             for index in firsts[place]..firsts[place + 1] {
                 if let Some(&ahead) = edges.get(index + DISTANCE) {
                     let first = sums.as_ptr().wrapping_add(ahead as u32 as usize * width);
@@ -124,7 +134,7 @@ impl Features {
                 }
                 let sum = &mut sums[edges[index] as u32 as usize * width..][..width];
                 // SAFETY: a whole row.
-                unsafe { self.add(row.as_ptr(), sum, &mut decoded) };
+                unsafe { self.add(row.as_ptr(), weight, sum, &mut decoded) };
             }
         };
         let order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -230,6 +240,7 @@ impl Features {
     fn add_up(
         &self,
         mut targets: &[u32],
+        weights: Option<&[f32]>,
         mut means: &mut [f32],
         width: usize,
         check: &dyn Fn() -> Result<()>,
@@ -242,50 +253,68 @@ impl Features {
             targets = &targets[count..];
             let (here, behind) = std::mem::take(&mut means).split_at_mut(count * width);
             means = behind;
-            self.add_rows(&rows, &degrees, here, &mut sums);
+            self.add_rows(&rows, weights, &degrees, here, &mut sums);
             check()?;
         }
         Ok(())
     }
 
     /// Adds up rows, so many for each mean, and divides by their number.
-    fn add_rows(&self, rows: &[u32], degrees: &[usize], means: &mut [f32], sums: &mut [f64]) {
+    fn add_rows(
+        &self,
+        rows: &[u32],
+        weights: Option<&[f32]>,
+        degrees: &[usize],
+        means: &mut [f32],
+        sums: &mut [f64],
+    ) {
         let distance = (AHEAD / self.stored_bytes().max(1)).clamp(2, DISTANCE);
         let (mut first, mut decoded) = (0, vec![Number::default(); sums.len()]);
         for (mean, &degree) in means.chunks_exact_mut(sums.len().max(1)).zip(degrees) {
             sums.fill(0.0);
             for index in first..first + degree {
-                if let Some(ahead) = rows.get(index + distance).and_then(|&row| self.address(row)) {
+                let ahead = rows.get(index + distance).copied();
+                if let Some((weights, ahead)) = weights.zip(ahead) {
+                    prefetch_at(weights.as_ptr().wrapping_add(ahead as usize));
+                }
+                if let Some(ahead) = ahead.and_then(|row| self.address(row)) {
                     for offset in (0..self.stored_bytes()).step_by(64) {
                         prefetch_at(ahead.wrapping_add(offset));
                     }
                 }
                 let Some(row) = self.address(rows[index]) else { continue };
                 // SAFETY: a row of the map.
-                unsafe { self.add(row, sums, &mut decoded) };
+                unsafe { self.add(row, weight_of(weights, rows[index]), sums, &mut decoded) };
             }
             divide(mean, sums, degree);
             first += degree;
         }
     }
 
-    /// Adds a row to sums. One that is coded is decoded first.
+    /// Adds a row times its weight to sums. One that is coded is decoded first.
     ///
     /// # Safety
     /// The row has as many bytes as those in the files.
     #[inline(always)]
-    unsafe fn add(&self, row: *const u8, sums: &mut [f64], decoded: &mut [Number]) {
+    unsafe fn add(&self, row: *const u8, weight: f32, sums: &mut [f64], decoded: &mut [Number]) {
         let Some(coding) = self.coding() else {
             for (place, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: the caller vouches for the row. Any bytes are a number.
-                *sum += f64::from(unsafe { row.cast::<f32>().add(place).read_unaligned() });
+                *sum += f64::from(weight * unsafe { row.cast::<f32>().add(place).read_unaligned() });
             }
             return;
         };
         // SAFETY: the caller vouches for the row.
         unsafe { coding.decode(row, decoded) };
-        sums.iter_mut().zip(decoded).for_each(|(sum, number)| *sum += f64::from(f32::from_ne_bytes(*number)));
+        let numbers = sums.iter_mut().zip(decoded);
+        numbers.for_each(|(sum, number)| *sum += f64::from(weight * f32::from_ne_bytes(*number)));
     }
+}
+
+/// The weight of a row. 1, which changes no number, if rows have none.
+#[inline(always)]
+fn weight_of(weights: Option<&[f32]>, row: u32) -> f32 {
+    weights.map_or(1.0, |weights| weights[row as usize])
 }
 
 /// The mean of so many rows, given their sums.
@@ -321,22 +350,42 @@ mod tests {
         let topology = Arc::new(Topology::of(vec![part]).unwrap());
         let open = |io| Features::open(&[Some(file.clone())], Arc::clone(&topology), Some(io)).unwrap();
         let (mapped, direct, mut swept) = (open(Io::Mmap), open(Io::Direct), open(Io::Mmap));
+        let loaded = direct.loaded().unwrap();
+        assert!(!loaded.is_on_disk());
         swept.in_order = true;
         let targets: Vec<u32> = (0..70).map(|index| index * 31 % n as u32).collect();
-        for (features, threads) in
-            [(&mapped, 1), (&mapped, 2), (&mapped, 5), (&mapped, 100), (&direct, 1), (&swept, 1)]
+        let ones = vec![1.0; n];
+        let roots: Vec<f32> = (0..n).map(|row| (row as f32 + 1.0).sqrt().recip()).collect();
+        let ways = [
+            (&mapped, 1),
+            (&mapped, 2),
+            (&mapped, 5),
+            (&mapped, 100),
+            (&direct, 1),
+            (&swept, 1),
+            (&loaded, 2),
+        ];
+        for ((features, threads), weights) in
+            ways.into_iter().flat_map(|way| [None, Some(&ones), Some(&roots)].map(|weights| (way, weights)))
         {
             let mut means = vec![9.0; targets.len() * width];
-            features.means(&targets, &mut means, threads, &|| Ok(())).unwrap();
+            features.means(&targets, weights.map(Vec::as_slice), &mut means, threads, &|| Ok(())).unwrap();
+            let weights = weights.unwrap_or(&ones);
             for (&target, mean) in targets.iter().zip(means.chunks(width)) {
                 let edges = indptr[target as usize] as usize..indptr[target as usize + 1] as usize;
                 let mut sums = vec![0.0_f64; width];
                 for &source in &indices[edges.clone()] {
-                    (0..width).for_each(|at| sums[at] += f64::from(rows[source as usize * width + at]));
+                    let weight = weights[source as usize];
+                    (0..width).for_each(|at| {
+                        sums[at] += f64::from(weight * rows[source as usize * width + at]);
+                    });
                 }
                 let count = edges.len().max(1) as f64;
                 assert_eq!(mean, sums.iter().map(|sum| (sum / count) as f32).collect::<Vec<_>>());
             }
         }
+        let mut means = vec![0.0; targets.len() * width];
+        let error = mapped.means(&targets, Some(&ones[1..]), &mut means, 1, &|| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("weights: 49 for 50 rows"), "{error}");
     }
 }

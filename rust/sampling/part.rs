@@ -90,6 +90,14 @@ impl Part {
         self.edge_ids.as_ref().inspect(|ids| ids.read_few());
     }
 
+    /// Lets the system read the in-edges of inner vertices ahead, from `first` to `last`.
+    pub fn read_ahead(&self, first: u32, last: u32) {
+        self.indptr.read_ahead(first as usize, (last - first) as usize + 2);
+        if let (Ok((from, _)), Ok((to, count))) = (self.in_edges(first), self.in_edges(last)) {
+            self.indices.read_ahead(from, (to + count).saturating_sub(from));
+        }
+    }
+
     /// Brings into the cache where the in-edges of an inner vertex begin, and its id.
     #[inline(always)]
     pub fn prefetch(&self, vertex: u32) {

@@ -75,6 +75,17 @@ impl Topology {
         }
     }
 
+    /// Lets the system read the in-edges of some vertices ahead, where these are most of those between them.
+    pub fn read_ahead(&self, rows: &[u32]) {
+        for of_part in rows.chunk_by(|&one, &next| one < next && self.part_of(one) == self.part_of(next)) {
+            let (first, last) = (of_part[0], of_part[of_part.len() - 1]);
+            if (last - first) as usize <= 2 * of_part.len() {
+                let part = &self.parts[self.part_of(first)];
+                part.read_ahead(first - part.start, last - part.start);
+            }
+        }
+    }
+
     /// The part of a row below [`Self::num_vertices`].
     #[inline(always)]
     pub fn part_of(&self, row: u32) -> usize {

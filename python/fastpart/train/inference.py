@@ -3,10 +3,10 @@
 A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
 vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
 neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. A layer
-that takes no more than the mean of the neighbours has it added up by the core, straight from the files, if memory holds
-them. If few outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says
-which. Any other network is computed for blocks of wanted vertices with all their hops, which are halved until the
-memory holds them.
+that takes no more than a mean of the neighbours has it added up by the core, straight from the files (:mod:`.means`).
+If few outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says which. Any
+other network is computed for blocks of wanted vertices with all their hops, which are halved until the memory holds
+them.
 
 Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
 parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
@@ -27,33 +27,25 @@ from .. import _core
 from ..errors import MemoryBudgetError
 from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
-from ..loading.rows.saved import SavedRows
+from ..loading.rows.saved import RowFiles, SavedRows
+from .blocks import Block, Blocks, VertexMask, Vertices, piece
+from .columns import Stored
 from .data import SPLITS, Dataset
-from .graphs.rows import Means, Rows
+from .graphs.rows import Means, Rows, ScaledMeans
 from .learning.metrics import Metrics, Scores
+from .means import MeansOfRows
 from .models import Network, takes_edge_attr
+from .neighbourhood import inverse_roots
 from .ranks import barrier, largest, total
-
-Vertices = npt.NDArray[np.int64]
 
 Outputs = tuple[int, Vertices, Tensor]
 """A part, some of its inner vertices by local id, and one row for each."""
-
-Block = tuple[int, Vertices]
-"""A part, and some of its inner vertices by local id."""
 
 Fits = Callable[[Sequence[int], Sequence[int]], bool]
 """Returns whether the memory holds a block with so many nodes and in-edges in each hop."""
 
 InputRows = _core.Features | SavedRows | None
 """Where the inputs of a layer are. None if no process has any here."""
-
-VertexMask = Callable[[int], npt.NDArray[np.bool_]]
-"""Returns the mask of the inner vertices of a part whose outputs are wanted."""
-
-PIECE_BYTES = 64 << 20
-"""Bytes of a block, about, and of what is written before it goes to the disk. The limit of the memory does not change
-blocks, and so no digit of what is computed."""
 
 FEW = 4
 """One in so many vertices is few: their in-edges do not lead to nearly all others. Fewer vertices are computed then."""
@@ -80,7 +72,7 @@ class Inference:
     fits : callable, optional
         Whether the memory holds a block of a network without layers. Default: any.
     free_bytes : int
-        Memory for sums of rows that are read from the disk. The more, the less often it is read.
+        Memory for rows that are on the disk: for sums, or for columns of them. The more, the less is read.
     """
 
     def __init__(
@@ -91,15 +83,18 @@ class Inference:
         layers: int,
         fetching: Fetching | None = None,
         fits: Fits | None = None,
-        free_bytes: int = PIECE_BYTES,
+        free_bytes: int = 0,
     ) -> None:
-        self._fits, self._free_bytes = fits, free_bytes
+        self._fits = fits
         self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
-        self._dataset, self._own, self._folder, self._layers = dataset, parts, folder, layers
+        self._dataset, self._folder, self._layers = dataset, folder, layers
         self._fetching = fetching if fetching is not None and fetching.by_messages else None
         self._parts = dataset.partition.parts
         self._topology = dataset.topology
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
+        self._codes: tuple[_core.Features, Stored] | None = None  # the features, if their files are coded
+        self._own = Blocks(self._parts, parts, self._topology.starts)
+        self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
 
     @torch.no_grad()
     def scores(
@@ -107,7 +102,7 @@ class Inference:
     ) -> dict[str, float]:
         """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
         scores = Scores(self._dataset.task, metrics, splits)
-        known = {part: self._known(part, splits) for part in self._own}
+        known = {part: self._known(part, splits) for part in self._own.parts}
         for part, vertices, logits in self.outputs(network, lambda part: np.any(known[part][1], axis=0)):
             labels, masks = known[part]
             for split, mask in zip(splits, masks, strict=True):
@@ -152,9 +147,11 @@ class Inference:
             kept = mask if self._fetching is None else None  # others ask for rows by their number among all
             files += self._save(index, self._layer(network, index, rows, mask), kept)
             barrier()
+            self._means.clear()
             rows = self._opened(self._saved(index)) if kept is None else self._some(index, kept)
         yield from self._layer(network, len(needed) - 1, rows, wanted)
         barrier()
+        self._means.clear()
         for file in files:
             file.unlink()
 
@@ -170,12 +167,12 @@ class Inference:
         if wanted is None:
             return None
         n, starts = self._topology.num_vertices, self._topology.starts
-        own = sum(int(np.count_nonzero(wanted(part))) for part in self._own)
+        own = sum(int(np.count_nonzero(wanted(part))) for part in self._own.parts)
         if FEW * int(total(torch.tensor(own))) > n:
             return None
         mask = np.zeros(n, np.uint8)
         for number, block in self._blocks(wanted, 0):
-            mask[self._hop.sample(self._rows_of(number, block)).rows] = 1
+            mask[self._hop.sample(self._own.rows(number, block)).rows] = 1
         reached = largest(torch.from_numpy(mask)).numpy().view(np.bool_)
         return lambda part: reached[starts[part] : starts[part + 1]]
 
@@ -197,7 +194,10 @@ class Inference:
     def _features(self) -> _core.Features | None:
         rows = self._opened([part.folder / "features.npy" for part in self._parts])
         coding = self._parts[0].coding("features")
-        return rows if rows is None or coding is None else rows.decoded(coding.core)
+        if rows is None or coding is None:
+            return rows
+        self._codes = rows, Stored(self._topology.num_vertices, coding.width, coding)
+        return rows.decoded(coding.core)
 
     def _opened(self, files: list[Path | None]) -> _core.Features | None:
         """Map the files that are here. None if there are none."""
@@ -211,25 +211,17 @@ class Inference:
 
     def _save(self, index: int, outputs: Iterator[Outputs], mask: VertexMask | None = None) -> list[Path]:
         """Write the outputs of a layer, of all vertices or of those of a mask, and return the files."""
-        files: dict[Path, np.memmap[Any, Any]] = {}
-        places: dict[Path, Vertices] = {}
-        unwritten = 0
+        files = RowFiles()
+        places: dict[int, Vertices] = {}
         for part, vertices, h in outputs:
-            file = self._file(index, part)
+            file, count = self._file(index, part), self._parts[part].num_inner
             assert file is not None
-            if file not in files:
-                count = self._parts[part].num_inner
-                if mask is not None:
-                    places[file] = np.cumsum(mask(part)) - 1
-                    count = int(places[file][-1]) + 1
-                shape = (count, h.shape[1])
-                files[file] = np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape)
-            files[file][vertices if mask is None else places[file][vertices]] = h.numpy()
-            unwritten += h.nbytes
-            if unwritten > PIECE_BYTES:  # what is not on the disk cannot be given back when memory is short
-                files[file].flush()
-                unwritten = 0
-        return list(files)
+            if mask is not None:
+                if part not in places:
+                    places[part] = np.cumsum(mask(part)) - 1
+                vertices, count = places[part][vertices], int(places[part][-1]) + 1
+            files.put(file, count, vertices, h.float().numpy())
+        return files.paths
 
     def _layer(
         self, network: Network, index: int, rows: InputRows, wanted: VertexMask | None
@@ -249,21 +241,30 @@ class Inference:
     def _by_means(self, network: Network, index: int, rows: _core.Features) -> bool:
         """Return whether a layer can be computed without copies of the rows of neighbours, to the same precision."""
         known = self._fetching is None and len(rows.row_shape) == 1 and rows.has_means
-        return known and network.takes_means(index) and numbers_of(network)["dtype"] == torch.float32
+        takes = network.takes_means(index) or network.takes_propagated(index)
+        return known and takes and numbers_of(network)["dtype"] == torch.float32
 
     def _from_means(
         self, network: Network, index: int, rows: _core.Features, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
-        """Yield the outputs of a layer that takes the mean of the neighbours."""
-        where, sums = numbers_of(network), 16 * rows.row_shape[0]
-        on_disk = rows.is_on_disk
-        most = max(self._free_bytes, PIECE_BYTES) if on_disk else PIECE_BYTES
-        for number, block in self._split(wanted, lambda degrees: sums + 24 * on_disk * degrees, most):
-            ids = self._rows_of(number, block)
-            means = torch.from_numpy(rows.means(ids, torch.get_num_threads())).to(**where)
-            x = torch.from_numpy(rows.gather(ids)).to(**where)
-            degree = torch.from_numpy(self._topology.degrees_of(ids)).to(x.device)
-            yield number, block, network.layer(index, Means(x, means, degree), x).cpu()
+        """Yield the outputs of a layer that takes a mean of the neighbours."""
+        where, codes = numbers_of(network), None if index else self._codes
+        stored = codes or (rows, Stored(self._topology.num_vertices, rows.row_shape[0]))
+        known, weights = (ScaledMeans, self._roots()) if network.takes_propagated(index) else (Means, None)
+        for number, block, own, means in self._means.of(rows, stored, wanted, weights):
+            x, mean = torch.from_numpy(own).to(**where), torch.from_numpy(means).to(**where)
+            degree = torch.from_numpy(self._topology.degrees_of(self._own.rows(number, block))).to(x.device)
+            yield number, block, network.layer(index, known(x, mean, degree), x).cpu()
+
+    def _roots(self) -> npt.NDArray[np.float32]:
+        """Return the inverse roots of the degrees of all vertices plus 1, by row."""
+        n = self._topology.num_vertices
+        roots = np.empty(n, np.float32)
+        for first in range(0, n, _EDGES):
+            rows = np.arange(first, min(first + _EDGES, n), dtype=np.uint32)
+            degree = torch.from_numpy(self._topology.degrees_of(rows))
+            roots[first : first + len(rows)] = inverse_roots(degree, torch.float32)[:, 0].numpy()
+        return roots
 
     def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
@@ -272,7 +273,7 @@ class Inference:
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
         where = numbers_of(network)
-        blocks = [block for number in self._own for block in self._fitting(hops, number, wanted)]
+        blocks = [block for number in self._own.parts for block in self._fitting(hops, number, wanted)]
         for number, vertices, sample, x in self._read(hops, self._features(), blocks):
             x = x.to(**where)
             graph = self._graph(sample, x.device)
@@ -282,7 +283,7 @@ class Inference:
 
     def _fitting(self, hops: _core.Sampler, part: int, wanted: VertexMask | None) -> list[Block]:
         """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
-        vertices = self._vertices(part, wanted)
+        vertices = self._own.vertices(part, wanted)
         known = self._known_blocks.get(part)
         if known is None or not np.array_equal(known[0], vertices):
             known = self._known_blocks[part] = vertices, list(self._halved(hops, part, vertices))
@@ -297,7 +298,7 @@ class Inference:
         if many and half:  # it is not sampled, which would take memory, too
             fits = False
         else:
-            sample = hops.sample(self._rows_of(part, vertices))
+            sample = hops.sample(self._own.rows(part, vertices))
             fits = self._fits(sample.num_sampled_nodes, sample.num_sampled_edges)
         if fits:
             yield part, vertices
@@ -317,24 +318,10 @@ class Inference:
             return None
         return EdgeFeatures(self._parts, int(manifest["m"]), self._topology.starts)
 
-    def _vertices(self, part: int, wanted: VertexMask | None) -> Vertices:
-        return np.arange(self._parts[part].num_inner) if wanted is None else np.flatnonzero(wanted(part))
-
     def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
         """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
-        most = max(1, min(_EDGES, PIECE_BYTES // (4 * max(width, 1))))
-        return self._split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
-
-    def _split(
-        self, wanted: VertexMask | None, cost: Callable[[Vertices], Vertices], most: int
-    ) -> Iterator[Block]:
-        """Yield the wanted vertices of this process in blocks that cost about ``most``, given the cost of a degree."""
-        for number in self._own:
-            part, vertices = self._parts[number], self._vertices(number, wanted)
-            costs = np.cumsum(cost(part.indptr[vertices + 1] - part.indptr[vertices]))
-            for block in np.split(vertices, np.flatnonzero(np.diff(costs // most)) + 1):
-                if len(block):
-                    yield number, block
+        most = max(1, min(_EDGES, piece(4 * width)))
+        return self._own.split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
 
     def _read(
         self, sampler: _core.Sampler, rows: InputRows, blocks: Iterable[Block]
@@ -345,7 +332,7 @@ class Inference:
             most = int(largest(torch.tensor(len(blocks))))
             blocks += [(0, np.empty(0, np.int64))] * (most - len(blocks))
         for number, block in blocks:
-            ids = self._rows_of(number, block)
+            ids = self._own.rows(number, block)
             if isinstance(rows, SavedRows):
                 sample = sampler.sample(ids)
                 x: npt.NDArray[Any] | None = rows.rows(sample.rows)
@@ -358,9 +345,6 @@ class Inference:
                 x = torch.from_numpy(x)
                 yield number, block, sample, x
             del sample, x
-
-    def _rows_of(self, part: int, vertices: Vertices) -> npt.NDArray[np.uint32]:
-        return (self._topology.starts[part] + vertices).astype(np.uint32)
 
     def _graph(self, sample: _core.SampledBatch, device: torch.device) -> Rows:
         return Rows(

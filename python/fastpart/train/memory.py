@@ -21,9 +21,10 @@ from ..errors import MemoryBudgetError
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
 from .batches.batch import STEPS
+from .blocks import PIECE_BYTES
 from .config import Options
 from .data import AnyDataset, Dataset
-from .inference import PIECE_BYTES, Fits
+from .inference import Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
 from .plugged.objects import name_of
 from .scores import Task
@@ -262,8 +263,8 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     A process computes those of so many parts.
     """
     part = max(each.num_inner for each in dataset.partition.parts)
-    masks = len(dataset.partition) * (options.layers - 1)
-    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + masks, "more workers")
+    of_all = len(dataset.partition) * (options.layers - 1 + _NUMBER)  # masks, and factors of gcn and sgc
+    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + of_all, "more workers")
     if is_layered(options.model):
         hub = max(map(_most_in_edges, dataset.partition.parts))
         widest = number_bytes(options) * max(max(both) for both in widths(options, dataset.task))

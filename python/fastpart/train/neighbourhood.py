@@ -72,6 +72,11 @@ class Neighbourhood(ABC):
         """Return the sum over all in-edges of the whole graph, or an estimate if only some of them are here."""
         return self.mean(x) * self.target_degree.to(x.dtype).unsqueeze(1)
 
+    def propagated(self, x: Tensor) -> Tensor:
+        """Return the rows times D^-1/2 (A + I) D^-1/2 at each target, where D holds the in-degrees plus 1."""
+        scaled = x * inverse_roots(self.source_degree, x.dtype)
+        return (self.sum(scaled) + self.targets(scaled)) * inverse_roots(self.target_degree, x.dtype)
+
     @abstractmethod
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
@@ -95,6 +100,11 @@ class Neighbourhood(ABC):
         torch.Tensor
             Values of shape (targets, heads, width).
         """
+
+
+def inverse_roots(degree: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return the inverse roots of degrees plus 1, as a column."""
+    return (degree.to(dtype).unsqueeze(1) + 1) ** -0.5
 
 
 def dropped(h: Tensor, share: float, graph: Neighbourhood) -> Tensor:

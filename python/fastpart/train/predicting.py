@@ -22,10 +22,11 @@ from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.staging import beside
 from ..partitions.seeds import vertex_ids
+from .blocks import PIECE_BYTES
 from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
-from .inference import PIECE_BYTES, Inference
+from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network
 from .scores import Task

@@ -70,6 +70,12 @@ impl Features {
         Ok(checksums.into_iter().map(|each| PyArray1::from_vec(py, each)).collect())
     }
 
+    /// The same rows, copied into memory.
+    fn loaded(&self, py: Python<'_>) -> PyResult<Self> {
+        let loaded = in_place(py, |_| self.inner.loaded())?;
+        Self::of(py, Ok(loaded), &self.pools)
+    }
+
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
         self.dtype.bind(py).clone()
@@ -109,18 +115,22 @@ impl Features {
         in_place(py, |_| self.inner.bytes_of(&rows))
     }
 
-    /// The mean of the rows over the in-edges of each target.
+    /// The mean of the rows, times their weights, over the in-edges of each target.
+    #[pyo3(signature = (targets, threads, weights = None))]
     fn means<'py>(
         &self,
         py: Python<'py>,
         targets: View<'py, u32>,
         threads: usize,
+        weights: Option<View<'py, f32>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let targets = copied(&targets, "targets")?;
+        let weights = weights.map(|weights| copied(&weights, "weights")).transpose()?;
         let width = self.inner.row_bytes / size_of::<f32>();
         let mut means = Buffer::<f32>::zeroed(targets.len() * width, "means of rows")
             .map_err(|error| raise(py, error))?;
-        in_place(py, |check| self.inner.means(&targets, &mut means, threads, check))?;
+        let weights = weights.as_deref();
+        in_place(py, |check| self.inner.means(&targets, weights, &mut means, threads, check))?;
         let start = means.as_mut_ptr();
         let owner = owner(py, means)?;
         // SAFETY: the owner keeps the numbers. Nobody else uses them until it is gone.

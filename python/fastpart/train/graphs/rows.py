@@ -12,12 +12,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ParameterError
-from ..neighbourhood import Neighbourhood, dropped_by
+from ..neighbourhood import Neighbourhood, dropped_by, inverse_roots
 from .kernels import CPU, Ids, Kernel, with_loops
 
 _TAKES_MORE = (
     "model: a layer with takes_means = True may take the mean or the sum of the rows that it gets, as they are, and "
     "nothing else of the neighbours. Leave takes_means out"
+)
+
+_TAKES_OTHERS = (
+    "model: a layer with takes_propagated = True may take graph.propagated(x) of the rows that it gets, as they are, "
+    "and nothing else of the neighbours. Leave takes_propagated out"
 )
 
 
@@ -35,6 +40,7 @@ class Means(Neighbourhood):
     """
 
     remembers = True
+    _refusal = _TAKES_MORE
 
     def __init__(self, x: Tensor, means: Tensor, degree: Tensor) -> None:
         super().__init__()
@@ -45,14 +51,30 @@ class Means(Neighbourhood):
     def mean(self, x: Tensor) -> Tensor:
         """Return the means, which are known of these rows only."""
         if x is not self._x:
-            raise ParameterError(_TAKES_MORE)
+            raise ParameterError(self._refusal)
         return self._means
 
     def attend(
         self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
     ) -> Tensor:
         """Raise an error: attention needs each row."""
-        raise ParameterError(_TAKES_MORE)
+        raise ParameterError(self._refusal)
+
+
+class ScaledMeans(Means):
+    """As :class:`Means`, of the rows times the inverse roots of their degrees plus 1."""
+
+    _refusal = _TAKES_OTHERS
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Raise an error: the means of the rows as they are need each row."""
+        raise ParameterError(self._refusal)
+
+    def propagated(self, x: Tensor) -> Tensor:
+        """Return the propagated rows, which are known of these rows only."""
+        root = inverse_roots(self.target_degree, x.dtype)
+        neighbours = super().mean(x) * self.target_degree.to(x.dtype).unsqueeze(1)
+        return (neighbours + x * root) * root
 
 
 class Rows(Neighbourhood):

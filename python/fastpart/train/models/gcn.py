@@ -16,18 +16,17 @@ class Propagation(nn.Module):
     It is exact with all neighbours, also over parts, and unbiased with a sample of them.
     """
 
+    takes_propagated = True
+
     def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target."""
-        return graph.once(x, lambda: self._propagated(graph, x))
-
-    def _propagated(self, graph: Neighbourhood, x: Tensor) -> Tensor:
-        scaled = x * (graph.source_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5
-        root = (graph.target_degree.to(x.dtype).unsqueeze(1) + 1) ** -0.5
-        return (graph.sum(scaled) + graph.targets(scaled)) * root
+        return graph.once(x, lambda: graph.propagated(x))
 
 
 class Convolution(nn.Module):
     """A linear map and a propagation. The one that makes rows shorter comes first."""
+
+    takes_propagated = True
 
     def __init__(self, width: int, out: int) -> None:
         super().__init__()

@@ -55,6 +55,10 @@ class Network(nn.Module):
         """Return whether the layer ``index`` needs no more of the neighbours than the mean of the rows that it gets."""
         return getattr(self.layers[index], "takes_means", False) and type(self).layer is Network.layer
 
+    def takes_propagated(self, index: int) -> bool:
+        """Return whether the layer ``index`` needs no more of the neighbours than the propagated rows that it gets."""
+        return getattr(self.layers[index], "takes_propagated", False) and type(self).layer is Network.layer
+
     def layer(self, index: int, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target."""
         h: Tensor = self.layers[index](graph, x)
