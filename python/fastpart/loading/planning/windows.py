@@ -24,7 +24,7 @@ from ...partitions.plan import Plan
 from .key import key_of
 from .packing import KEPT, KEPT_IDS, Pack, epoch_files, without, worker_name, write
 
-PACKING_BYTES = 1 << 28
+PACKING_BYTES = 1 << 27
 """Memory for packing the next window, beside its lists."""
 
 _THREADS = 1
