@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from control_groups import control_group
 
 import fastpart as fp
-from control_groups import control_group
 
 pytest.importorskip("torch")
 
