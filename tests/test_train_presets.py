@@ -3,12 +3,12 @@
 import inspect
 import re
 from itertools import product
-from typing import get_args, get_type_hints
+from typing import get_args, get_type_hints, is_typeddict
 
 import pytest
 
 import fastpart as fp
-from fastpart.core.shared_parameters import _entries, _shared, _split
+from fastpart.core.shared_parameters import _described, _entries, _split
 from fastpart.train import keywords, trainer
 from fastpart.train.methods import METHODS, method
 from fastpart.train.trainer import Trainer
@@ -22,14 +22,18 @@ def test_every_parameter_is_in_the_docs_once(name):
 
 
 def test_what_methods_share_is_described_once():
-    names = [names.partition(" :")[0] for names, _ in _shared(vars(keywords))]
+    names = [
+        names.partition(" :")[0] for names, _ in _described(filter(is_typeddict, vars(keywords).values()))
+    ]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_adds_to_what_it_shares(name):
     own = set(dict(_entries(_split(inspect.getdoc(inspect.unwrap(method(name))))[1])))
-    shared = {names.partition(" :")[0] for names, _ in _shared(vars(keywords))}
+    shared = {
+        names.partition(" :")[0] for names, _ in _described(filter(is_typeddict, vars(keywords).values()))
+    }
     assert all(" :" in entry or entry in shared for entry in own)
 
 

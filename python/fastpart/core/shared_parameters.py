@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, cast, is_typeddict
 
 from .options import Function, expanded, unpacked
@@ -65,9 +65,14 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
 
 
 def _shared(dictionary: Any) -> Iterator[tuple[str, str]]:
-    """Yield the line with the names of each parameter of a typed dictionary and its bases, and its description."""
-    for section in vars(sys.modules[dictionary.__module__]).values():
-        text = getattr(section, "__doc__", None) or ""
-        of = is_typeddict(section) and section.__annotations__.keys() <= dictionary.__annotations__.keys()
-        if of and "Parameters\n" in text:
+    """Yield what a typed dictionary and its bases describe."""
+    names, module = dictionary.__annotations__.keys(), vars(sys.modules[dictionary.__module__])
+    dictionaries = [each for each in module.values() if is_typeddict(each)]
+    return _described(each for each in dictionaries if each.__annotations__.keys() <= names)
+
+
+def _described(dictionaries: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the line with the names of each parameter of some typed dictionaries, and its description."""
+    for each in dictionaries:
+        if "Parameters\n" in (text := each.__doc__ or ""):
             yield from _entries(_split(inspect.cleandoc(text))[1])
