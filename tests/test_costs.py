@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import fastpart as fp
 from attributed import attributed
 from fastpart.cli import main
-from fastpart.measures.reading import BLOCK, Disk, EpochReads, Stored, bytes_of_blocks, ways
+from fastpart.measures.reading import BLOCK, Disk, EpochReads, FeatureSizes, bytes_of_blocks, ways
 
 DISK = Disk(reads=1000.0, bytes=1e7)
 READS = EpochReads(steps=10, rows=1000, read_bytes=8_192_000, coded_bytes=4_096_000)
-STORED = Stored(rows=5000, row_bytes=400, coded_row_bytes=108)
+STORED = FeatureSizes(rows=5000, row_bytes=400, coded_row_bytes=108)
 
 
 @pytest.fixture(scope="module")

@@ -70,8 +70,8 @@ def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, 
         for batch in each
     )
     assert plan.workers["rows"].sum() == rows
-    kept, read = plan.workers["kept_rows"].sum(), plan.workers["read_rows"].sum()
-    assert (kept == 0) == (cache is None)
+    cached, read = plan.workers["cached_rows"].sum(), plan.workers["read_rows"].sum()
+    assert (cached == 0) == (cache is None)
     assert read == rows if cache is None else read < rows
 
 
@@ -165,7 +165,7 @@ def test_rows_of_other_samples_are_refused(stored, tmp_path):
         next(iter(loaders(stored, plan)[0]))
 
 
-@pytest.mark.parametrize("name", ["epoch-00000.npy", "epoch-00000.offsets.npy", "kept.npy"])
+@pytest.mark.parametrize("name", ["epoch-00000.npy", "epoch-00000.offsets.npy", "cached.npy"])
 def test_damaged_files_are_named(stored, tmp_path, name):
     plan = stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
     file = tmp_path / "plan" / "worker-00000" / name

@@ -15,7 +15,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train import blocks, means  # noqa: E402
-from fastpart.train.columns import Costs, Stored  # noqa: E402
+from fastpart.train.columns import Costs, StoredRows  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
@@ -156,7 +156,7 @@ def test_columns_are_those_of_the_decoded_rows(width, count, most, coded, seed):
         rows = rng.integers(0, 256, (len(numbers), width), dtype=np.uint8)
         if coding.columns is None:
             rows = np.concatenate([rows, np.abs(numbers.repeat(2, 1)[:, :2]).view(np.uint8)], axis=1)
-    stored = Stored(len(rows), width, coding)
+    stored = StoredRows(len(rows), width, coding)
     assert stored.size == rows.nbytes
     columns = stored.split(most)
     assert [each.end for each in columns[:-1]] == [each.first for each in columns[1:]]
@@ -172,7 +172,7 @@ def test_columns_are_those_of_the_decoded_rows(width, count, most, coded, seed):
 
 
 def test_costs_count_each_read_and_write():
-    stored = Stored(1000, 10)
+    stored = StoredRows(1000, 10)
     costs = Costs()
     for _ in range(5):  # each needs nearly all rows
         costs.sweep(stored, inner=500, halo=500, vertices=200, edges=10_000)

@@ -66,9 +66,13 @@ def test_other_trainings_are_refused_before_workers_start(parts, tmp_path, given
 def test_rows_that_the_plan_keeps_are_stated(parts, tmp_path):
     plan = packed(parts, tmp_path, workers=1, cache="8K")
     (tmp_path / "plan" / "plan.json").write_text(
-        re.sub(r'"kept_rows": \d+', f'"kept_rows": {10**9}', (tmp_path / "plan" / "plan.json").read_text())
+        re.sub(
+            r'"cached_rows": \d+', f'"cached_rows": {10**9}', (tmp_path / "plan" / "plan.json").read_text()
+        )
     )
-    with pytest.raises(fp.MemoryBudgetError, match=r"rows that the plan keeps.*a plan with a smaller cache="):
+    with pytest.raises(
+        fp.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller cache="
+    ):
         fp.train.sampled(parts, workers=1, plan=plan.folder, memory_limit="2G", **QUICK)
 
 

@@ -237,7 +237,7 @@ class Sampler:
         *,
         epoch: int = 0,
         features: Features | None = None,
-        packed: Packed | None = None,
+        pack: Pack | None = None,
         ahead: int = 2,
         max_bytes: int | None = None,
         threads: int = 1,
@@ -245,7 +245,7 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. Features come from ``packed``, if it is given.
+        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given.
         With ``ahead=0`` the caller makes them. The number of
         threads, of which no more than ``ahead`` start, does not change them.
         """
@@ -308,7 +308,7 @@ class Features:
         """Return the same rows, copied from the files into memory."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
-    def keeping(self, ids: _Rows, file: _Path) -> Features:
+    def with_cache(self, ids: _Rows, file: _Path) -> Features:
         """Return the same rows. Those in ``file``, an ``.npy`` of the rows ``ids`` only, stay in memory."""
     def pack(
         self, targets: Sequence[tuple[_Path, _Ids, _Rows]], options: RunOptions
@@ -322,7 +322,7 @@ class Features:
         rows: _Rows,
         out: npt.NDArray[Any] | None = None,
         *,
-        packed: Packed | None = None,
+        pack: Pack | None = None,
         step: int = 0,
     ) -> npt.NDArray[Any]: ...
     @property
@@ -348,12 +348,12 @@ class Features:
         """
 
 @final
-class Packed:
+class Pack:
     """The rows of the batches of an epoch that :meth:`Features.pack` wrote, for batches that need these rows."""
 
     def __new__(
         cls, file: _Path, features: Features, offsets: _Ids, checksums: npt.NDArray[np.uint64]
-    ) -> Packed: ...
+    ) -> Pack: ...
 
 def disk_rates(files: Sequence[_Path], seconds: float) -> tuple[float, float] | None:
     """Measure the disk of some files for about so many seconds, with reads past the page cache.

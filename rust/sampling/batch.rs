@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::gather::{FeatureRows, Features};
-use super::packed::Packed;
+use super::pack::Pack;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};
@@ -36,7 +36,7 @@ pub struct Maker {
     /// Where the features are.
     pub features: Option<Arc<Features>>,
     /// Those of the batches of the epoch, if they are packed.
-    pub packed: Option<Arc<Packed>>,
+    pub pack: Option<Arc<Pack>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
     /// The time that both take.
@@ -101,7 +101,7 @@ impl Maker {
     ) -> Result<Batch> {
         let mut sample = self.pools.sample();
         timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
-        let planned = self.packed.as_ref().map(|packed| (&**packed, place.step as usize));
+        let planned = self.pack.as_ref().map(|pack| (&**pack, place.step as usize));
         let fill = |features: &Arc<Features>| {
             let mut rows = self.pools.features();
             timed(&self.spent.fetching, || features.fill(&sample.rows, planned, &mut rows, check))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::array::MappedRows;
+use super::cache::RowCache;
 use super::coding::Coding;
 use super::direct::{self, DirectFile, Wanted};
-use super::kept::Kept;
-use super::packed::Packed;
+use super::pack::Pack;
 use super::part::Part;
 use super::pool::Memory;
 use super::topology::Topology;
@@ -47,7 +47,7 @@ impl Io {
 }
 
 /// A pack, and the step of its epoch.
-pub type Planned<'a> = (&'a Packed, usize);
+pub type PackStep<'a> = (&'a Pack, usize);
 
 /// The features of the inner vertices of parts, in files. Any of the parts may lack them.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub struct Features {
     /// The files that are read past the page cache.
     direct: Arc<[Option<DirectFile>]>,
     /// Rows that stay in memory, if others are read past the page cache.
-    kept: Option<Arc<Kept>>,
+    cache: Option<Arc<RowCache>>,
     /// How rows are decoded. Without it they are given as they are stored.
     coding: Option<Coding>,
     /// Bytes of a row in the files.
@@ -119,12 +119,12 @@ impl Features {
         let direct: Vec<_> =
             if parts.len() <= most_files() { parts.iter().map(open).collect() } else { Vec::new() };
         let (parts, direct) = (parts.into(), direct.into());
-        let (kept, coding, stored_bytes) = (None, None, row_bytes);
+        let (cache, coding, stored_bytes) = (None, None, row_bytes);
         Ok(Self {
             topology,
             parts,
             direct,
-            kept,
+            cache,
             coding,
             stored_bytes,
             row_bytes,
@@ -152,9 +152,9 @@ impl Features {
     }
 
     /// The same rows, some of which stay in memory: those of a file that has no others. They ascend.
-    pub fn keeping(&self, ids: &[u32], file: &Path) -> Result<Self> {
-        let kept = Kept::read(ids, self.topology.num_vertices(), file, self.stored_bytes)?;
-        Ok(Self { kept: Some(Arc::new(kept)), ..self.clone() })
+    pub fn with_cache(&self, ids: &[u32], file: &Path) -> Result<Self> {
+        let cache = RowCache::read(ids, self.topology.num_vertices(), file, self.stored_bytes)?;
+        Ok(Self { cache: Some(Arc::new(cache)), ..self.clone() })
     }
 
     /// The same rows, copied from the files into memory.
@@ -172,7 +172,7 @@ impl Features {
     pub unsafe fn gather(
         &self,
         rows: &[u32],
-        planned: Option<Planned<'_>>,
+        planned: Option<PackStep<'_>>,
         target: *mut u8,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
@@ -203,15 +203,15 @@ impl Features {
     fn each(
         &self,
         rows: &[u32],
-        planned: Option<Planned<'_>>,
+        planned: Option<PackStep<'_>>,
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
         self.topology.check_rows("rows", rows)?;
         if self.is_on_disk() || planned.is_some() {
-            let order = self.not_kept(rows, put);
-            if let Some((packed, step)) = planned {
-                self.read.fetch_add(packed.read(step, rows, &order, put, check)?, Relaxed);
+            let order = self.not_cached(rows, put);
+            if let Some((pack, step)) = planned {
+                self.read.fetch_add(pack.read(step, rows, &order, put, check)?, Relaxed);
                 return Ok(());
             }
             let (wanted, order) = self.directly(rows, &order);
@@ -236,7 +236,7 @@ impl Features {
         if !self.is_on_disk() {
             return Ok(rows.iter().map(|&row| stored(row)).sum());
         }
-        let order = self.not_kept(rows, &|_, _| ());
+        let order = self.not_cached(rows, &|_, _| ());
         let (wanted, others) = self.directly(rows, &order);
         let blocks: u64 = wanted.iter().map(Wanted::bytes).sum();
         Ok(blocks + others.iter().map(|&place| stored(rows[place as usize])).sum::<u64>())
@@ -244,11 +244,11 @@ impl Features {
 
     /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
     #[inline(always)]
-    fn not_kept(&self, rows: &[u32], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
+    fn not_cached(&self, rows: &[u32], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-        if let Some(kept) = &self.kept {
+        if let Some(cache) = &self.cache {
             order.retain(|&place| {
-                let row = kept.row(rows[place as usize]);
+                let row = cache.row(rows[place as usize]);
                 row.iter().for_each(|&row| put(row, place as usize));
                 row.is_none()
             });
@@ -360,7 +360,7 @@ impl Features {
     pub fn fill(
         &self,
         rows: &[u32],
-        planned: Option<Planned<'_>>,
+        planned: Option<PackStep<'_>>,
         target: &mut FeatureRows,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {

@@ -104,16 +104,16 @@ class Fetching:
             raise ParameterError(
                 "plan: rows of other ranks come by messages, which are not planned. Leave out plan= or remote="
             )
-        self.here = Files(planned.keeping(here.features), here.dtype, here.row_shape)
+        self.here = Files(planned.with_cache(here.features), here.dtype, here.row_shape)
         self.planned = planned
         self._set_decoding()
 
-    def packed(self, epoch: int) -> _core.Packed | None:
+    def pack_of(self, epoch: int) -> _core.Pack | None:
         """Return the packed rows of an epoch. None: there is no plan."""
         if self.planned is None:
             return None
         assert self.with_batches is not None
-        return self.planned.packed(epoch, self.with_batches)
+        return self.planned.pack_of(epoch, self.with_batches)
 
     @property
     def with_batches(self) -> _core.Features | None:

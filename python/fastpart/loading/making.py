@@ -59,7 +59,7 @@ class SequentialSource:
             offsets,
             epoch=epoch,
             features=self._fetching.with_batches,
-            packed=self._fetching.packed(epoch),
+            pack=self._fetching.pack_of(epoch),
             ahead=self._ahead,
             max_bytes=self._free_bytes,
             threads=self._threads,
@@ -111,10 +111,10 @@ class ScheduledSource:
                 sampled = replace(sampled, n_id=self._topology.ids_of(sampled.rows))
             return sampled
 
-        packed = self._fetching.packed(epoch)
+        pack = self._fetching.pack_of(epoch)
 
         def features(making: BatchState) -> Pieces:
-            planned = None if packed is None else (packed, making.step)
+            planned = None if pack is None else (pack, making.step)
             return with_features(making["neighbourhood"], self._fetching.with_batches, planned)
 
         return self._scheduler.batches(operators(seed, neighbourhood, features, **before), steps)
@@ -167,15 +167,15 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
 
 
 def with_features(
-    sampled: SampledArrays, features: _core.Features | None, planned: tuple[_core.Packed, int] | None = None
+    sampled: SampledArrays, features: _core.Features | None, planned: tuple[_core.Pack, int] | None = None
 ) -> Pieces:
     """Return a batch with its features, which are read in pieces or, given a pack and the step, from there."""
     if features is None:
         return Pieces([], sampled)
     x = features.empty(len(sampled.rows))
     if planned is not None:
-        packed, number = planned
-        read = partial(features.gather, sampled.rows, x, packed=packed, step=number)
+        pack, number = planned
+        read = partial(features.gather, sampled.rows, x, pack=pack, step=number)
         return Pieces([read], Sample(**{**_entries(sampled), "features": x}))
     step = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
     calls = [

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..partitions.coding import SCALE_BYTES
 from ..partitions.partition import VertexPartition
-from ..partitions.plan import Way
+from ..partitions.plan import ReadCost
 from .accesses import Rows, SampledEpochs
 
 BLOCK = 4096
@@ -116,15 +116,17 @@ def bytes_of_blocks(rows: Rows, starts: npt.NDArray[np.int64], row_bytes: int) -
     return total * BLOCK
 
 
-def timed(name: str, count: int, once: int, disk: Disk | None, *, scattered: bool = False) -> Way:
+def timed(name: str, count: int, once: int, disk: Disk | None, *, scattered: bool = False) -> ReadCost:
     """Return a way that reads so many bytes of a disk."""
     if disk is None:
-        return Way(name, count, None, once, None)
+        return ReadCost(name, count, None, once, None)
     seconds = disk.scattered(count) if scattered else disk.consecutive(count)
-    return Way(name, count, seconds, once, disk.consecutive(once))
+    return ReadCost(name, count, seconds, once, disk.consecutive(once))
 
 
-def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epochs: int) -> list[Way]:
+def ways(
+    reads: EpochReads, disk: Disk | None, stored: FeatureSizes, memory: int, epochs: int
+) -> list[ReadCost]:
     """Return what each way takes.
 
     Parameters
@@ -133,7 +135,7 @@ def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epoc
         What batches read.
     disk : Disk or None
         How fast the disk is.
-    stored : Stored
+    stored : FeatureSizes
         The features in their files.
     memory : int
         Bytes that the page cache has for them.
@@ -141,7 +143,7 @@ def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epoc
         Epochs that a plan packs.
     """
     fits = stored.bytes <= memory
-    found = [timed("maps", 0, stored.bytes, disk) if fits else Way("maps", None, None)]
+    found = [timed("maps", 0, stored.bytes, disk) if fits else ReadCost("maps", None, None)]
     if disk is not None:
         found.append(timed("direct", reads.read_bytes, 0, disk, scattered=True))
     if stored.coded_bytes < stored.bytes:
@@ -155,7 +157,7 @@ def ways(reads: EpochReads, disk: Disk | None, stored: Stored, memory: int, epoc
 
 
 @dataclass(frozen=True)
-class Stored:
+class FeatureSizes:
     """The features in their files.
 
     Attributes
@@ -169,7 +171,7 @@ class Stored:
     coded_row_bytes: int
 
     @classmethod
-    def of(cls, partition: VertexPartition) -> Stored:
+    def of(cls, partition: VertexPartition) -> FeatureSizes:
         """Return the sizes of the features of a directory."""
         return cls(len(partition), partition.parts[0].feature_bytes, coded_row_bytes(partition))
 

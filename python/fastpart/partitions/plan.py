@@ -38,7 +38,7 @@ _OF = {
 
 
 @dataclass(frozen=True)
-class Way:
+class ReadCost:
     """A way to read the features of an epoch.
 
     Attributes
@@ -72,7 +72,7 @@ class Plan:
         Epochs that were planned, from 0 on.
     workers : polars.DataFrame
         One row per worker: ``worker``, ``batches`` of all epochs, and of features ``rows``, the distinct ones of each
-        batch, ``distinct_rows`` of all batches, ``kept_rows``, which stay in memory, and ``read_rows``, those of
+        batch, ``distinct_rows`` of all batches, ``cached_rows``, which stay in memory, and ``read_rows``, those of
         ``rows`` that do not.
     ways : polars.DataFrame
         One row per way to read features: ``way``, and per epoch of all workers ``bytes`` from the disk and ``seconds``
@@ -170,7 +170,7 @@ class Plan:
     def __str__(self) -> str:
         with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_rows=40):
             text = f"{self!r}\n{self.workers}"
-        found = (Way(*values) for values in self.ways.iter_rows())
+        found = (ReadCost(*values) for values in self.ways.iter_rows())
         return "\n".join([text, "", *table(found), f"plan: packed rows of {self.epochs} epochs, built once"])
 
     def _repr_html_(self) -> str:
@@ -190,7 +190,7 @@ def difference(planned: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return "; ".join([*others, *passed])
 
 
-def table(found: Iterable[Way]) -> list[str]:
+def table(found: Iterable[ReadCost]) -> list[str]:
     """Return a line for each way, and one above them."""
     row = "{:16}{:>14}{:>9}{:>14}{:>9}".format
     lines, bounded = [row("per epoch", "from disk", "seconds", "once", "seconds")], True

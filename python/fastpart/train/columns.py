@@ -32,7 +32,7 @@ _NUMBER = 4
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRows:
     """Rows in files.
 
     Attributes
@@ -87,7 +87,7 @@ class Columns:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row of them."""
-        return Stored(0, self.end - self.first, self.coding).row_bytes
+        return StoredRows(0, self.end - self.first, self.coding).row_bytes
 
     def of(self, rows: Array) -> Array:
         """Return them, given stored rows. Each keeps the scale of its row."""
@@ -118,7 +118,7 @@ class Costs:
     vertices: float = 0
     edges: float = 0
 
-    def sweep(self, stored: Stored, inner: int, halo: int, vertices: int, edges: int) -> None:
+    def sweep(self, stored: StoredRows, inner: int, halo: int, vertices: int, edges: int) -> None:
         """Count a sweep for so many vertices of a part. Of its rows, those of the inner vertices lie together."""
         apart = stored.row_bytes + _BLOCK
         scattered = min(edges * apart, inner * stored.row_bytes + min(edges, halo) * apart, stored.size)
@@ -126,14 +126,14 @@ class Costs:
         self.vertices += vertices
         self.edges += edges
 
-    def by_columns(self, stored: Stored, columns: Sequence[Columns]) -> float:
+    def by_columns(self, stored: StoredRows, columns: Sequence[Columns]) -> float:
         """Return the bytes that are read and written by files of columns."""
         row = sum(each.row_bytes for each in columns)
         again = (len(columns) - 1) * _SOURCE * self.edges
         means = self.vertices * _NUMBER * stored.width
         return stored.size + 2 * stored.count * row + 2 * means + self.vertices * row + again
 
-    def scratch(self, stored: Stored, columns: Sequence[Columns]) -> float:
+    def scratch(self, stored: StoredRows, columns: Sequence[Columns]) -> float:
         """Return the bytes of the files of columns, and of the means."""
         row = sum(each.row_bytes for each in columns)
         return stored.count * row + self.vertices * _NUMBER * stored.width

@@ -13,9 +13,9 @@ from ..core.options import NAMES
 from ..core.parameters import StrPath, path, shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
-from ..measures.reading import Disk, EpochReads, Stored, ways
+from ..measures.reading import Disk, EpochReads, FeatureSizes, ways
 from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
-from ..partitions.plan import Way, table
+from ..partitions.plan import ReadCost, table
 from .config import Call
 from .memory import Need, left_by, may_copy, of_processes, processes
 from .methods.sampled import sampled
@@ -46,7 +46,7 @@ class Costs:
         How they are sampled.
     reads : EpochReads
         What batches read.
-    stored : Stored
+    stored : FeatureSizes
         The features in their files.
     disk : Disk or None
         What the disk does in a second. None: direct reads are refused.
@@ -56,7 +56,7 @@ class Costs:
         What each worker takes.
     refusal : str or None
         Why the training would not begin.
-    ways : list of Way
+    ways : list of ReadCost
         What each way to read the features takes.
     """
 
@@ -68,13 +68,13 @@ class Costs:
     sampling: str
     seed: int
     reads: EpochReads
-    stored: Stored
+    stored: FeatureSizes
     disk: Disk | None
     limit: int
     needed: int
     needs: Sequence[Need]
     refusal: str | None
-    ways: Sequence[Way]
+    ways: Sequence[ReadCost]
 
     @property
     def left(self) -> int:
@@ -186,7 +186,7 @@ def costs(source: StrPath, **training: Any) -> Costs:
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
     limit = run.memory_limit or _core.memory_budget()
     needed = sum(need.total for need in needs)
-    reads, stored = EpochReads.of(partition, epochs, workers), Stored.of(partition)
+    reads, stored = EpochReads.of(partition, epochs, workers), FeatureSizes.of(partition)
     disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
     return Costs(
         source=shown(path("source", source)),

@@ -29,7 +29,7 @@ from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from ..loading.rows.saved import RowFiles, SavedRows
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
-from .columns import Stored
+from .columns import StoredRows
 from .data import SPLITS, Dataset
 from .graphs.rows import Means, Rows, ScaledMeans
 from .learning.metrics import Metrics, Scores
@@ -92,7 +92,7 @@ class Inference:
         self._parts = dataset.partition.parts
         self._topology = dataset.topology
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
-        self._codes: tuple[_core.Features, Stored] | None = None  # the features, if their files are coded
+        self._codes: tuple[_core.Features, StoredRows] | None = None  # the features, if their files are coded
         self._own = Blocks(self._parts, parts, self._topology.starts)
         self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
 
@@ -196,7 +196,7 @@ class Inference:
         coding = self._parts[0].coding("features")
         if rows is None or coding is None:
             return rows
-        self._codes = rows, Stored(self._topology.num_vertices, coding.width, coding)
+        self._codes = rows, StoredRows(self._topology.num_vertices, coding.width, coding)
         return rows.decoded(coding.core)
 
     def _opened(self, files: list[Path | None]) -> _core.Features | None:
@@ -249,7 +249,7 @@ class Inference:
     ) -> Iterator[Outputs]:
         """Yield the outputs of a layer that takes a mean of the neighbours."""
         where, codes = numbers_of(network), None if index else self._codes
-        stored = codes or (rows, Stored(self._topology.num_vertices, rows.row_shape[0]))
+        stored = codes or (rows, StoredRows(self._topology.num_vertices, rows.row_shape[0]))
         known, weights = (ScaledMeans, self._roots()) if network.takes_propagated(index) else (Means, None)
         for number, block, own, means in self._means.of(rows, stored, wanted, weights):
             x, mean = torch.from_numpy(own).to(**where), torch.from_numpy(means).to(**where)

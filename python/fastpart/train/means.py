@@ -19,7 +19,7 @@ from ..core.parameters import shown, sized
 from ..loading.rows.saved import RowFiles
 from ..partitions.parts import VertexPartData
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
-from .columns import Columns, Costs, Stored, has_space
+from .columns import Columns, Costs, StoredRows, has_space
 from .ranks import barrier, from_first, is_first, largest, total
 
 Floats = npt.NDArray[np.float32]
@@ -60,7 +60,7 @@ class MeansOfRows:
     def of(
         self,
         rows: _core.Features,
-        stored: tuple[_core.Features, Stored],
+        stored: tuple[_core.Features, StoredRows],
         wanted: VertexMask | None,
         weights: Floats | None,
     ) -> Iterator[Summed]:
@@ -88,7 +88,7 @@ class MeansOfRows:
             file.unlink()
         self._files = []
 
-    def _chosen(self, rows: _core.Features, stored: Stored, wanted: VertexMask | None) -> list[Columns]:
+    def _chosen(self, rows: _core.Features, stored: StoredRows, wanted: VertexMask | None) -> list[Columns]:
         """Return the columns of each file, the same in all processes. None: rows are not split."""
         if not largest(torch.tensor(int(rows.is_on_disk))):
             return []

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::coding::Coding;
-use super::packed::Packed;
+use super::pack::Pack;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{Array, View, array_within, copied, owner};
@@ -46,8 +46,8 @@ impl Features {
     }
 
     /// The same rows, of which those in a file of their own stay in memory.
-    fn keeping(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf) -> PyResult<Self> {
-        Self::of(py, self.inner.keeping(&copied(&ids, "ids")?, &file), &self.pools)
+    fn with_cache(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf) -> PyResult<Self> {
+        Self::of(py, self.inner.with_cache(&copied(&ids, "ids")?, &file), &self.pools)
     }
 
     /// Writes rows of batches behind each other.
@@ -139,16 +139,16 @@ impl Features {
     }
 
     /// Copies the features of `rows`.
-    #[pyo3(signature = (rows, out = None, *, packed = None, step = 0))]
+    #[pyo3(signature = (rows, out = None, *, pack = None, step = 0))]
     fn gather<'py>(
         &self,
         py: Python<'py>,
         rows: View<'py, u32>,
         out: Option<Bound<'py, PyUntypedArray>>,
-        packed: Option<Py<Packed>>,
+        pack: Option<Py<Pack>>,
         step: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let planned = packed.as_ref().map(|packed| (&*packed.get().inner, step));
+        let planned = pack.as_ref().map(|pack| (&*pack.get().inner, step));
         let rows = copied(&rows, "rows")?;
         if let Some(out) = out {
             self.check(py, &out, rows.len())?;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::batch::SampledBatch;
 use super::batches::{Batches, Source, arrays_of};
 use super::features::{Features, data};
-use super::packed::Packed;
+use super::pack::Pack;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, copied};
@@ -75,7 +75,7 @@ impl Sampler {
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, packed = None, ahead = 2, max_bytes = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, pack = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
@@ -83,14 +83,14 @@ impl Sampler {
         offsets: View<'_, i64>,
         epoch: u64,
         features: Option<Py<Features>>,
-        packed: Option<Py<Packed>>,
+        pack: Option<Py<Pack>>,
         ahead: usize,
         max_bytes: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
         let (maker, workers) =
-            (this.maker(&features, packed.as_ref()), Arc::clone(&this.topology.get().workers));
+            (this.maker(&features, pack.as_ref()), Arc::clone(&this.topology.get().workers));
         let seeds = copied(&seeds, "seeds")?;
         let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
@@ -102,11 +102,11 @@ impl Sampler {
 }
 
 impl Sampler {
-    fn maker(&self, features: &Option<Py<Features>>, packed: Option<&Py<Packed>>) -> Maker {
+    fn maker(&self, features: &Option<Py<Features>>, pack: Option<&Py<Pack>>) -> Maker {
         Maker {
             sampler: Arc::clone(&self.inner),
             features: features.as_ref().map(|features| Arc::clone(&features.get().inner)),
-            packed: packed.map(|packed| Arc::clone(&packed.get().inner)),
+            pack: pack.map(|pack| Arc::clone(&pack.get().inner)),
             pools: Arc::clone(&self.topology.get().pools),
             spent: Arc::clone(&self.spent),
         }

@@ -20,7 +20,7 @@ from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Plan, replaced_files
 from .costs import planned_ways
 from .key import key_of
-from .packing import Pack, most_used, without, write
+from .packing import WorkerPack, most_used, without, write
 
 
 def plan(
@@ -50,16 +50,16 @@ def plan(
     lists, packs, told = [], [], []
     for worker in range(world_size):
         lists.append(accesses_of(sampled, range(count), worker))
-        kept, distinct = most_used(lists[-1], partition._topology.num_vertices, memory // max(row_bytes, 1))
-        packs.append(Pack(worker, kept, without(lists[-1], kept, partition._topology.num_vertices)))
+        cached, distinct = most_used(lists[-1], partition._topology.num_vertices, memory // max(row_bytes, 1))
+        packs.append(WorkerPack(worker, cached, without(lists[-1], cached, partition._topology.num_vertices)))
         told.append(
             {
                 "worker": worker,
                 "batches": len(lists[-1]),
                 "rows": len(lists[-1].rows),
                 "distinct_rows": distinct,
-                "kept_rows": len(kept),
-                "read_rows": packs[-1].num_rows - len(kept),
+                "cached_rows": len(cached),
+                "read_rows": packs[-1].num_rows - len(cached),
             }
         )
     key = key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), world_size, options)
@@ -92,7 +92,7 @@ def _write(
     target: Path,
     replaced: list[str],
     made: Plan,
-    packs: list[Pack],
+    packs: list[WorkerPack],
     features: _core.Features,
     run: RunOptions,
 ) -> None:

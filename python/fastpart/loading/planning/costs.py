@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ...measures.accesses import Accesses
-from ...measures.reading import Disk, EpochReads, Stored, timed, ways
+from ...measures.reading import Disk, EpochReads, FeatureSizes, timed, ways
 from ...partitions.partition import VertexPartition
-from ...partitions.plan import Way
-from .packing import Pack
+from ...partitions.plan import ReadCost
+from .packing import WorkerPack
 
 
 def planned_ways(
-    partition: VertexPartition, lists: Sequence[Accesses], packs: Sequence[Pack], memory: int
-) -> list[Way]:
+    partition: VertexPartition, lists: Sequence[Accesses], packs: Sequence[WorkerPack], memory: int
+) -> list[ReadCost]:
     """Return what each way to read the features takes.
 
     Parameters
@@ -23,7 +23,7 @@ def planned_ways(
         The parts.
     lists : sequence of Accesses
         The rows of the batches of each worker.
-    packs : sequence of Pack
+    packs : sequence of WorkerPack
         What is packed for each worker.
     memory : int
         Bytes that the page cache has for features.
@@ -32,15 +32,15 @@ def planned_ways(
     batches = chain.from_iterable(map(each.of, range(len(each))) for each in lists)
     reads = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
     disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
-    stored = Stored.of(partition)
+    stored = FeatureSizes.of(partition)
     found = ways(reads, disk, stored, memory, epochs)
-    kept = sum(len(pack.kept) for pack in packs) * stored.row_bytes
+    cached = sum(len(pack.cached) for pack in packs) * stored.row_bytes
     packed = [each.read_bytes(stored.row_bytes) for pack in packs for each in pack.epochs]
     written = sum(pack.num_rows for pack in packs) * stored.row_bytes
     plan = timed("plan", round(sum(packed) / epochs), stored.bytes + written, disk)
     found = [*(way for way in found if way.way != "plan"), plan]
-    if kept and disk is not None:
+    if cached and disk is not None:
         batches = chain.from_iterable(map(each.of, range(steps)) for pack in packs for each in pack.epochs)
         left = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
-        found.insert(-1, timed("direct, cache", left.read_bytes, kept, disk, scattered=True))
+        found.insert(-1, timed("direct, cache", left.read_bytes, cached, disk, scattered=True))
     return found

@@ -17,7 +17,7 @@ from ...measures.reading import BLOCK
 
 Rows = npt.NDArray[np.uint32]
 
-KEPT_IDS, KEPT = "kept_ids.npy", "kept.npy"
+CACHED_IDS, CACHED = "cached_ids.npy", "cached.npy"
 """Which rows stay in memory, and these rows."""
 
 
@@ -80,18 +80,18 @@ def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
     return several.astype(np.uint32), distinct
 
 
-def without(accesses: Accesses, kept: Rows, n: int) -> list[EpochLists]:
+def without(accesses: Accesses, cached: Rows, n: int) -> list[EpochLists]:
     """Return the lists of each epoch without rows that stay in memory."""
     epochs = [
         accesses.indptr[i * accesses.steps :][: accesses.steps + 1] for i in range(len(accesses.epochs))
     ]
-    if not len(kept):
+    if not len(cached):
         return [
             EpochLists(epoch, ends - ends[0], accesses.rows[ends[0] : ends[-1]])
             for epoch, ends in zip(accesses.epochs, epochs, strict=True)
         ]
     absent = np.ones(n, np.bool_)
-    absent[kept] = False
+    absent[cached] = False
     lists = []
     for epoch, ends in zip(accesses.epochs, epochs, strict=True):
         rows = [accesses.rows[first:end] for first, end in itertools.pairwise(ends)]
@@ -102,42 +102,42 @@ def without(accesses: Accesses, kept: Rows, n: int) -> list[EpochLists]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pack:
+class WorkerPack:
     """What is packed for a worker.
 
     Attributes
     ----------
     worker : int
         Its number.
-    kept : numpy.ndarray
+    cached : numpy.ndarray
         uint32: the rows that stay in its memory. They ascend.
     epochs : sequence of EpochLists
         Its lists without them.
     """
 
     worker: int
-    kept: Rows
+    cached: Rows
     epochs: Sequence[EpochLists]
 
     @property
     def num_rows(self) -> int:
         """Rows of all files."""
-        return len(self.kept) + sum(len(each.rows) for each in self.epochs)
+        return len(self.cached) + sum(len(each.rows) for each in self.epochs)
 
 
-def write(folder: Path, packs: Iterable[Pack], features: _core.Features, run: RunOptions) -> None:
+def write(folder: Path, packs: Iterable[WorkerPack], features: _core.Features, run: RunOptions) -> None:
     """Write the files of some packs in one pass over the features."""
     targets = []
     for pack in packs:
         own = folder / worker_name(pack.worker)
         own.mkdir(exist_ok=True)
-        if len(pack.kept):
-            targets.append((own / KEPT, np.array([0, len(pack.kept)], np.int64), pack.kept))
-            np.save(own / KEPT_IDS, pack.kept)
+        if len(pack.cached):
+            targets.append((own / CACHED, np.array([0, len(pack.cached)], np.int64), pack.cached))
+            np.save(own / CACHED_IDS, pack.cached)
         for each in pack.epochs:
             rows, offsets, _ = epoch_files(each.epoch)
             targets.append((own / rows, each.offsets, each.rows))
             np.save(own / offsets, each.offsets)
     for (file, *_), checksums in zip(targets, features.pack(targets, run), strict=True):
-        if file.name != KEPT:
+        if file.name != CACHED:
             np.save(file.with_name(f"{file.stem}.checksums.npy"), checksums)

@@ -22,7 +22,7 @@ from ...partitions.loadable import LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
 from .key import key_of
-from .packing import KEPT, KEPT_IDS, Pack, epoch_files, without, worker_name, write
+from .packing import CACHED, CACHED_IDS, WorkerPack, epoch_files, without, worker_name, write
 
 PACKING_BYTES = 1 << 27
 """Memory for packing the next window, beside its lists."""
@@ -79,19 +79,19 @@ class PlannedRows:
         self._n, self._left = n, False
         self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
         self._folder = Path(plan) / worker_name(worker)
-        ids = self._folder / KEPT_IDS
-        self._kept = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
+        ids = self._folder / CACHED_IDS
+        self._cached = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
         self.end = plan.epochs
         self._window: Window | None = None
         self._next: tuple[int, Future[Window]] | None = None
         self._pool = ThreadPoolExecutor(1, "fastpart-pack")
         self._lock = threading.Lock()
 
-    def keeping(self, features: _core.Features) -> _core.Features:
-        """Return features of which the rows that the plan keeps stay in memory."""
-        return features.keeping(self._kept, self._folder / KEPT) if len(self._kept) else features
+    def with_cache(self, features: _core.Features) -> _core.Features:
+        """Return features of which the rows that the plan caches stay in memory."""
+        return features.with_cache(self._cached, self._folder / CACHED) if len(self._cached) else features
 
-    def packed(self, epoch: int, features: _core.Features) -> _core.Packed:
+    def pack_of(self, epoch: int, features: _core.Features) -> _core.Pack:
         """Return the rows of an epoch."""
         with self._lock:
             folder = self._folder if epoch < self._plan.epochs else self._window_of(epoch).folder
@@ -101,7 +101,7 @@ class PlannedRows:
         if folder != self._folder:
             folder = folder / worker_name(self._worker)
         rows, offsets, checksums = (folder / name for name in epoch_files(epoch))
-        return _core.Packed(rows, features, np.array(mapped(offsets)), np.array(mapped(checksums)))
+        return _core.Pack(rows, features, np.array(mapped(offsets)), np.array(mapped(checksums)))
 
     def _window_of(self, epoch: int) -> Window:
         """Return the window of an epoch beyond the plan."""
@@ -122,11 +122,11 @@ class PlannedRows:
         window = Window(self._plan, self._worker, first)
         try:
             lists = accesses_of(self._sampled, window.epochs, self._worker)
-            left = without(lists, self._kept, self._n)
+            left = without(lists, self._cached, self._n)
             run = RunOptions(_THREADS, PACKING_BYTES, self._continue)
             write(
-                window.folder, [Pack(self._worker, self._kept[:0], left)], self._stored, run
-            )  # the others are kept
+                window.folder, [WorkerPack(self._worker, self._cached[:0], left)], self._stored, run
+            )  # those are cached
         except BaseException:
             window.close()
             raise

@@ -94,11 +94,11 @@ class Driver(driver.Driver):
         if self._plan is None:
             return []
         rows = self._plan.workers
-        kept = int(rows["kept_rows"].max()) * self._plan.row_bytes  # type: ignore[arg-type]  # there are rows
+        cached = int(rows["cached_rows"].max()) * self._plan.row_bytes  # type: ignore[arg-type]  # there are rows
         more = self.options.epochs > self._plan.epochs
         packing = PACKING_BYTES + 8 * int(rows["rows"].max()) if more else 0  # type: ignore[arg-type]
         return [
-            Need("rows that the plan keeps", kept, "a plan with a smaller cache="),
+            Need("rows that the plan caches", cached, "a plan with a smaller cache="),
             Need("packing the next epochs", packing, "a plan of all epochs"),
         ]
 

@@ -7,19 +7,19 @@ use crate::base::{Buffer, Error, Result, shown};
 use crate::sets::LocalSet;
 
 /// Some rows, in memory.
-pub(super) struct Kept {
+pub(super) struct RowCache {
     members: LocalSet,
     rows: Buffer<u8>,
     row_bytes: usize,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for RowCache {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Kept of {} bytes", self.rows.len())
+        write!(formatter, "RowCache of {} bytes", self.rows.len())
     }
 }
 
-impl Kept {
+impl RowCache {
     /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others.
     pub(super) fn read(ids: &[u32], n: u32, file: &Path, row_bytes: usize) -> Result<Self> {
         let found = MappedRows::open(file)?;
@@ -38,7 +38,7 @@ impl Kept {
         let mut members = LocalSet::new(u64::from(n))?;
         ids.iter().for_each(|&id| members.insert(id));
         members.number();
-        let mut rows = Buffer::<u8>::zeroed(ids.len() * row_bytes, "rows that are kept")?;
+        let mut rows = Buffer::<u8>::zeroed(ids.len() * row_bytes, "cached rows")?;
         if let Some(start) = found.row(0) {
             // SAFETY: the map has as many bytes. They are copied as they are, whoever changes them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(start, rows.as_mut_ptr(), rows.len()) };
@@ -46,7 +46,7 @@ impl Kept {
         Ok(Self { members, rows, row_bytes })
     }
 
-    /// Address of a row, if it is kept.
+    /// Address of a row, if it is cached.
     #[inline(always)]
     pub(super) fn row(&self, id: u32) -> Option<*const u8> {
         let place = self.members.contains(id).then(|| self.members.local(id) as usize);

@@ -12,12 +12,12 @@ use fastpart::internals::sampling;
 
 /// A pack. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
-pub struct Packed {
-    pub(super) inner: Arc<sampling::Packed>,
+pub struct Pack {
+    pub(super) inner: Arc<sampling::Pack>,
 }
 
 #[pymethods]
-impl Packed {
+impl Pack {
     #[new]
     fn new(
         py: Python<'_>,
@@ -28,7 +28,7 @@ impl Packed {
     ) -> PyResult<Self> {
         let checksums = checksums.as_slice()?.to_vec();
         let opened =
-            sampling::Packed::open(&file, features.inner.stored_bytes(), offsets.as_slice()?, checksums);
+            sampling::Pack::open(&file, features.inner.stored_bytes(), offsets.as_slice()?, checksums);
         Ok(Self { inner: Arc::new(opened.map_err(|error| raise(py, error))?) })
     }
 }

@@ -1,0 +1,269 @@
+//! Rows of batches that are known before they are made, one behind the other in a file (*pack*).
+//!
+//! **Requirements.** The distinct rows of every batch, in ascending order. Samples are functions of a key, so whoever
+//! has the topology has them. Disk for all rows of all batches.
+//!
+//! **Why.** A batch needs few rows of each of many blocks of the disk: 11 times its bytes are read for rows of 400
+//! bytes in blocks of 4096. In a pack its rows lie behind each other, and nothing else is read.
+//!
+//! **Algorithm.** The features are read once, in their order, chunk by chunk. Each chunk goes to its places in all
+//! batches. Batches are read from there by [`super::pack`].
+//!
+//! **Memory.** A chunk and the largest piece of it for each thread.
+//!
+//! **Parallelism.** Over the chunks, which are written to different places.
+//!
+//! **Complexity.** O(n + rows), and a search per chunk and batch.
+//!
+//! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bytemuck::Zeroable;
+
+use super::direct::{self, Block};
+use super::gather::Features;
+use super::pack::checksum;
+use crate::base::{Error, Result, Run, npy};
+use crate::exec::scan;
+
+/// Bytes of a chunk, at least and at most.
+const CHUNK: Range<u64> = 1 << 23..1 << 28;
+
+/// One part in so many of the memory is for chunks and their pieces.
+const SHARE: u64 = 4;
+
+/// A pack to build.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The file, an array in `.npy`.
+    pub path: &'a Path,
+    /// Where the rows of each batch begin, and the number of all.
+    pub offsets: &'a [i64],
+    /// Distinct rows of each batch. They ascend.
+    pub rows: &'a [u32],
+}
+
+impl Target<'_> {
+    fn batches(&self) -> impl Iterator<Item = &[u32]> {
+        self.offsets.windows(2).map(|ends| &self.rows[ends[0] as usize..ends[1] as usize])
+    }
+
+    fn check(&self, n: u32) -> Result<()> {
+        let ends = (self.offsets.first(), self.offsets.last());
+        if !self.offsets.is_sorted() || ends != (Some(&0), Some(&(self.rows.len() as i64))) {
+            let what =
+                format!("expected numbers that ascend from 0 to {}, the number of rows", self.rows.len());
+            return Err(Error::parameter("offsets", what));
+        }
+        if self.rows.len() > u32::MAX as usize {
+            return Err(Error::parameter("rows", "a pack holds less than 2^32 rows. Plan fewer epochs"));
+        }
+        let ascend = |rows: &[u32]| {
+            rows.is_sorted_by(|low, high| low < high) && rows.last().is_none_or(|&last| last < n)
+        };
+        if !self.batches().all(ascend) {
+            return Err(Error::parameter(
+                "rows",
+                format!("expected rows below {n} that ascend in each batch"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A pack that is written.
+struct Output<'a> {
+    target: Target<'a>,
+    file: File,
+    /// Offset of the first row.
+    start: u64,
+}
+
+impl<'a> Output<'a> {
+    /// Creates the file and takes the disk that it needs, so that a full disk is found before the work.
+    fn create(target: Target<'a>, features: &Features) -> Result<Self> {
+        let io = |error| Error::io(target.path, error);
+        let shape: Vec<u64> = std::iter::once(target.rows.len() as u64)
+            .chain(features.row_shape.iter().map(|&size| size as u64))
+            .collect();
+        let (head, bytes) = (npy::header(&features.descr, &shape), target.rows.len() * features.row_bytes);
+        let file = File::create(target.path).map_err(io)?;
+        file.write_all_at(&head, 0).map_err(io)?;
+        let start = head.len() as u64;
+        // SAFETY: it changes the file only.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, (head.len() + bytes) as libc::off_t) } {
+            libc::ENOSPC => Err(io(std::io::Error::from_raw_os_error(libc::ENOSPC))),
+            _ => Ok(Self { target, file, start }), // some file systems cannot take disk before it is written
+        }
+    }
+
+    /// Writes the rows of a chunk, which are those of `range` and begin at `chunk`.
+    fn put(&self, range: &Range<u32>, chunk: &[u8], row_bytes: usize, piece: &mut Vec<u8>) -> Result<()> {
+        let mut first = 0;
+        for rows in self.target.batches() {
+            let here =
+                rows.partition_point(|&row| row < range.start)..rows.partition_point(|&row| row < range.end);
+            piece.clear();
+            for &row in &rows[here.clone()] {
+                piece.extend_from_slice(&chunk[(row - range.start) as usize * row_bytes..][..row_bytes]);
+            }
+            let at = self.start + ((first + here.start) * row_bytes) as u64;
+            self.file.write_all_at(piece, at).map_err(|error| Error::io(self.target.path, error))?;
+            first += rows.len();
+        }
+        Ok(())
+    }
+}
+
+impl Features {
+    /// Writes packs, in one pass over the features as they are stored. Returns the checksum of each batch of each pack.
+    pub fn pack(&self, targets: &[Target<'_>], run: &Run) -> Result<Vec<Vec<u64>>> {
+        let n = self.topology().starts().last().copied().unwrap_or(0);
+        if !self.has_all() || self.coding().is_some() {
+            return Err(Error::parameter(
+                "pack",
+                "the features of all parts have to lie on this machine, as they are stored",
+            ));
+        }
+        targets.iter().try_for_each(|target| target.check(n))?;
+        let outputs =
+            targets.iter().map(|&target| Output::create(target, self)).collect::<Result<Vec<_>>>()?;
+        let row_bytes = self.row_bytes.max(1) as u64;
+        let share = run.budget() / SHARE / run.threads() as u64 / 2;
+        let rows = (share.clamp(CHUNK.start, CHUNK.end) / row_bytes).max(1) as u32;
+        let each = 2 * u64::from(rows) * row_bytes + 2 * direct::BLOCK;
+        let workers = run.workers(usize::MAX, 0, each, "packs of rows")?;
+        run.begin("rows", u64::from(n));
+        let init = || Ok(Default::default());
+        scan(run, workers, self.chunks(rows).into_iter(), init, |scratch: &mut Scratch, (part, range)| {
+            let chunk = self.chunk(part, &range, &mut scratch.chunk)?;
+            for output in &outputs {
+                output.put(&range, chunk, self.row_bytes, &mut scratch.piece)?;
+                run.check()?;
+            }
+            run.advance(range.len() as u64)
+        })?;
+        for Output { target, file, .. } in &outputs {
+            file.sync_data().map_err(|error| Error::io(target.path, error))?;
+        }
+        Ok(targets.iter().map(|target| target.batches().map(checksum).collect()).collect())
+    }
+
+    /// Ranges of at most so many rows, and the part of each.
+    fn chunks(&self, rows: u32) -> Vec<(usize, Range<u32>)> {
+        let of_part = |(part, ends): (usize, &[u32])| {
+            let (first, end) = (ends[0], ends[1]);
+            let range = move |from: u32| (part, from..end.min(from.saturating_add(rows)));
+            (first..end).step_by(rows as usize).map(range)
+        };
+        self.topology().starts().windows(2).enumerate().flat_map(of_part).collect()
+    }
+
+    /// Reads consecutive rows of a part.
+    fn chunk<'a>(&self, part: usize, rows: &Range<u32>, memory: &'a mut Vec<Block>) -> Result<&'a [u8]> {
+        let base = self.topology().starts()[part];
+        if let Some(file) = self.direct(part) {
+            return file.consecutive(&(rows.start - base..rows.end - base), memory);
+        }
+        let bytes = rows.len() * self.row_bytes;
+        memory.resize((bytes as u64).div_ceil(direct::BLOCK) as usize, Block::zeroed());
+        let memory: &mut [u8] = bytemuck::cast_slice_mut(memory);
+        if let Some(start) = self.address(rows.start) {
+            // SAFETY: the map has these rows, whose bytes are copied as they are.
+            unsafe { std::ptr::copy_nonoverlapping(start, memory.as_mut_ptr(), bytes) };
+        }
+        Ok(&memory[..bytes])
+    }
+}
+
+/// Memory of a thread.
+#[derive(Default)]
+struct Scratch {
+    chunk: Vec<Block>,
+    piece: Vec<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sampling::{Io, Pack, Part, Topology};
+
+    /// Two parts with 30 and 20 rows of 3 bytes.
+    fn features(folder: &Path, io: Io) -> (Features, Vec<u8>) {
+        let rows: Vec<u8> = (0..150).collect();
+        let (mut parts, mut files) = (Vec::new(), Vec::new());
+        for (part, range) in [0..30_u32, 30..50].into_iter().enumerate() {
+            let (vertices, indptr): (Vec<i64>, Vec<i64>) =
+                (range.clone().map(i64::from).collect(), vec![0; range.len() + 1]);
+            let (vertices, indptr) = (Box::leak(Box::new(vertices)), Box::leak(Box::new(indptr)));
+            // SAFETY: the arrays live for ever.
+            parts.push(unsafe { Part::in_memory(vertices, indptr, &[], Box::new(())) }.unwrap());
+            let (file, own) =
+                (folder.join(format!("{part}.npy")), 3 * range.start as usize..3 * range.end as usize);
+            fs::write(&file, [npy::header("|u1", &[range.len() as u64, 3]), rows[own].to_vec()].concat())
+                .unwrap();
+            files.push(Some(file));
+        }
+        let topology = Arc::new(Topology::of(parts).unwrap());
+        (Features::open(&files, topology, Some(io)).unwrap(), rows)
+    }
+
+    #[test]
+    fn a_packed_batch_is_that_of_the_files() {
+        for io in [Io::Mmap, Io::Direct] {
+            let folder = tempfile::tempdir().unwrap();
+            let (features, rows) = features(folder.path(), io);
+            let run = Run::new(Some(2), None).unwrap();
+            let (pack, cache) = (folder.path().join("pack.npy"), folder.path().join("cache.npy"));
+            let (batches, ids) = ([2, 31, 49, 0, 29, 30], [5, 40]);
+            let checksums = features
+                .pack(
+                    &[
+                        Target { path: &pack, offsets: &[0, 3, 3, 6], rows: &batches },
+                        Target { path: &cache, offsets: &[0, 2], rows: &ids },
+                    ],
+                    &run,
+                )
+                .unwrap();
+            let features = features.with_cache(&ids, &cache).unwrap();
+            let packed = Pack::open(&pack, 3, &[0, 3, 3, 6], checksums[0].clone()).unwrap();
+            for (step, wanted) in
+                [vec![49, 5, 2, 31, 49], vec![40], vec![30, 0, 29, 0, 5, 40]].iter().enumerate()
+            {
+                let mut found = vec![0; 3 * wanted.len()];
+                // SAFETY: it holds all rows.
+                let gather = |step, found: &mut Vec<u8>| unsafe {
+                    features.gather(wanted, Some((&packed, step)), found.as_mut_ptr(), &|| Ok(()))
+                };
+                gather(step, &mut found).unwrap();
+                let expected: Vec<u8> =
+                    wanted.iter().flat_map(|&row: &u32| rows[3 * row as usize..][..3].to_vec()).collect();
+                assert_eq!(found, expected);
+                let error = gather((step + 1) % 3, &mut found).unwrap_err().to_string();
+                assert!(error.contains("needs other rows than those that were packed"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_that_are_none_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (features, _) = features(folder.path(), Io::Mmap);
+        let run = Run::new(Some(1), None).unwrap();
+        let path = folder.path().join("pack.npy");
+        for (offsets, rows) in
+            [(vec![0, 2], vec![7, 7]), (vec![0, 1], vec![50]), (vec![0, 1], vec![1, 2]), (vec![], vec![])]
+        {
+            let target = Target { path: &path, offsets: &offsets, rows: &rows };
+            assert!(features.pack(&[target], &run).is_err());
+        }
+    }
+}
