@@ -27,7 +27,6 @@ def coded(tmp_path_factory):
 
 
 def loaders(stored, plan=None, *, workers=1, **given):
-    pytest.importorskip("torch")
     return [
         stored.loader(**{**BATCHES, **given}, plan=plan, rank=rank, world_size=workers)
         for rank in range(workers)
@@ -49,6 +48,7 @@ def same_epochs(stored, plan, epochs, *, workers=1, loading=None, **given):
     return planned
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("cache", [None, 900, "1M"])
 @pytest.mark.parametrize(
     ("given", "loading"),
@@ -75,8 +75,8 @@ def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, 
     assert read == rows if cache is None else read < rows
 
 
+@pytest.mark.torch
 def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
-    pytest.importorskip("torch")
     plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
     ways = {row["way"]: row for row in plan.ways.iter_rows(named=True)}
     if "direct" not in ways:
@@ -90,6 +90,7 @@ def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
         assert counts["read_bytes"] / 2 == pytest.approx(ways[way]["bytes"], abs=0.5)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("loading", [{}, {"scheduled": True}])
 def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
     plan = coded.plan(1, **BATCHES, cache=200, pack=tmp_path / "plan")
@@ -99,6 +100,7 @@ def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
     assert len(packed) == plan.workers["read_rows"].sum()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("until", [None, 7])
 def test_epochs_beyond_the_plan_are_packed_and_removed(stored, tmp_path, until):
     plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
@@ -115,6 +117,7 @@ def test_epochs_beyond_the_plan_are_packed_and_removed(stored, tmp_path, until):
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
 
 
+@pytest.mark.torch
 def test_a_training_that_ends_early_leaves_no_window(stored, tmp_path):
     planned = loaders(stored, stored.plan(1, **BATCHES, pack=tmp_path / "plan"))[0]
     planned.use_until(100)
@@ -123,6 +126,7 @@ def test_a_training_that_ends_early_leaves_no_window(stored, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("other", "text"),
     [
@@ -139,12 +143,14 @@ def test_other_batches_are_refused(stored, tmp_path, other, text):
         loaders(stored, plan, **other)
 
 
+@pytest.mark.torch
 def test_another_partition_is_refused(stored, coded, tmp_path):
     plan = coded.plan(1, **BATCHES, pack=tmp_path / "plan")
     with pytest.raises(fp.ParameterError, match="was made for another partition"):
         loaders(stored, plan)
 
 
+@pytest.mark.torch
 def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
     plan = stored.plan(3, **BATCHES)
     assert plan.folder is None
@@ -157,6 +163,7 @@ def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
         loaders(stored, plan)
 
 
+@pytest.mark.torch
 def test_rows_of_other_samples_are_refused(stored, tmp_path):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
     checksums = tmp_path / "plan" / "worker-00000" / "epoch-00000.checksums.npy"
@@ -165,6 +172,7 @@ def test_rows_of_other_samples_are_refused(stored, tmp_path):
         next(iter(loaders(stored, plan)[0]))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["epoch-00000.npy", "epoch-00000.offsets.npy", "cached.npy"])
 def test_damaged_files_are_named(stored, tmp_path, name):
     plan = stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
@@ -174,6 +182,7 @@ def test_damaged_files_are_named(stored, tmp_path, name):
         next(iter(loaders(stored, plan)[0]))
 
 
+@pytest.mark.torch
 def test_what_is_no_plan_is_refused(stored, tmp_path):
     with pytest.raises(
         fp.GraphFormatError, match=r"is no plan: it has no plan.json. Make one with `fastpart plan`"
@@ -185,6 +194,7 @@ def test_what_is_no_plan_is_refused(stored, tmp_path):
             loaders(stored, tmp_path)
 
 
+@pytest.mark.torch
 def test_a_plan_replaces_a_plan_and_nothing_else(stored, tmp_path):
     stored.plan(2, **BATCHES, pack=tmp_path / "plan")
     stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
@@ -211,6 +221,7 @@ def test_parameters_are_checked(stored, given, text):
         stored.plan(**BATCHES | given)
 
 
+@pytest.mark.torch
 def test_loaders_that_take_no_plan_say_so(stored, tmp_path):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
     with pytest.raises(fp.ParameterError, match="resident: a loader with plan= does not take it"):

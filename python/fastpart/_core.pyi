@@ -315,7 +315,8 @@ class Features:
     ) -> list[npt.NDArray[np.uint64]]:
         """Write an ``.npy`` for each target: the rows of its batches as they are stored, one batch behind the other.
 
-        The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum for each.
+        The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum for each. Nobody
+        changes the arrays meanwhile.
         """
     def gather(
         self,

@@ -27,6 +27,7 @@ from ..partitions.order import order as order_vertices
 from ..store import saving
 from ..train.libraries import import_torch
 from .call import Call
+from .verbs import OF_TRAINING
 
 
 def generate(call: Call) -> None:
@@ -52,7 +53,7 @@ def split_edges(call: Call) -> None:
 
 def info(call: Call) -> None:
     """``fastpart info``."""
-    of_training = call.of("train.sampled")
+    of_training = {name: call[name] for name in OF_TRAINING if name in call.values}
     if call["train"]:
         _refuse_others(
             call, {"file", "train", "json", "quiet", "debug", *of_training}, "leave it out, or --train"

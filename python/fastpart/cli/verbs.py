@@ -49,6 +49,9 @@ _COMMON = (
     Option("debug", "bool", None, doc="Show the traceback of an error."),
 )
 
+OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
+"""Parameters of a training that decide what it reads and takes."""
+
 _FILE = {"file": "Edges: raw u32 or u64 pairs, or .npy."}
 
 
@@ -227,7 +230,7 @@ _VERBS: dict[str, Verb | Family] = {
                 doc="Say what an epoch of `train sampled` would read, what its workers take, and what pays.",
             ),
         ),
-        training=("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers"),
+        training=OF_TRAINING,
     ),
     "partition": _PARTITION,
     "refine": Verb(

@@ -57,15 +57,12 @@ impl Features {
         targets: Vec<(PathBuf, View<'py, i64>, View<'py, u32>)>,
         options: Options,
     ) -> PyResult<Vec<Array<'py, u64>>> {
-        let copy = |(path, offsets, rows): &(PathBuf, View<'py, i64>, View<'py, u32>)| {
-            Ok::<_, PyErr>((path.clone(), offsets.as_slice()?.to_vec(), copied(rows, "rows")?))
-        };
-        let lists = targets.iter().map(copy).collect::<PyResult<Vec<_>>>()?;
-        drop(targets);
+        let mut lists = Vec::with_capacity(targets.len());
+        for (path, offsets, rows) in &targets {
+            lists.push(Target { path, offsets: offsets.as_slice()?, rows: rows.as_slice()? });
+        }
         let checksums = detached(py, &options, |run| {
-            let targets: Vec<Target<'_>> =
-                lists.iter().map(|(path, offsets, rows)| Target { path, offsets, rows }).collect();
-            self.inner.pack(&targets, run)
+            self.inner.pack(&lists, run)
         })?;
         Ok(checksums.into_iter().map(|each| PyArray1::from_vec(py, each)).collect())
     }

@@ -38,9 +38,9 @@ class _Left(Exception):
 class Window:
     """Packed epochs in a temporary folder, removed by :meth:`close`."""
 
-    def __init__(self, plan: Plan, worker: int, first: int) -> None:
-        self.epochs = range(first, first + plan.epochs)
-        self._directory = _core.AtomicDir(beside(Path(plan), f"{worker_name(worker)}-{first}"))
+    def __init__(self, plan: Plan, worker: int, epochs: range) -> None:
+        self.epochs = epochs
+        self._directory = _core.AtomicDir(beside(Path(plan), f"{worker_name(worker)}-{epochs.start}"))
         self.folder = Path(self._directory.path)
 
     def close(self) -> None:
@@ -119,14 +119,15 @@ class PlannedRows:
         return self._window
 
     def _pack(self, first: int) -> Window:
-        window = Window(self._plan, self._worker, first)
+        last = first + self._plan.epochs
+        epochs = range(first, min(last, self.end) if first < self.end else last)
+        window = Window(self._plan, self._worker, epochs)
         try:
             lists = accesses_of(self._sampled, window.epochs, self._worker)
             left = without(lists, self._cached, self._n)
             run = RunOptions(_THREADS, PACKING_BYTES, self._continue)
-            write(
-                window.folder, [WorkerPack(self._worker, self._cached[:0], left)], self._stored, run
-            )  # those are cached
+            packs = [WorkerPack(self._worker, self._cached[:0], left)]  # the cached rows are there
+            write(window.folder, packs, self._stored, run)
         except BaseException:
             window.close()
             raise
