@@ -9,8 +9,14 @@ import pytest
 import fastpart as fp
 from attributed import attributed
 from coded import FEATURES, saved
+from fastpart.measures import reading
 
 BATCHES = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
+
+
+@pytest.fixture(autouse=True)
+def a_moment_for_the_disk(monkeypatch):
+    monkeypatch.setattr(reading, "SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -40,6 +40,7 @@ def blocks_of(topology, files, rows):
     return total
 
 
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 2999), max_size=40))
 def test_bytes_of_rows_are_those_of_their_blocks(parts, rows):
     topology, files = parts

@@ -7,6 +7,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.measures import reading
 from trainable import planted
 
 torch = pytest.importorskip("torch")
@@ -15,6 +16,11 @@ BATCHES = {"batch_size": 100, "fanouts": [4, 3]}
 QUICK = {**BATCHES, "hidden": 8, "threads": 1, "epochs": 5}
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
+
+
+@pytest.fixture(autouse=True)
+def a_moment_for_the_disk(monkeypatch):
+    monkeypatch.setattr(reading, "SECONDS", 0.01)
 
 
 @pytest.fixture(scope="module")
