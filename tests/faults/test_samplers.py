@@ -17,7 +17,8 @@ topology = _core.Topology(sorted(Path(folder, "parts").glob("part-*")))
 rows = np.arange(topology.num_vertices, dtype=np.uint32)
 
 def threads():
-    return [Path(f"/proc/self/task/{task}/comm").read_text().strip() for task in os.listdir("/proc/self/task")]
+    comms = Path("/proc/self/task").glob("*/comm")
+    return [comm.read_text().strip() for comm in comms if comm.exists()]  # others end meanwhile
 """
 
 INTERRUPTED = (
