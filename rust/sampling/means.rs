@@ -134,7 +134,7 @@ impl Features {
                 }
                 let sum = &mut sums[edges[index] as u32 as usize * width..][..width];
                 // SAFETY: a whole row.
-                unsafe { self.add(row.as_ptr(), weight, sum, &mut decoded) };
+                unsafe { self.add(row.as_ptr(), |number| number * weight, sum, &mut decoded) };
             }
         };
         let order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -253,17 +253,25 @@ impl Features {
             targets = &targets[count..];
             let (here, behind) = std::mem::take(&mut means).split_at_mut(count * width);
             means = behind;
-            self.add_rows(&rows, weights, &degrees, here, &mut sums);
+            match weights {
+                None => self.add_rows(&rows, |_| (), |number, ()| number, &degrees, here, &mut sums),
+                Some(weights) => {
+                    let weight = |row: u32| weights[row as usize];
+                    rows.iter().for_each(|&row| prefetch_at(weights.as_ptr().wrapping_add(row as usize)));
+                    self.add_rows(&rows, weight, |number, weight| number * weight, &degrees, here, &mut sums);
+                }
+            }
             check()?;
         }
         Ok(())
     }
 
-    /// Adds up rows, so many for each mean, and divides by their number.
-    fn add_rows(
+    /// Adds up rows, so many for each mean, and divides by their number. Rows have a weight, and numbers are weighted.
+    fn add_rows<W: Copy>(
         &self,
         rows: &[u32],
-        weights: Option<&[f32]>,
+        weight: impl Fn(u32) -> W,
+        weighted: impl Fn(f32, W) -> f32,
         degrees: &[usize],
         means: &mut [f32],
         sums: &mut [f64],
@@ -273,41 +281,44 @@ impl Features {
         for (mean, &degree) in means.chunks_exact_mut(sums.len().max(1)).zip(degrees) {
             sums.fill(0.0);
             for index in first..first + degree {
-                let ahead = rows.get(index + distance).copied();
-                if let Some((weights, ahead)) = weights.zip(ahead) {
-                    prefetch_at(weights.as_ptr().wrapping_add(ahead as usize));
-                }
-                if let Some(ahead) = ahead.and_then(|row| self.address(row)) {
+                if let Some(ahead) = rows.get(index + distance).and_then(|&row| self.address(row)) {
                     for offset in (0..self.stored_bytes()).step_by(64) {
                         prefetch_at(ahead.wrapping_add(offset));
                     }
                 }
                 let Some(row) = self.address(rows[index]) else { continue };
+                let weight = weight(rows[index]);
                 // SAFETY: a row of the map.
-                unsafe { self.add(row, weight_of(weights, rows[index]), sums, &mut decoded) };
+                unsafe { self.add(row, |number| weighted(number, weight), sums, &mut decoded) };
             }
             divide(mean, sums, degree);
             first += degree;
         }
     }
 
-    /// Adds a row times its weight to sums. One that is coded is decoded first.
+    /// Adds the weighted numbers of a row to sums. One that is coded is decoded first.
     ///
     /// # Safety
     /// The row has as many bytes as those in the files.
     #[inline(always)]
-    unsafe fn add(&self, row: *const u8, weight: f32, sums: &mut [f64], decoded: &mut [Number]) {
+    unsafe fn add(
+        &self,
+        row: *const u8,
+        weighted: impl Fn(f32) -> f32,
+        sums: &mut [f64],
+        decoded: &mut [Number],
+    ) {
         let Some(coding) = self.coding() else {
             for (place, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: the caller vouches for the row. Any bytes are a number.
-                *sum += f64::from(weight * unsafe { row.cast::<f32>().add(place).read_unaligned() });
+                *sum += f64::from(weighted(unsafe { row.cast::<f32>().add(place).read_unaligned() }));
             }
             return;
         };
         // SAFETY: the caller vouches for the row.
         unsafe { coding.decode(row, decoded) };
         let numbers = sums.iter_mut().zip(decoded);
-        numbers.for_each(|(sum, number)| *sum += f64::from(weight * f32::from_ne_bytes(*number)));
+        numbers.for_each(|(sum, number)| *sum += f64::from(weighted(f32::from_ne_bytes(*number))));
     }
 }
 

@@ -61,9 +61,7 @@ impl Features {
         for (path, offsets, rows) in &targets {
             lists.push(Target { path, offsets: offsets.as_slice()?, rows: rows.as_slice()? });
         }
-        let checksums = detached(py, &options, |run| {
-            self.inner.pack(&lists, run)
-        })?;
+        let checksums = detached(py, &options, |run| self.inner.pack(&lists, run))?;
         Ok(checksums.into_iter().map(|each| PyArray1::from_vec(py, each)).collect())
     }
 
