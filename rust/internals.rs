@@ -168,6 +168,12 @@ pub mod graph {
         pub use crate::graph::degrees::{Degrees, PRIVATE, identify, memory, scan, scan_sources};
     }
 }
+pub mod ingest {
+    pub use crate::ingest::{
+        ArrowStream, Bucket, Declared, IdBatch, Joined, Kind, Lookup, Numbering, Side, Sorter, Spill, Table,
+        Unit, join_all, resolve_all,
+    };
+}
 pub mod measure {
     pub use crate::measure::homes::home_parts;
     pub use crate::measure::{

@@ -40,7 +40,7 @@
 //! - `parts`: the partition directory.
 //! - `traffic`: the rows that training on mini-batches will fetch.
 //! - `sampling`: neighbour samples of the vertices of a partition directory, for training.
-//! - `convert` and `generate`: edge lists from other formats, and synthetic graphs.
+//! - `convert`, `ingest` and `generate`: edge lists from other formats, tables with ids of any kind, and synthetic graphs.
 //!
 //! The `mod.rs` of a module exports what others use of it.
 //!
@@ -63,6 +63,7 @@ mod edges;
 mod exec;
 mod generate;
 mod graph;
+mod ingest;
 mod measure;
 mod partition;
 mod parts;

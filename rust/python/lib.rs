@@ -12,6 +12,7 @@ mod errors;
 mod files;
 mod generate;
 mod homes;
+mod ingest;
 mod ordering;
 mod partitioners;
 mod partitions;
@@ -47,6 +48,8 @@ mod _core {
     use super::generate::{Planted, generate_ba, generate_grid, generate_rmat};
     #[pymodule_export]
     use super::homes::home_parts;
+    #[pymodule_export]
+    use super::ingest::{EndLookup, EndSpill, IdSorter, Ids, Numbering, join_ends, resolve_ends};
     #[pymodule_export]
     use super::ordering::{Ordered, order};
     #[pymodule_export]

@@ -1,0 +1,213 @@
+"""What all stages of one ingest share: tables, work folder, journal, memory, progress."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ... import _core
+from ...core.notes import log
+from ...core.options import RunOptions
+from ...core.parameters import shown
+from ...errors import EdgeFileChangedError, MemoryBudgetError, ParameterError
+from .catalog import Catalog
+from .journal import Journal
+from .tables import TableFile, TableReader
+from .units import Unit, units_of
+
+FORMAT = 1
+"""Version of the work folder. One of another version is not gone on with."""
+
+_READER = 230 << 20
+"""Bytes that Python and the reader of tables take, and what each thread of it takes."""
+_THREAD = 50 << 20
+
+_LEAST_SORT = 64 << 20
+_MOST_SORT = 192 << 20
+"""Bytes for sorting. More brings nothing: runs are merged in one pass anyway."""
+
+
+@dataclass(frozen=True)
+class NumberedType:
+    """A type whose vertices have numbers."""
+
+    name: str
+    kind: str
+    first: int
+    """The number of its first vertex among all."""
+    n: int
+    keys: tuple[Path, ...]
+    """Files with the keys of its ids, by bucket."""
+    facts: dict[str, Any]
+
+
+class Job:
+    """One ingest at work."""
+
+    def __init__(
+        self, catalog: Catalog, out: Path, run: RunOptions, restart: bool, settings: dict[str, Any]
+    ) -> None:
+        self.catalog, self.out, self.settings = catalog, out, settings
+        self.threads = run.threads or _core.default_threads()
+        self.sorting = _sorting(run.memory_limit, self.threads)
+        self.run = replace(run, progress=None)
+        self._progress, self._done = run.progress, 0
+        self.units = {name: units_of(reader) for name, reader in readers(catalog).items()}
+        self.folder = out.with_name(f".{out.name}.ingest")
+        self._lock = _locked(self.folder, restart)
+        self.graph = self.folder / "graph"
+        """The graph directory as it grows."""
+        plan = plan_of(catalog, settings)
+        resumed = self._check(plan)
+        self.graph.mkdir(exist_ok=True)
+        self.journal = Journal(self.folder)
+        if resumed:
+            log.info("%s: going on with what an earlier run has done", shown(self.folder))
+        self.total = sum(unit.bytes for units in self.units.values() for unit in units)
+
+    def _check(self, plan: dict[str, Any]) -> bool:
+        """Write the plan, or compare it with that of an earlier run. Return whether there was one."""
+        file = self.folder / "plan.json"
+        if not file.exists():
+            _core.write_file(file, json.dumps(plan).encode())
+            return False
+        earlier = json.loads(file.read_bytes())
+        if change := _change(earlier, json.loads(json.dumps(plan))):
+            raise ParameterError(
+                f"{shown(self.folder)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
+                "begin anew, or undo the change to go on"
+            )
+        return True
+
+    def advance(self, phase: str, bytes: int) -> None:
+        """Count bytes of input as read."""
+        self._done += bytes
+        if self._progress is not None:
+            self._progress(phase, min(self._done, self.total), self.total)
+
+    def path(self, *names: str) -> Path:
+        """Return a path in the work folder. Its folder exists."""
+        path = self.folder.joinpath(*names)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def check_unchanged(self, reader: TableReader, unit: Unit) -> None:
+        """Refuse files that changed since the ingest looked at them first."""
+        for each in unit.slices:
+            file = reader.files[each.file]
+            if changed(file):
+                raise EdgeFileChangedError(
+                    f"{shown(file.path)}: changed while it was read. Run the command again with --restart (restart=True) "
+                    "when the file is complete"
+                )
+
+    def close(self, remove: bool) -> None:
+        """End the job. The work folder stays if it is worth anything."""
+        self.journal.close()
+        if remove:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def readers(catalog: Catalog) -> dict[str, TableReader]:
+    """Return all tables, by ``vertices/TYPE`` and ``relations/RELATION``."""
+    found = {
+        f"vertices/{name}": table.reader
+        for name, table in catalog.vertices.items()
+        if table.reader is not None
+    }
+    return found | {f"relations/{name}": table.reader for name, table in catalog.relations.items()}
+
+
+def changed(file: TableFile) -> bool:
+    """Return whether a local file is no longer the one that was looked at."""
+    if "://" in file.path or not file.mark.isdigit():
+        return False
+    try:
+        state = os.stat(file.path)
+    except OSError:
+        return True
+    return (state.st_size, str(state.st_mtime_ns)) != (file.bytes, file.mark)
+
+
+def plan_of(catalog: Catalog, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what decides the result: the schema, the files as they are, and settings."""
+    tables = {
+        name: [
+            [file.path, file.bytes, file.mark, file.rows, {key: str(value) for key, value in file.dtypes.items()}]
+            for file in reader.files
+        ]
+        for name, reader in readers(catalog).items()
+    }
+    schema = msgspec.to_builtins(catalog.schema, enc_hook=lambda frame: type(frame).__name__)
+    return {"format": FORMAT, "schema": schema, "root": catalog.root, "settings": settings, "tables": tables}
+
+
+def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """Return what differs, in words."""
+    if before.get("format") != now["format"]:
+        return "the format of the work folder changed with the version of fastpart"
+    for name in ("schema", "root", "settings"):
+        if before[name] != now[name]:
+            keys = [key for key in now[name] if before[name].get(key) != now[name][key]] if name != "root" else []
+            return f"the {name} changed{f' ({", ".join(keys)})' if keys else ''}"
+    for table, files in now["tables"].items():
+        known = {file[0]: file for file in before["tables"].get(table, [])}
+        for file in files:
+            if file[0] not in known:
+                return f"{shown(file[0])} was added"
+            if known[file[0]] != file:
+                return f"{shown(file[0])} changed ({known[file[0]][1]:,} bytes then, {file[1]:,} now)"
+        if gone := known.keys() - {file[0] for file in files}:
+            return f"{shown(min(gone))} was removed"
+    return None
+
+
+def _sorting(limit: int | None, threads: int) -> int:
+    """Return the bytes that sorting may take. Refuse a limit that leaves too little."""
+    limit = _core.memory_budget() if limit is None else limit
+    least = _READER + threads * _THREAD + _LEAST_SORT
+    if limit < least:
+        raise MemoryBudgetError(
+            f"ingest needs {least / 1e6:.0f} MB of memory with {threads} threads, but the budget is {limit / 1e6:.0f} MB. "
+            "Raise memory_limit, or use fewer threads"
+        )
+    return min(limit - least + _LEAST_SORT, _MOST_SORT)
+
+
+def _locked(folder: Path, restart: bool) -> int:
+    """Create the work folder, and keep others out of it. A lock ends with its process."""
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        raise ParameterError(
+            f"out: another ingest is at work in {shown(folder)}. Wait until it is done, or choose another name"
+        ) from None
+    if restart:
+        for each in folder.iterdir():
+            if each.name == "lock":
+                continue
+            if each.is_dir():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
+    return lock
+
+
+def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Return the items in blocks of a size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

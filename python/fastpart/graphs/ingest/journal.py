@@ -1,0 +1,66 @@
+"""What of an ingest is done: one line for each unit of work, written when its files are on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+NAME = "journal.jsonl"
+
+
+class Journal:
+    """The units that are done, in a file of JSON lines in the work folder.
+
+    A unit may be done again at any time with the same result. So a kill costs at most the units at work. A last line that
+    is cut off is ignored.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._done: dict[tuple[str, str], dict[str, Any]] = {}
+        file = folder / NAME
+        kept = 0
+        for line in file.read_bytes().splitlines(keepends=True) if file.exists() else ():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                break
+            if not line.endswith(b"\n"):
+                break
+            kept += len(line)
+            self._done[entry["stage"], entry["unit"]] = entry
+        self._file = file.open("ab")
+        self._file.truncate(kept)
+
+    def done(self, stage: str, unit: str, files: bool = True) -> dict[str, Any] | None:
+        """Return what was noted when the unit was done. None if it was not, or if any of its ``files`` is not whole."""
+        entry = self._done.get((stage, unit))
+        if entry is None or (files and not all(map(self._whole, entry["files"].items()))):
+            return None
+        counts: dict[str, Any] = entry["counts"]
+        return counts
+
+    def _whole(self, named: tuple[str, int]) -> bool:
+        try:
+            return (self.folder / named[0]).stat().st_size == named[1]
+        except FileNotFoundError:
+            return False
+
+    def add(
+        self, stage: str, unit: str, files: Iterable[Path] = (), counts: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Note that a unit is done. Its files are on the disk."""
+        sizes = {os.path.relpath(file, self.folder): file.stat().st_size for file in files}
+        entry = {"stage": stage, "unit": unit, "files": sizes, "counts": dict(counts or {})}
+        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._done[stage, unit] = entry
+        return entry["counts"]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -1,0 +1,491 @@
+//! Columns of ids from another library, and ids for it, by the Arrow C stream interface.
+//!
+//! Polars hands its frames over without a copy, and reads what comes back. The three structures of the interface are
+//! frozen (<https://arrow.apache.org/docs/format/CStreamInterface.html>), so no library of Arrow is needed. Columns of
+//! four types are read: `l` and `L`, which are i64 and u64, and `vu` and `vz`, views of text and of bytes. The caller
+//! casts others.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+
+use crate::base::{Error, Result};
+
+/// The schema of the interface.
+#[repr(C)]
+pub(super) struct ArrowSchema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    n_children: i64,
+    children: *mut *mut ArrowSchema,
+    dictionary: *mut ArrowSchema,
+    release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    private: *mut c_void,
+}
+
+/// The array of the interface.
+#[repr(C)]
+pub(super) struct ArrowArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *const *const c_void,
+    children: *mut *mut ArrowArray,
+    dictionary: *mut ArrowArray,
+    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    private: *mut c_void,
+}
+
+/// The stream of the interface.
+#[repr(C)]
+pub struct ArrowStream {
+    get_schema: Option<unsafe extern "C" fn(*mut ArrowStream, *mut ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut ArrowStream, *mut ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut ArrowStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut ArrowStream)>,
+    private: *mut c_void,
+}
+
+/// A table that arrives in chunks.
+pub struct Table {
+    stream: ArrowStream,
+    formats: Vec<Format>,
+}
+
+// SAFETY: the interface allows that another thread goes on with a stream, one at a time.
+unsafe impl Send for Table {}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Signed,
+    Unsigned,
+    View,
+}
+
+impl Table {
+    /// Takes over a stream. What is left at `stream` is released.
+    ///
+    /// # Safety
+    /// `stream` points to a stream of the interface that nobody else uses.
+    pub unsafe fn take(stream: *mut ArrowStream) -> Result<Self> {
+        // SAFETY: the caller vouches for it. The copy is the only one that is released.
+        let mut stream = unsafe {
+            let taken = stream.read();
+            (*stream).release = None;
+            taken
+        };
+        if stream.release.is_none() {
+            return Err(broken("it was read before"));
+        }
+        let get = stream.get_schema.ok_or_else(|| broken("it has no schema"))?;
+        let mut schema = std::mem::MaybeUninit::<ArrowSchema>::zeroed();
+        // SAFETY: the interface asks for a place to fill, which is read only if that succeeded.
+        let failed = unsafe { get(&raw mut stream, schema.as_mut_ptr()) != 0 };
+        let mut table = Table { stream, formats: Vec::new() };
+        if failed {
+            return Err(table.failure());
+        }
+        // SAFETY: filled, as the result said.
+        let mut schema = unsafe { schema.assume_init() };
+        table.formats = formats(&schema)?;
+        if let Some(release) = schema.release {
+            // SAFETY: a schema is released once, by its own function.
+            unsafe { release(&raw mut schema) };
+        }
+        Ok(table)
+    }
+
+    /// The next rows.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_>>> {
+        let get = self.stream.get_next.ok_or_else(|| broken("it has no arrays"))?;
+        let mut array = std::mem::MaybeUninit::<ArrowArray>::zeroed();
+        // SAFETY: as for the schema.
+        if unsafe { get(&raw mut self.stream, array.as_mut_ptr()) } != 0 {
+            return Err(self.failure());
+        }
+        // SAFETY: filled. At the end of the stream it is zero.
+        let array = unsafe { array.assume_init() };
+        Ok(array.release.is_some().then_some(Chunk { array, formats: &self.formats }))
+    }
+
+    fn failure(&mut self) -> Error {
+        let text = self.stream.get_last_error.and_then(|get| {
+            // SAFETY: the interface has this called after a failure. The text lives until the next call.
+            unsafe {
+                let text = get(&raw mut self.stream);
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+            }
+        });
+        broken(&text.unwrap_or_else(|| "it says nothing".into()))
+    }
+}
+
+impl Drop for ArrowStream {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: a stream is released once, by its own function, which clears itself.
+            unsafe { release(self) }
+        }
+    }
+}
+
+fn broken(what: &str) -> Error {
+    Error::format("table", format!("the Arrow stream cannot be read: {what}"))
+}
+
+fn formats(schema: &ArrowSchema) -> Result<Vec<Format>> {
+    let mut formats = Vec::new();
+    for index in 0..schema.n_children.max(0) as usize {
+        // SAFETY: the interface promises `n_children` children with formats that end with a zero.
+        let format = unsafe { CStr::from_ptr((**schema.children.add(index)).format) };
+        formats.push(match format.to_bytes() {
+            b"l" => Format::Signed,
+            b"L" => Format::Unsigned,
+            b"vu" | b"vz" => Format::View,
+            other => {
+                let other = String::from_utf8_lossy(other);
+                return Err(Error::Internal(format!("ids of the Arrow type {other:?} were not cast")));
+            }
+        });
+    }
+    Ok(formats)
+}
+
+/// Some rows of a table.
+pub struct Chunk<'a> {
+    array: ArrowArray,
+    formats: &'a [Format],
+}
+
+impl Drop for Chunk<'_> {
+    fn drop(&mut self) {
+        if let Some(release) = self.array.release {
+            // SAFETY: it is released once, by its own function.
+            unsafe { release(&raw mut self.array) }
+        }
+    }
+}
+
+impl Chunk<'_> {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.array.length.max(0) as usize
+    }
+
+    /// A column.
+    pub fn column(&self, index: usize) -> Result<Column<'_>> {
+        let format = *self.formats.get(index).ok_or_else(|| broken("a column is missing"))?;
+        if index >= self.array.n_children.max(0) as usize {
+            return Err(broken("a column is missing"));
+        }
+        // SAFETY: the interface promises `n_children` children, and `n_buffers` buffers of each.
+        let (column, buffers) = unsafe {
+            let column = &**self.array.children.add(index);
+            (column, std::slice::from_raw_parts(column.buffers, column.n_buffers.max(0) as usize))
+        };
+        let (len, start) = (self.len(), (self.array.offset + column.offset).max(0) as usize);
+        if len == 0 {
+            return Ok(Column { ids: Ids::Integers(&[], false), validity: None });
+        }
+        let needed = if format == Format::View { 3 } else { 2 };
+        if buffers.len() < needed || column.length < (len as i64) {
+            return Err(broken("a column is shorter than the table"));
+        }
+        let validity = (column.null_count != 0 && !buffers[0].is_null()).then(|| Validity {
+            bits: buffers[0].cast(),
+            start,
+            chunk: PhantomData,
+        });
+        // SAFETY: the interface promises `length` values behind `offset` in the second buffer, of the type that the format
+        // names, which is aligned. They live as long as the chunk.
+        let ids = unsafe {
+            match format {
+                Format::Signed | Format::Unsigned => Ids::Integers(
+                    std::slice::from_raw_parts(buffers[1].cast::<u64>().add(start), len),
+                    format == Format::Signed,
+                ),
+                Format::View => {
+                    let data = &buffers[2..buffers.len() - 1];
+                    let lengths: &[i64] = if data.is_empty() {
+                        &[]
+                    } else {
+                        std::slice::from_raw_parts(buffers[buffers.len() - 1].cast(), data.len())
+                    };
+                    let views = std::slice::from_raw_parts(buffers[1].cast::<[u32; 4]>().add(start), len);
+                    Ids::Views { views, data, lengths }
+                }
+            }
+        };
+        Ok(Column { ids, validity })
+    }
+}
+
+/// The ids of a column.
+pub struct Column<'a> {
+    /// The ids, those of null rows included.
+    pub ids: Ids<'a>,
+    validity: Option<Validity<'a>>,
+}
+
+struct Validity<'a> {
+    bits: *const u8,
+    start: usize,
+    chunk: PhantomData<&'a ()>,
+}
+
+/// Ids of one type.
+pub enum Ids<'a> {
+    /// Integers as their bits, and whether they have a sign.
+    Integers(&'a [u64], bool),
+    /// Length and text, or length, prefix, buffer and place there.
+    Views {
+        /// One for each row.
+        views: &'a [[u32; 4]],
+        /// Where longer text lies.
+        data: &'a [*const c_void],
+        /// Bytes of each buffer.
+        lengths: &'a [i64],
+    },
+}
+
+impl Column<'_> {
+    /// Whether any row may be null.
+    pub fn has_nulls(&self) -> bool {
+        self.validity.is_some()
+    }
+
+    /// Whether the row is null.
+    #[inline(always)]
+    pub fn is_null(&self, row: usize) -> bool {
+        self.validity.as_ref().is_some_and(|validity| {
+            let bit = validity.start + row;
+            // SAFETY: the interface promises a bit for each row behind the offset.
+            unsafe { *validity.bits.add(bit / 8) >> (bit % 8) & 1 == 0 }
+        })
+    }
+
+    /// The bytes of a row, for views.
+    #[inline(always)]
+    pub fn bytes(&self, row: usize) -> Result<&[u8]> {
+        let Ids::Views { views, data, lengths } = &self.ids else { return Ok(&[]) };
+        let view = &views[row];
+        let len = view[0] as usize;
+        if len <= 12 {
+            return Ok(&bytemuck::cast_slice(&view[1..])[..len]);
+        }
+        let (buffer, start) = (view[2] as usize, view[3] as usize);
+        if buffer >= data.len() || (start + len) as i64 > lengths[buffer] {
+            return Err(broken("a text lies outside its buffer"));
+        }
+        // SAFETY: inside the buffer, as just checked. It lives as long as the chunk.
+        Ok(unsafe { std::slice::from_raw_parts(data[buffer].cast::<u8>().add(start), len) })
+    }
+}
+
+/// Ids for another library: a column `id`.
+pub struct IdBatch {
+    /// The format of the column: `l`, `L`, `U` or `Z`.
+    format: &'static CStr,
+    len: usize,
+    /// Values, or offsets and bytes.
+    buffers: Vec<Vec<u64>>,
+    bytes: Vec<u8>,
+}
+
+impl IdBatch {
+    /// Integers, as their bits.
+    pub fn of_integers(values: Vec<u64>, signed: bool) -> Self {
+        let format = if signed { c"l" } else { c"L" };
+        IdBatch { format, len: values.len(), buffers: vec![values], bytes: Vec::new() }
+    }
+
+    /// Texts or bytes, one behind the other. `ends` begins with 0.
+    pub fn of_bytes(ends: Vec<u64>, bytes: Vec<u8>, text: bool) -> Self {
+        let format = if text { c"U" } else { c"Z" };
+        IdBatch { format, len: ends.len() - 1, buffers: vec![ends], bytes }
+    }
+
+    /// Number of ids.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A stream of this one batch.
+    pub fn into_stream(self) -> Box<ArrowStream> {
+        let source = Box::new(Source { format: self.format, batch: Some(self) });
+        Box::new(ArrowStream {
+            get_schema: Some(get_schema),
+            get_next: Some(get_next),
+            get_last_error: Some(no_error),
+            release: Some(release_stream),
+            private: Box::into_raw(source).cast(),
+        })
+    }
+}
+
+struct Source {
+    format: &'static CStr,
+    batch: Option<IdBatch>,
+}
+
+struct Owner {
+    batch: IdBatch,
+    pointers: Vec<*const c_void>,
+    child: *mut ArrowArray,
+}
+
+unsafe extern "C" fn get_schema(stream: *mut ArrowStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: the interface passes the stream that was handed out and a place to fill.
+    unsafe {
+        let format = (*(*stream).private.cast::<Source>()).format;
+        let child = Box::into_raw(Box::new(schema_of(format, c"id", std::ptr::null_mut())));
+        let children = Box::into_raw(Box::new(child));
+        out.write(ArrowSchema { n_children: 1, ..schema_of(c"+s", c"", children) });
+    }
+    0
+}
+
+fn schema_of(format: &'static CStr, name: &'static CStr, children: *mut *mut ArrowSchema) -> ArrowSchema {
+    ArrowSchema {
+        format: format.as_ptr(),
+        name: name.as_ptr(),
+        metadata: std::ptr::null(),
+        flags: 0,
+        n_children: 0,
+        children,
+        dictionary: std::ptr::null_mut(),
+        release: Some(release_schema),
+        private: std::ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
+    // SAFETY: what `get_schema` made, once. A consumer may have moved the child away, which its cleared release says.
+    unsafe {
+        if !(*schema).children.is_null() {
+            let child = *Box::from_raw((*schema).children);
+            if let Some(release) = (*child).release {
+                release(child);
+            }
+            drop(Box::from_raw(child));
+        }
+        (*schema).release = None;
+    }
+}
+
+unsafe extern "C" fn get_next(stream: *mut ArrowStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: as for the schema.
+    unsafe {
+        let Some(batch) = (*(*stream).private.cast::<Source>()).batch.take() else {
+            out.write(std::mem::zeroed());
+            return 0;
+        };
+        let len = batch.len;
+        let mut pointers = vec![std::ptr::null()];
+        pointers.extend(batch.buffers.iter().map(|values| values.as_ptr().cast::<c_void>()));
+        if matches!(batch.format.to_bytes(), b"U" | b"Z") {
+            pointers.push(batch.bytes.as_ptr().cast());
+        }
+        let owner = Box::new(Owner { batch, pointers, child: std::ptr::null_mut() });
+        let child = Box::into_raw(Box::new(array_of(len, owner)));
+        let none = IdBatch::of_integers(Vec::new(), true);
+        let owner = Box::new(Owner { batch: none, pointers: vec![std::ptr::null()], child });
+        let mut array = array_of(len, owner);
+        array.n_children = 1;
+        array.children = &raw mut (*array.private.cast::<Owner>()).child;
+        out.write(array);
+    }
+    0
+}
+
+/// An array over the buffers of its owner.
+fn array_of(len: usize, owner: Box<Owner>) -> ArrowArray {
+    ArrowArray {
+        length: len as i64,
+        null_count: 0,
+        offset: 0,
+        n_buffers: owner.pointers.len() as i64,
+        n_children: 0,
+        buffers: owner.pointers.as_ptr(),
+        children: std::ptr::null_mut(),
+        dictionary: std::ptr::null_mut(),
+        release: Some(release_array),
+        private: Box::into_raw(owner).cast(),
+    }
+}
+
+unsafe extern "C" fn release_array(array: *mut ArrowArray) {
+    // SAFETY: what `get_next` made, once. A consumer may have moved the child away, which its cleared release says.
+    unsafe {
+        let owner = Box::from_raw((*array).private.cast::<Owner>());
+        if !owner.child.is_null() {
+            if let Some(release) = (*owner.child).release {
+                release(owner.child);
+            }
+            drop(Box::from_raw(owner.child));
+        }
+        drop(owner.batch);
+        (*array).release = None;
+    }
+}
+
+unsafe extern "C" fn no_error(_: *mut ArrowStream) -> *const c_char {
+    std::ptr::null()
+}
+
+unsafe extern "C" fn release_stream(stream: *mut ArrowStream) {
+    // SAFETY: what `into_stream` made, once.
+    unsafe {
+        drop(Box::from_raw((*stream).private.cast::<Source>()));
+        (*stream).release = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn through(batch: IdBatch) -> Table {
+        let mut stream = batch.into_stream();
+        // SAFETY: a stream of our own.
+        unsafe { Table::take(&raw mut *stream) }.unwrap()
+    }
+
+    #[test]
+    fn integers_come_back() {
+        let mut table = through(IdBatch::of_integers(vec![3, u64::MAX, 0], true));
+        let chunk = table.next_chunk().unwrap().unwrap();
+        let column = chunk.column(0).unwrap();
+        assert!(!column.has_nulls() && chunk.len() == 3 && chunk.column(1).is_err());
+        assert!(matches!(column.ids, Ids::Integers([3, u64::MAX, 0], true)));
+        drop(chunk);
+        assert!(table.next_chunk().unwrap().is_none());
+    }
+
+    #[test]
+    fn offsets_are_refused_and_streams_read_once() {
+        let batch = IdBatch::of_bytes(vec![0, 2], b"ab".to_vec(), true);
+        assert_eq!(batch.len(), 1);
+        let mut stream = batch.into_stream();
+        // SAFETY: a stream of our own.
+        let text = unsafe { Table::take(&raw mut *stream) }.err().unwrap().to_string();
+        assert!(text.contains("not cast"), "{text}");
+        // SAFETY: it was taken, which it says.
+        assert!(unsafe { Table::take(&raw mut *stream) }.is_err());
+    }
+
+    #[test]
+    fn unread_streams_leave_nothing() {
+        drop(IdBatch::of_bytes(vec![0], Vec::new(), false).into_stream());
+        drop(through(IdBatch::of_integers(vec![1], false)));
+    }
+}
