@@ -36,7 +36,7 @@ declared, inputs, rows
 sources, weights
 sidecars
 graph, staging
-convert, info
+convert, info, ingest
 splits
 """,
     "partitions": """

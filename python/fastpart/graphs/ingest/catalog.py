@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from .schema import Relation, Schema, Vertices
+from .tables import IdKind as IdKind
 from .tables import TableReader
-
-IdKind = Literal["signed", "unsigned", "string", "binary"]
-"""How ids are compared: by value as i64 or u64, or by bytes."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
 class Csv(Entry, kw_only=True, frozen=True):
     """How a text table is written. All columns are read as text."""
 
-    separator: str = ","
+    separator: str | None = None
+    """None: a tab in .tsv and .txt, a comma in all others."""
     quote: str = '"'
     header: bool = True
     nulls: list[str] = []
@@ -95,8 +96,8 @@ class Relation(Table, kw_only=True, frozen=True):
     """What becomes of records with an id that no table of vertices has. "add" makes it a vertex."""
     nulls: Literal["error", "drop"] = "error"
     reverse: bool | Literal["merged"] | None = None
-    """Whether training also goes against its direction. None: between two types yes, within one "merged" if the graph is
-    undirected, else no."""
+    """Whether training also goes against its direction. None: between two types yes, within one "merged" if the graph
+    is undirected, else no."""
     relation: str | None = None
     """Only of the relation ``*``: the column whose values name the relations."""
 
