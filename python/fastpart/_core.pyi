@@ -72,6 +72,102 @@ class AtomicDir:
     def discard(self) -> None: ...
 
 @final
+class IdSorter:
+    """Ids of a kind ("signed", "unsigned", "string", "binary") on their way into sorted runs ``FOLDER/NAME-00000``, ...
+
+    ``limit``: bytes of memory. ``distinct``: rows do not count.
+    """
+
+    def __new__(cls, kind: str, folder: _Path, name: str, *, limit: int, distinct: bool) -> IdSorter: ...
+    def push(self, frame: Any, column: int, first: int) -> int | None:
+        """Add a column of a frame, whose first row is number ``first``. Return the first null row, left out."""
+
+    def finish(self) -> list[tuple[str, int]]:
+        """Write the last run. Return all, with the number of their ids."""
+
+@final
+class Ids:
+    """A column ``id`` for a library that reads Arrow, once."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
+    def __len__(self) -> int: ...
+
+@final
+class Numbering:
+    """Runs on their way to numbers: the rank of each id.
+
+    ``keys``: a file for each bucket. ``rows``: the file of the vertex of each row, and their number. ``first``: of rows
+    with the same id the first one counts.
+    """
+
+    def __new__(
+        cls,
+        kind: str,
+        runs: Sequence[_Path],
+        keys: Sequence[_Path],
+        *,
+        rows: tuple[_Path, int] | None,
+        first: bool,
+        limit: int,
+    ) -> Numbering: ...
+    def next(self, count: int) -> Ids | None:
+        """Return the next ids, at most ``count``. None at the end, and at an id that two rows declare."""
+
+    @property
+    def duplicate(self) -> tuple[str, int, int] | None:
+        """An id that two rows declare, and the rows."""
+
+    @property
+    def blanks(self) -> int:
+        """How many ids differ from the one before by blanks at their ends only."""
+
+    def finish(self) -> int:
+        """Force all to the disk. Return the number of vertices."""
+
+_Side = tuple[str, int, int]  # kind of ids, first bucket, number of buckets
+_Joined = tuple[
+    int, int, int, tuple[int, bool] | None
+]  # kept, with a null, with a missing end, the first of these
+
+@final
+class EndSpill:
+    """Ends of records on their way into the files of buckets, each behind its first bytes."""
+
+    def __new__(cls, sides: Sequence[_Side], files: Sequence[tuple[_Path, int]]) -> EndSpill: ...
+    def begin(self, order: _Path) -> None: ...
+    def push(self, frame: Any, keep_nulls: bool) -> int | None:
+        """Add the first two columns of a frame. Return the first row with a null end, unless they are kept."""
+
+    def end(self) -> tuple[int, list[int]]:
+        """Force the unit to the disk. Return its records, and the length of each bucket's file."""
+
+@final
+class EndLookup:
+    """Records whose ends are looked up at once: files of keys, kind and first vertex of either side."""
+
+    def __new__(
+        cls, source: tuple[Sequence[_Path], str, int], target: tuple[Sequence[_Path], str, int]
+    ) -> EndLookup: ...
+    def begin(self, out: _Path, first: int) -> None: ...
+    def push(self, frame: Any) -> int | None:
+        """Add the first two columns of a frame. Return the first row with a null end."""
+
+    def end(self) -> _Joined: ...
+
+def resolve_ends(
+    buckets: Sequence[tuple[Sequence[_Path], _Path, _Path, str]], options: RunOptions
+) -> list[int]:
+    """Write vertices of the ends of buckets (files of keys, of ends, of vertices, kind). Return how many are missing."""
+
+def join_ends(
+    units: Sequence[tuple[_Path, Sequence[tuple[_Path, int]], tuple[_Path, int] | None, _Path | None]],
+    sides: Sequence[_Side],
+    first: Sequence[int],
+    options: RunOptions,
+) -> list[_Joined]:
+    """Write records of units: order, vertices of buckets and how many come before, where they go, which are kept."""
+
+@final
 class MappedFile(Buffer):
     """The bytes of a regular file, mapped read-only, without an open descriptor."""
 

@@ -10,13 +10,12 @@ from typing import Any
 from ... import _core
 from ...core.frames import pl
 from ...core.notes import log
-from ...core.parameters import shown
 from ...errors import CapacityError, GraphFormatError
 from ..parquet_output import write_parquet
 from .catalog import RelationTable, VertexTable
 from .job import Job, NumberedType
 from .tables import TableReader
-from .units import Unit
+from .units import place
 
 IDS = 1 << 18
 """Ids in memory at a time."""
@@ -64,12 +63,14 @@ def _sort(job: Job, table: VertexTable) -> Iterator[dict[str, Any]]:
             sorter = _sorter(job, table, f"run-{unit.name}", distinct=False)
             for each in unit.slices:
                 row = each.start
-                for frame in table.reader.ids(each.file, [table.id_column], [table.kind], each.start, each.stop):
+                for frame in table.reader.ids(
+                    each.file, [table.id_column], [table.kind], each.start, each.stop
+                ):
                     null = sorter.push(frame, 0, each.first + row - each.start)
                     if null is not None:
                         raise _null_id(table, table.reader, each.file, row + null)
                     row += len(frame)
-            done = _finish(job, table, sorter, table.reader, unit, "sort", f"{table.name}/{unit.name}")
+            done = _finish(job, sorter, "sort", f"{table.name}/{unit.name}")
         job.advance("sort ids", unit.bytes)
         yield done
 
@@ -91,7 +92,7 @@ def _ends(job: Job, table: VertexTable) -> Iterator[dict[str, Any]]:
                     for frame in relation.reader.ids(each.file, columns, kinds, each.start, each.stop):
                         for column in range(len(columns)):
                             sorter.push(frame, column, 0)
-                done = _finish(job, table, sorter, relation.reader, unit, "ends", name)
+                done = _finish(job, sorter, "ends", name)
             yield done
 
 
@@ -109,16 +110,15 @@ def _sorter(job: Job, table: VertexTable, name: str, distinct: bool) -> _core.Id
     return _core.IdSorter(table.kind, folder, name, limit=job.sorting, distinct=distinct)
 
 
-def _finish(
-    job: Job, table: VertexTable, sorter: _core.IdSorter, reader: TableReader, unit: Unit, stage: str, name: str
-) -> dict[str, Any]:
+def _finish(job: Job, sorter: _core.IdSorter, stage: str, name: str) -> dict[str, Any]:
     runs = sorter.finish()
-    job.check_unchanged(reader, unit)
     counts = {"runs": [Path(path).name for path, _ in runs], "ids": sum(count for _, count in runs)}
     return job.journal.add(stage, name, [Path(path) for path, _ in runs], counts)
 
 
-def _merge(job: Job, table: VertexTable, first: int, sorted_: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+def _merge(
+    job: Job, table: VertexTable, first: int, sorted_: list[dict[str, Any]], folder: Path
+) -> dict[str, Any]:
     """Number the ids of all runs, and write keys, rows and ids."""
     most = sum(each["ids"] for each in sorted_)
     buckets = min(max(-(-int(_PER_ID * most) // _TABLE), 1), _MOST_BUCKETS)
@@ -137,12 +137,14 @@ def _merge(job: Job, table: VertexTable, first: int, sorted_: list[dict[str, Any
     ids = job.graph / "ids" / f"{table.name}.parquet"
     write_parquet(ids, {"id": table.dtype, "vertex": pl.UInt32}, _batches(table, numbering, first))
     if numbering.duplicate is not None:
-        raise _duplicate(job, table, *numbering.duplicate)
+        raise _duplicate(table, *numbering.duplicate)
     facts = {"n": 0, "buckets": buckets, "blanks": numbering.blanks, "rows": rows is not None}
     facts["n"] = numbering.finish()
     if facts["blanks"]:
         log.info(
-            "%s: %s ids differ from another one by blanks at their ends only", table.name, f"{facts['blanks']:,}"
+            "%s: %s ids differ from another one by blanks at their ends only",
+            table.name,
+            f"{facts['blanks']:,}",
         )
     files = [*keys, ids, *([] if rows is None else [rows])]
     return job.journal.add("number", table.name, files, facts)
@@ -166,26 +168,16 @@ def _batches(table: VertexTable, numbering: _core.Numbering, first: int) -> Iter
 
 def _null_id(table: VertexTable, reader: TableReader, file: int, row: int) -> GraphFormatError:
     return GraphFormatError(
-        f"{shown(reader.files[file].path)}: column {table.id_column!r}, {reader.at(file, row)}: the id is null. Every row of "
-        f"{table.name!r} needs an id"
+        f"{reader.place(file, row)}: column {table.id_column!r}: the id is null. Every row of {table.name!r} needs one"
     )
 
 
-def _duplicate(job: Job, table: VertexTable, id: str, *rows: int) -> GraphFormatError:
-    where = " and ".join(place(job, f"vertices/{table.name}", table.reader, row) for row in rows)
+def _duplicate(table: VertexTable, id: str, *rows: int) -> GraphFormatError:
+    assert table.reader is not None
+    where = " and in ".join(place(table.reader, row) for row in rows)
     return GraphFormatError(
         f"{table.name}: the id {id!r} is in {where}. Remove one, or say `duplicates: first` in the schema"
     )
-
-
-def place(job: Job, table: str, reader: TableReader | None, row: int) -> str:
-    """Return file and row of a row of a table, in words."""
-    for unit in job.units[table]:
-        for each in unit.slices:
-            if reader is not None and each.first <= row < each.first + each.rows:
-                at = reader.at(each.file, row - each.first + each.start)
-                return f"{shown(reader.files[each.file].path)} {at}"
-    return f"row {row}"
 
 
 def remove_keys(job: Job) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +19,11 @@ from ... import _core
 from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import shown
-from ...errors import EdgeFileChangedError, MemoryBudgetError, ParameterError
+from ...errors import MemoryBudgetError, ParameterError
 from .catalog import Catalog
 from .journal import Journal
-from .tables import TableFile, TableReader
-from .units import Unit, units_of
+from .tables import TableReader
+from .units import units_of
 
 FORMAT = 1
 """Version of the work folder. One of another version is not gone on with."""
@@ -30,6 +31,9 @@ FORMAT = 1
 _READER = 230 << 20
 """Bytes that Python and the reader of tables take, and what each thread of it takes."""
 _THREAD = 50 << 20
+
+_WORTHLESS = 10
+"""Seconds of work that nobody misses. A refusal of the input then leaves nothing behind."""
 
 _LEAST_SORT = 64 << 20
 _MOST_SORT = 192 << 20
@@ -67,10 +71,10 @@ class Job:
         self.graph = self.folder / "graph"
         """The graph directory as it grows."""
         plan = plan_of(catalog, settings)
-        resumed = self._check(plan)
+        self._started, self._resumed = time.monotonic(), self._check(plan)
         self.graph.mkdir(exist_ok=True)
         self.journal = Journal(self.folder)
-        if resumed:
+        if self._resumed:
             log.info("%s: going on with what an earlier run has done", shown(self.folder))
         self.total = sum(unit.bytes for units in self.units.values() for unit in units)
 
@@ -100,20 +104,10 @@ class Job:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def check_unchanged(self, reader: TableReader, unit: Unit) -> None:
-        """Refuse files that changed since the ingest looked at them first."""
-        for each in unit.slices:
-            file = reader.files[each.file]
-            if changed(file):
-                raise EdgeFileChangedError(
-                    f"{shown(file.path)}: changed while it was read. Run the command again with --restart (restart=True) "
-                    "when the file is complete"
-                )
-
-    def close(self, remove: bool) -> None:
-        """End the job. The work folder stays if it is worth anything."""
+    def close(self, done: bool) -> None:
+        """End the job. If it is not done, the work folder stays, unless it holds less than some seconds of work."""
         self.journal.close()
-        if remove:
+        if done or (not self._resumed and time.monotonic() - self._started < _WORTHLESS):
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
@@ -128,22 +122,17 @@ def readers(catalog: Catalog) -> dict[str, TableReader]:
     return found | {f"relations/{name}": table.reader for name, table in catalog.relations.items()}
 
 
-def changed(file: TableFile) -> bool:
-    """Return whether a local file is no longer the one that was looked at."""
-    if "://" in file.path or not file.mark.isdigit():
-        return False
-    try:
-        state = os.stat(file.path)
-    except OSError:
-        return True
-    return (state.st_size, str(state.st_mtime_ns)) != (file.bytes, file.mark)
-
-
 def plan_of(catalog: Catalog, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what decides the result: the schema, the files as they are, and settings."""
     tables = {
         name: [
-            [file.path, file.bytes, file.mark, file.rows, {key: str(value) for key, value in file.dtypes.items()}]
+            [
+                file.path,
+                file.bytes,
+                file.mark,
+                file.rows,
+                {key: str(value) for key, value in file.dtypes.items()},
+            ]
             for file in reader.files
         ]
         for name, reader in readers(catalog).items()
@@ -158,8 +147,12 @@ def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
         return "the format of the work folder changed with the version of fastpart"
     for name in ("schema", "root", "settings"):
         if before[name] != now[name]:
-            keys = [key for key in now[name] if before[name].get(key) != now[name][key]] if name != "root" else []
-            return f"the {name} changed{f' ({", ".join(keys)})' if keys else ''}"
+            keys = (
+                [key for key in now[name] if before[name].get(key) != now[name][key]]
+                if name != "root"
+                else []
+            )
+            return f"the {name} changed" + (f" ({', '.join(keys)})" if keys else "")
     for table, files in now["tables"].items():
         known = {file[0]: file for file in before["tables"].get(table, [])}
         for file in files:
@@ -178,8 +171,8 @@ def _sorting(limit: int | None, threads: int) -> int:
     least = _READER + threads * _THREAD + _LEAST_SORT
     if limit < least:
         raise MemoryBudgetError(
-            f"ingest needs {least / 1e6:.0f} MB of memory with {threads} threads, but the budget is {limit / 1e6:.0f} MB. "
-            "Raise memory_limit, or use fewer threads"
+            f"ingest needs {least / 1e6:.0f} MB of memory with {threads} threads, but the budget is {limit / 1e6:.0f} "
+            "MB. Raise memory_limit, or use fewer threads"
         )
     return min(limit - least + _LEAST_SORT, _MOST_SORT)
 

@@ -14,8 +14,8 @@ NAME = "journal.jsonl"
 class Journal:
     """The units that are done, in a file of JSON lines in the work folder.
 
-    A unit may be done again at any time with the same result. So a kill costs at most the units at work. A last line that
-    is cut off is ignored.
+    A unit may be done again at any time with the same result. So a kill costs at most the units at work. A last line
+    that is cut off is ignored.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...core.parameters import shown
 from ...errors import GraphFormatError
 from .catalog import RelationTable
-from .ids import place
 from .job import Job, NumberedType, blocks
-from .units import Slice, Unit, groups_of
+from .units import Slice, Unit, groups_of, place
 
 RECORD = 8
 """Bytes of a record in ``edges.bin``."""
@@ -113,16 +111,15 @@ class _Writer:
                 null = push(frame)
                 if null is not None:
                     raise GraphFormatError(
-                        f"{self.at(row + null)}: an id is null. Remove the row, or say `nulls: drop` for {self.relation.name!r} "
-                        "in the schema"
+                        f"{self.at(row + null)}: an id is null. Remove the row, or say `nulls: drop` for "
+                        f"{self.relation.name!r} in the schema"
                     )
                 row += len(frame)
-        self.job.check_unchanged(self.relation.reader, unit)
         self.job.advance("read records", unit.bytes)
 
     def at(self, row: int) -> str:
         """Return file and row of a row of the relation."""
-        return place(self.job, f"relations/{self.relation.name}", self.relation.reader, row)
+        return place(self.relation.reader, row)
 
     def missing(self, row: int, source: bool, count: int) -> GraphFormatError:
         """Return the refusal of records whose ends no table declares. The first is in this row."""
@@ -139,9 +136,9 @@ class _Writer:
                     value = frame.item()
                     id = value.hex() if isinstance(value, bytes) else repr(value)
         return GraphFormatError(
-            f"{self.relation.name}: {count:,} record{'s name' if count != 1 else ' names'} a vertex that no table declares. "
-            f"The first is in {self.at(row)}: {column!r} is {id}, which is no id of {type_!r}. Say `missing: drop` or "
-            f"`missing: add` for {self.relation.name!r} in the schema"
+            f"{self.relation.name}: {count:,} record{'s name' if count != 1 else ' names'} a vertex that no table "
+            f"declares. The first is in {self.at(row)}: {column!r} is {id}, which is no id of {type_!r}. Say `missing: "
+            f"drop` or `missing: add` for {self.relation.name!r} in the schema"
         )
 
 
@@ -174,7 +171,7 @@ class _Lookup(_Writer):
 
 
 class _Join(_Writer):
-    """A radix join, group by group: ends to buckets, buckets to vertices, vertices back into the order of the records."""
+    """A radix join, group by group: ends to buckets, buckets to vertices, these back into the order of the records."""
 
     def write(self) -> Records:
         """Write all groups."""
@@ -264,7 +261,10 @@ class _Join(_Writer):
             self.read(unit, lambda frame, spill=spill, drop=drop: spill.push(frame, drop))
             records, lengths = spill.end()
             self.job.journal.add(
-                "spill", self.name(unit), [self._order(unit, folder)], {"records": records, "lengths": lengths}
+                "spill",
+                self.name(unit),
+                [self._order(unit, folder)],
+                {"records": records, "lengths": lengths},
             )
 
     def _resolve(self, group: list[Unit], folder: Path) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .tables import TableFile, TableReader
+from .tables import TableReader
 
 ROWS = 1 << 22
 """Rows of a unit, unless a single file has more and cannot be read in slices."""
@@ -65,7 +65,9 @@ def units_of(reader: TableReader) -> list[Unit]:
     slices: list[Slice] = []
     size = first = 0
     for number, file in enumerate(reader.files):
-        for start, stop in _cut(file, most):
+        step = most if reader.divisible(number) else max(file.rows, 1)
+        for start in range(0, file.rows, step):
+            stop = min(start + step, file.rows)
             slices.append(Slice(number, start, stop, first))
             first += stop - start
             size += file.bytes * (stop - start) // max(file.rows, 1)
@@ -77,13 +79,6 @@ def units_of(reader: TableReader) -> list[Unit]:
     return units
 
 
-def _cut(file: TableFile, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the slices of a file. Only Parquet can be read from the middle on."""
-    step = most if file.path.endswith((".parquet", ".pq")) else max(file.rows, 1)
-    for start in range(0, file.rows, step):
-        yield start, min(start + step, file.rows)
-
-
 def groups_of(units: Sequence[Unit], most: int = GROUP) -> list[list[Unit]]:
     """Return the units in groups of at most ``most`` records, or of one unit that has more."""
     groups: list[list[Unit]] = []
@@ -92,3 +87,13 @@ def groups_of(units: Sequence[Unit], most: int = GROUP) -> list[list[Unit]]:
             groups.append([])
         groups[-1].append(unit)
     return groups
+
+
+def place(reader: TableReader, row: int) -> str:
+    """Return the file and row of a row of a table, as messages show it."""
+    first = 0
+    for number, file in enumerate(reader.files):
+        if row < first + file.rows:
+            return reader.place(number, row - first)
+        first += file.rows
+    return f"row {row}"

@@ -1,0 +1,7 @@
+class VertexColumns:
+    def __init__(self, t, n):
+        self.wanted = False
+
+
+class RelationColumns(VertexColumns):
+    pass

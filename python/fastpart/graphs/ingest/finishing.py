@@ -1,0 +1,183 @@
+"""A graph directory from what the stages have written: weights, sidecar, ``graph.json``, and its name at last."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ... import _core
+from ...core.folders import below, replaceable
+from ...core.notes import log
+from ..graph import Graph, open_graph
+from ..graph_directory import MARKER, RELATION_FILES, TYPE_FILES
+from ..sidecars import Sidecar
+from ..weights import Weights, scaled
+from .job import Job, NumberedType
+from .records import Records
+
+_BLOCK = 1 << 20
+"""Values in memory at a time."""
+
+
+def finish(
+    job: Job,
+    types: Mapping[str, NumberedType],
+    records: list[Records],
+    attributes: Mapping[str, Mapping[str, dict[str, Any]]],
+) -> None:
+    """Complete the graph directory and give it its name."""
+    described = _describe(job, types, records, attributes)
+    edges = job.graph / "edges.bin"
+    n = sum(each.n for each in types.values())
+    directedness = job.catalog.schema.directedness
+    graph = open_graph(edges, dtype="u32", num_vertices=n, directedness=directedness, weights=False)
+    _, checksum = graph.identify(job.run)
+    weights = _write_weights(job, records, graph)
+    _write_times(job, records)
+    Sidecar("u32", n, graph.num_edges, directedness, checksum, weights).write(edges)
+    del graph
+    _flatten(job, types, records)
+    for each in described["relations"]:
+        if each["nulls"] or each["missing"]:
+            log.info(
+                "%s: %s records were dropped, %s for a null id and %s for an id that no table declares",
+                each["name"],
+                f"{each['nulls'] + each['missing']:,}",
+                f"{each['nulls']:,}",
+                f"{each['missing']:,}",
+            )
+    _core.write_file(
+        job.graph / MARKER, json.dumps({**described, "files": below(job.graph)}, indent=1).encode()
+    )
+    _place(job)
+
+
+def _describe(
+    job: Job,
+    types: Mapping[str, NumberedType],
+    records: list[Records],
+    attributes: Mapping[str, Mapping[str, dict[str, Any]]],
+) -> dict[str, Any]:
+    schema = job.catalog.schema
+    of_types = [
+        {
+            "name": each.name,
+            "n": each.n,
+            "declared": 0 if (reader := job.catalog.vertices[each.name].reader) is None else reader.rows,
+            "ids": str(job.catalog.vertices[each.name].dtype),
+            **attributes["types"].get(each.name, {}),
+        }
+        for each in types.values()
+    ]
+    of_relations = [
+        {
+            "name": each.relation.name,
+            "source": each.relation.source,
+            "target": each.relation.target,
+            "m": each.m,
+            "reverse": reverse(each.relation, schema.directedness),
+            "nulls": each.nulls,
+            "missing": each.missing,
+            **attributes["relations"].get(each.relation.name, {}),
+        }
+        for each in records
+    ]
+    return {
+        "fastpart": 1,
+        "version": _core.__version__,
+        "directedness": schema.directedness,
+        "types": of_types,
+        "relations": of_relations,
+        "schema": msgspec.to_builtins(schema, enc_hook=lambda frame: type(frame).__name__),
+    }
+
+
+def reverse(relation: Any, directedness: str) -> bool | str:
+    """Return whether training goes against the direction of a relation, too, or takes both for one."""
+    if relation.entry.reverse is not None:
+        return relation.entry.reverse  # type: ignore[no-any-return]
+    if relation.source != relation.target:
+        return True
+    return "merged" if directedness == "undirected" else False
+
+
+def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, Any] | None:
+    """Write the weights of all records, scaled. Those of relations without weights are 1."""
+    files = [job.graph / "relations" / each.relation.name / "weights.npy" for each in records]
+    if not any(file.exists() for file in files) or not graph.num_edges:
+        return None
+    target = Weights.beside(job.graph / "edges.bin")
+    raw = np.memmap(job.path("weights.f64"), "<f8", "w+", shape=(graph.num_edges,))
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
+        file.unlink(missing_ok=True)
+    values, scale = scaled(raw, "weight")
+    with target.open("wb") as written:
+        np.save(written, values)
+        written.flush()
+        os.fsync(written.fileno())
+    opened = open_graph(job.graph / "edges.bin", dtype="u32", num_vertices=graph.num_vertices, weights=target)
+    weights = opened._weights
+    return None if weights is None else {"scale": scale, "checksum": weights.checksum}
+
+
+def _write_times(job: Job, records: list[Records]) -> None:
+    """Write the times of all records in one file. Records of relations without times have the smallest number."""
+    files = [job.graph / "relations" / each.relation.name / "times.npy" for each in records]
+    if not any(file.exists() for file in files):
+        return
+    m = records[-1].first + records[-1].m
+    target = job.graph / "edges.bin.times.npy"
+    times = np.lib.format.open_memmap(target, "w+", "<i8", (m,))
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            times[each.first + start : each.first + stop] = (
+                np.iinfo(np.int64).min if given is None else given[start:stop]
+            )
+        file.unlink(missing_ok=True)
+    times.flush()
+
+
+def _flatten(job: Job, types: Mapping[str, NumberedType], records: list[Records]) -> None:
+    """Move the files of a single type, and of a single relation, to the top of the directory."""
+    for kind, names, known in (
+        ("types", list(types), TYPE_FILES),
+        ("relations", [each.relation.name for each in records], RELATION_FILES),
+    ):
+        folder = job.graph / kind
+        if len(names) == 1:
+            for file in sorted((folder / names[0]).glob("*")):
+                file.rename(job.graph / known.get(file.name, file.name))
+        for name in names:
+            if (folder / name).is_dir() and not any((folder / name).iterdir()):
+                (folder / name).rmdir()
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _place(job: Job) -> None:
+    """Put the directory in its place, in one step. Until then the work folder keeps every file."""
+    owned = replaceable(job.out, MARKER, "", "a graph directory")
+    target = _core.AtomicDir(job.out, [Path(name) for name in owned])
+    try:
+        for name in below(job.graph):
+            there = Path(target.path) / name
+            there.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(job.graph / name, there)
+            except OSError:  # a file system without links
+                os.replace(job.graph / name, there)
+        target.commit()
+    finally:
+        target.discard()
