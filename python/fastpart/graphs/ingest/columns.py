@@ -1,7 +1,0 @@
-class VertexColumns:
-    def __init__(self, t, n):
-        self.wanted = False
-
-
-class RelationColumns(VertexColumns):
-    pass
