@@ -31,6 +31,7 @@ folders forks frames notes pairs parameters processes progress
 options, parsing, protocols
 shared_parameters
 declared, inputs, rows
+standardising
 """,
     "graphs": """
 sources, weights
@@ -38,6 +39,7 @@ sidecars
 graph, staging
 convert, info, ingest
 splits
+ingest
 """,
     "partitions": """
 coding, plan, results, saved
