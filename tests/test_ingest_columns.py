@@ -19,7 +19,7 @@ from fastpart.graphs.ingest.catalog import RelationTable, VertexTable
 from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns
 from fastpart.graphs.ingest.pieces import LEFT_OUT
 from fastpart.graphs.ingest.schema import Relation, Vertices
-from fastpart.graphs.ingest.tables import TableFile, TableReader
+from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
 
 UNKNOWN = np.iinfo(np.int64).min
 RATES = {"train": 0.6, "val": 0.2, "test": 0.2}
@@ -31,8 +31,8 @@ def reader(folder, frames):
     for number, frame in enumerate(frames):
         file = folder / f"{number}.parquet"
         frame.write_parquet(file)
-        files.append(TableFile(str(file), file.stat().st_size, "", len(frame), dict(frame.schema)))
-    return TableReader(files)
+        files.append(file)
+    return open_table("vertices.paper", files)
 
 
 def vertices_of(table, n, **entry):
@@ -444,10 +444,23 @@ def test_a_file_that_changed_after_the_survey(tmp_path):
     table = reader(tmp_path, [frame])
     columns = vertices_of(table, 2, label="x")
     surveys = [columns.survey(0)]
+    columns = vertices_of(reader(tmp_path, [pl.DataFrame({"x": ["a", "c"]})]), 2, label="x")
     columns.begin(tmp_path / "out", surveys)
-    reader(tmp_path, [pl.DataFrame({"x": ["a", "c"]})])
     with pytest.raises(fp.GraphFormatError, match=r"row 1, column 'x': 'c' is new. The file changed"):
         columns.write(tmp_path / "out", 0, np.arange(2, dtype=np.uint32), 0, 2)
-    reader(tmp_path, [frame[:1]])
-    with pytest.raises(fp.GraphFormatError, match=r"has 1 of the rows 0 to 2. The file changed"):
-        columns.write(tmp_path / "out", 0, np.arange(2, dtype=np.uint32), 0, 2)
+
+
+def test_text_files(tmp_path):
+    (tmp_path / "a.csv").write_text("id,x,y,t\n1,0.5,ICML,2020-01-02\n2,,KDD,\n")
+    (tmp_path / "b.csv").write_text("id,x,y,t\n3,oops,,2020-01-02\n")
+    entry = {"features": [{"column": "x", "fill": 7}], "label": "y", "time": "t"}
+    table = open_table("vertices.paper", [tmp_path / "a.csv"])
+    parts = [np.array([0, 1], np.uint32)]
+    out, told = ingested(lambda: vertices_of(table, 2, **entry), tmp_path, table, parts)
+    assert np.load(out / "features.npy").tolist() == [[0.5], [7]]
+    assert np.load(out / "labels.npy").tolist() == [0, 1]
+    assert np.load(out / "times.npy").tolist() == [18263, UNKNOWN]
+    assert told["features"]["columns"][0]["filled"] == 1
+    both = open_table("vertices.paper", [tmp_path / "a.csv", tmp_path / "b.csv"])
+    with pytest.raises(fp.GraphFormatError, match=r"b.csv: line 2, column 'x': 'oops' is no number"):
+        ingested(lambda: vertices_of(both, 3, **entry), tmp_path, both, [*parts, np.array([2], np.uint32)])

@@ -39,7 +39,6 @@ sidecars
 graph, staging
 convert, info, ingest
 splits
-ingest
 """,
     "partitions": """
 coding, plan, results, saved

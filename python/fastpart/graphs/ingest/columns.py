@@ -53,6 +53,9 @@ RAW = "features.raw.npy"
 STATES = "states.npy"
 """Which vertices have a row, and their split if a column says it."""
 
+Stored = tuple[str, tuple[int, ...], npt.DTypeLike]
+"""File, shape and type of an array."""
+
 _ROWS = 1 << 16
 """Rows that are written at a time, at most."""
 
@@ -68,6 +71,7 @@ class _Columns:
         self._times: Times | None = None
         self._layout: Layout | None = None
         self._kind = ""
+        self.wanted = False
         if reader is not None and reader.files:
             if entry.time is not None:
                 self._times = Times(entry.time, reader)
@@ -92,16 +96,32 @@ class _Columns:
         widths = self._widths(number)
         return found | ({"widths": widths} if widths else {})
 
-    def _begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    def begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
+        """Create the arrays in ``folder``. Those that are there are left as they are, and so is a finished folder."""
+        if not self.wanted:
+            return
+        self._prepare(surveys)
+        if not (folder / DESCRIPTION).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, shape, dtype in self._arrays().values():
+                create(folder / name, shape, dtype)
+
+    def _prepare(self, surveys: Sequence[Survey]) -> None:
+        """Learn from the surveys how rows are written."""
         if self._features is not None:
-            self._layout = layout = self._features.layout(surveys)
-            if not (folder / DESCRIPTION).exists():
-                file = folder / (RAW if self._features.standardised(layout) else FEATURES)
-                create(file, (self._count, layout.width), layout.dtype)
+            self._layout = self._features.layout(surveys)
         if self._times is not None:
             self._kind = self._times.kind(surveys)
-            create(folder / TIMES, (self._count,), np.int64)
+
+    def _arrays(self) -> dict[str, Stored]:
+        """Return file, shape and type of each array that rows are written to, by what it holds."""
+        arrays: dict[str, Stored] = {}
+        if self._features is not None and self._layout is not None:
+            name = RAW if self._features.standardised(self._layout) else FEATURES
+            arrays["features"] = (name, (self._count, self._layout.width), self._layout.dtype)
+        if self._times is not None:
+            arrays["times"] = (TIMES, (self._count,), np.int64)
+        return arrays
 
     def _columns(self) -> list[str]:
         columns = [] if self._features is None else list(self._features.names)
@@ -113,14 +133,8 @@ class _Columns:
         return pieces(self._reader, number, sorted(set(self._columns())), start, stop, rows, place)
 
     def _open(self, folder: Path) -> dict[str, Array]:
-        """Map the arrays that rows are written to, by what they are."""
-        arrays = {}
-        if self._features is not None:
-            raw = folder / RAW
-            arrays["features"] = opened(raw if raw.exists() else folder / FEATURES, write=True)
-        if self._times is not None:
-            arrays["times"] = opened(folder / TIMES, write=True)
-        return arrays
+        """Map the arrays that rows are written to, by what they hold."""
+        return {key: opened(folder / each[0], write=True) for key, each in self._arrays().items()}
 
     def _write(self, piece: Piece, arrays: dict[str, Array]) -> None:
         if self._features is not None and self._layout is not None:
@@ -233,16 +247,16 @@ class VertexColumns(_Columns):
             columns.append(self._split.column)
         return columns
 
-    def begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
-        """Create the arrays in ``folder``. Those that are there are left as they are."""
-        if not self.wanted:
-            return
-        self._begin(folder, surveys)
+    def _prepare(self, surveys: Sequence[Survey]) -> None:
+        super()._prepare(surveys)
         if self._label is not None:
             self._plan = self._label.plan(surveys)
-            create(folder / LABELS, self._plan.shape(self._count), self._plan.dtype)
-        if not (folder / DESCRIPTION).exists():
-            create(folder / STATES, (self._count,), np.uint8)
+
+    def _arrays(self) -> dict[str, Stored]:
+        arrays = super()._arrays() | {"states": (STATES, (self._count,), np.uint8)}
+        if self._plan is not None:
+            arrays["labels"] = (LABELS, self._plan.shape(self._count), self._plan.dtype)
+        return arrays
 
     def write(
         self, folder: Path, number: int, vertices: npt.NDArray[np.uint32], start: int, stop: int
@@ -264,12 +278,6 @@ class VertexColumns(_Columns):
                 arrays["states"][piece.slots] = NO_SPLIT
         for array in arrays.values():
             flush(array)
-
-    def _open(self, folder: Path) -> dict[str, Array]:
-        arrays = super()._open(folder) | {"states": opened(folder / STATES, write=True)}
-        if self._label is not None:
-            arrays["labels"] = opened(folder / LABELS, write=True)
-        return arrays
 
     def finish(self, folder: Path, surveys: Sequence[Survey]) -> dict[str, Any]:
         """Complete the arrays after all rows are written, and return what they hold."""
@@ -357,13 +365,9 @@ class RelationColumns(_Columns):
     def _columns(self) -> list[str]:
         return super()._columns() + ([] if self._weight is None else [self._weight])
 
-    def begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
-        """Create the arrays in ``folder``. Those that are there are left as they are."""
-        if not self.wanted:
-            return
-        self._begin(folder, surveys)
-        if self._weight is not None:
-            create(folder / WEIGHTS, (self._count,), np.float64)
+    def _arrays(self) -> dict[str, Stored]:
+        weights = {} if self._weight is None else {"weights": (WEIGHTS, (self._count,), np.float64)}
+        return super()._arrays() | weights
 
     def write(
         self, folder: Path, number: int, records: int, kept: Mask | None, start: int, stop: int
@@ -390,12 +394,6 @@ class RelationColumns(_Columns):
             wrong, column, lambda place: f"the weight {weights[place]} is not a finite number of at least 0"
         )
         return weights
-
-    def _open(self, folder: Path) -> dict[str, Array]:
-        arrays = super()._open(folder)
-        if self._weight is not None:
-            arrays["weights"] = opened(folder / WEIGHTS, write=True)
-        return arrays
 
     def finish(self, folder: Path, surveys: Sequence[Survey]) -> dict[str, Any]:
         """Complete the arrays after all rows are written, and return what they hold."""

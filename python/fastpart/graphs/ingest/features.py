@@ -268,7 +268,7 @@ def _coded(piece: Piece, feature: Feature, values: Sequence[Any]) -> npt.NDArray
         return codes
     _refuse_missing(piece, feature, missing, '"unknown"')
     kind = "whole" if isinstance(values[0], int) else "text"
-    codes[missing] = list(values).index(_fill_of(feature, kind, piece.path))
+    codes[missing] = list(values).index(_fill_of(feature, kind, str(piece.reader.files[piece.number].path)))
     return codes
 
 

@@ -78,7 +78,7 @@ class LabelPlan:
     ) -> None:
         self.column, self.form, self.codes = column, form, codes
         self._values = list(codes or ())
-        self.dtype = np.dtype(
+        self.dtype: np.dtype[Any] = np.dtype(
             {"whole": np.int64, "text": np.int64, "rows of 0 and 1": np.uint8}.get(form, np.float32)
         )
         self.none = {"i": -1, "f": np.nan, "u": 0}[self.dtype.kind]

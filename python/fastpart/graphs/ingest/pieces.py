@@ -30,7 +30,8 @@ Place = Callable[[int, int], tuple[Mask | None, Slots]]
 class Piece:
     """Rows of one file that are kept, and the vertices or records that they describe."""
 
-    path: str
+    reader: TableReader
+    number: int
     frame: pl.DataFrame
     rows: npt.NDArray[np.int64]
     """Their numbers within the file."""
@@ -38,7 +39,8 @@ class Piece:
 
     def refusal(self, column: str, place: Any, what: str) -> GraphFormatError:
         """Return the error about a row of this piece."""
-        return GraphFormatError(f"{self.path}: row {self.rows[int(place)]}, column {column!r}: {what}")
+        row = self.reader.place(self.number, int(self.rows[int(place)]))
+        return GraphFormatError(f"{row}, column {column!r}: {what}")
 
     def refuse(self, wrong: Mask, column: str, what: Callable[[int], str]) -> None:
         """Refuse the first of the rows that are wrong. ``what`` says why, for a place in this piece."""
@@ -51,7 +53,7 @@ def pieces(
     reader: TableReader, number: int, columns: Sequence[str], start: int, stop: int, size: int, place: Place
 ) -> Iterator[Piece]:
     """Yield the kept ones of rows start..stop of a file, at most ``size`` at a time."""
-    path, first = reader.files[number].path, start
+    first = start
     for batch in reader.batches(number, columns, start, stop):
         for frame in batch.iter_slices(size):
             rows = np.arange(first, first + len(frame))
@@ -60,11 +62,7 @@ def pieces(
             if kept is not None and not kept.all():
                 frame, rows = frame.filter(pl.Series(kept)), rows[kept]
             if len(frame):
-                yield Piece(path, frame, rows, slots)
-    if first != stop:
-        raise GraphFormatError(
-            f"{path}: it has {first - start} of the rows {start} to {stop}. The file changed, start again"
-        )
+                yield Piece(reader, number, frame, rows, slots)
 
 
 def at_vertices(vertices: npt.NDArray[np.uint32]) -> Place:

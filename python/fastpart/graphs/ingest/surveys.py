@@ -144,8 +144,8 @@ class TextTimes:
 
     name = "times"
 
-    def __init__(self, column: str, path: str) -> None:
-        self.column, self._path = column, path
+    def __init__(self, column: str, reader: TableReader, number: int) -> None:
+        self.column, self._reader, self._number = column, reader, number
         self._kinds = ["whole", "date", "stamp"]
         self._any, self._rows = False, 0
 
@@ -156,8 +156,8 @@ class TextTimes:
         if not self._kinds:
             place = max(each.arg_max() or 0 for each in wrong.values())
             raise GraphFormatError(
-                f"{self._path}: row {self._rows + place}, column {self.column!r}: {values[place]!r} is no time, or not "
-                "written like those before it. Write whole numbers, dates (2024-12-31), or time stamps "
+                f"{self._reader.place(self._number, self._rows + place)}, column {self.column!r}: {values[place]!r} is "
+                "no time, or not written like those before it. Write whole numbers, dates (2024-12-31), or time stamps "
                 "(2024-12-31 23:59:59)"
             )
         self._any |= values.null_count() < len(values)

@@ -29,12 +29,12 @@ class Times:
     """The column of times of a table. Whole numbers stay as they are."""
 
     def __init__(self, column: str, reader: TableReader) -> None:
-        self.column, self._files = column, reader.files
+        self.column, self._reader = column, reader
         self._in_types = kinds.kind_in_files(reader.files, column, _form, _VALID, kinds.only)
 
     def facts(self, number: int) -> list[Fact]:
         """Return what has to be found out about a file."""
-        return [TextTimes(self.column, self._files[number].path)] if self._in_types == "text" else []
+        return [TextTimes(self.column, self._reader, number)] if self._in_types == "text" else []
 
     def kind(self, found: Sequence[Survey]) -> str:
         """Return how times are written in all files: "whole", "date" or "stamp"."""
