@@ -31,6 +31,7 @@ folders forks frames notes pairs parameters processes progress
 options, parsing, protocols
 shared_parameters
 declared, inputs, rows
+standardising
 """,
     "graphs": """
 sources, weights

@@ -12,9 +12,9 @@ import fastpart as fp
 from attributed import attributed
 from coded import FEATURES, WIDTH, N, encoded, numbers_of, saved, with_fields
 from fastpart.cli import main
+from fastpart.core import standardising
 from fastpart.core.rows import rows_of
 from fastpart.partitions.coding import Coding
-from fastpart.store import standardising
 
 TRAIN = np.random.default_rng(5).permutation(N)[:170]
 REST = np.setdiff1d(np.arange(N), TRAIN)

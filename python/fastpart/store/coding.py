@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ..core.parameters import FeatureDtype
 from ..core.rows import Array, Rows
+from ..core.standardising import Numbers, standardised
 from ..errors import ParameterError
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
-from .standardising import Numbers, standardised
 
 LARGEST_ERROR = 0.02
 """Root mean square error of a sample, as a share of standard deviations, above which rows are refused."""

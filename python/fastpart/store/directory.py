@@ -15,6 +15,7 @@ from ..core.forks import before_polars_threads
 from ..core.options import RunOptions
 from ..core.parsing import named
 from ..core.rows import Rows
+from ..core.standardising import STATISTICS
 from ..graphs.graph import Graph
 from ..partitions.coding import COLUMNS
 from ..partitions.part_files import MANIFEST
@@ -27,7 +28,6 @@ from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, caps_of
-from .standardising import STATISTICS
 
 Sizes = dict[str, Any]
 

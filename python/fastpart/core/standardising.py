@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..core.rows import Array, Rows
 from ..errors import ParameterError
+from .rows import Array, Rows
 
 STATISTICS = "feature_statistics.npy"
 """float64 of shape (2, shape of a row): what is subtracted from features, then what they are divided by."""

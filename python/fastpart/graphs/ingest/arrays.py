@@ -1,0 +1,62 @@
+"""Arrays of a graph directory: created sparse, written in place, read in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_BLOCK_BYTES = 8 << 20
+"""What is read of an array at a time."""
+
+
+def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    """Create an array of zeros, if the file does not hold one of this shape and type. Its blocks are holes."""
+    if _is(file, shape, np.dtype(dtype)):
+        return
+    new = file.with_name(f"{file.name}.new")
+    if 0 in shape:
+        with new.open("wb") as opened:  # numpy maps no empty array
+            np.save(opened, np.zeros(shape, dtype))
+    else:
+        np.lib.format.open_memmap(new, "w+", np.dtype(dtype), shape).flush()
+    os.replace(new, file)
+
+
+def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    try:
+        there = opened(file)
+    except (OSError, ValueError):
+        return False
+    return there.shape == shape and there.dtype == dtype
+
+
+def opened(file: Path, *, write: bool = False) -> Array:
+    """Map an array."""
+    try:
+        array: Array = np.load(file, "r+" if write else "r")
+    except ValueError:
+        array = np.load(file)
+        if array.size:
+            raise
+    return array
+
+
+def flush(array: Array) -> None:
+    """Write what was changed of a mapped array to the disk."""
+    if isinstance(array, np.memmap):
+        array.flush()
+
+
+def blocks(array: Array) -> Iterator[slice]:
+    """Yield ranges of rows that cover an array, of a few megabytes each."""
+    row_bytes = max(array.nbytes // max(len(array), 1), 1)
+    step = max(_BLOCK_BYTES // row_bytes, 1)
+    for start in range(0, len(array), step):
+        yield slice(start, min(start + step, len(array)))

@@ -1,0 +1,466 @@
+"""Columns of tables as arrays: against an oracle of Polars, for any cut into files and any order of work."""
+
+import json
+import tempfile
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from fastpart.graphs.ingest import splitting
+from fastpart.graphs.ingest.catalog import RelationTable, VertexTable
+from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns
+from fastpart.graphs.ingest.pieces import LEFT_OUT
+from fastpart.graphs.ingest.schema import Relation, Vertices
+from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
+
+UNKNOWN = np.iinfo(np.int64).min
+RATES = {"train": 0.6, "val": 0.2, "test": 0.2}
+
+
+def reader(folder, frames):
+    """Write frames as the files of a table."""
+    files = []
+    for number, frame in enumerate(frames):
+        file = folder / f"{number}.parquet"
+        frame.write_parquet(file)
+        files.append(file)
+    return open_table("vertices.paper", files)
+
+
+def vertices_of(table, n, **entry):
+    entry = msgspec.convert({"id": "id", **entry}, Vertices)
+    return VertexColumns(VertexTable("paper", entry, table, "id", "signed", pl.Int64), n)
+
+
+def records_of(table, m, **entry):
+    entry = msgspec.convert({"source": {"a": "s"}, "target": {"a": "t"}, **entry}, Relation)
+    return RelationColumns(RelationTable("cites", entry, table, "a", "a", ("s", "t")), m)
+
+
+def ingested(make, folder, table, vertices, units=None):
+    """Work through the units, (file, start, stop) each, with new objects, as after a kill."""
+    out = Path(tempfile.mkdtemp(dir=folder))
+    surveys = [json.loads(json.dumps(make().survey(number))) for number in range(len(table.files))]
+    for number, start, stop in units or [(number, 0, each.rows) for number, each in enumerate(table.files)]:
+        columns = make()
+        columns.begin(out, surveys)
+        columns.write(out, number, vertices[number][start:stop], start, stop)
+    last = make()
+    last.begin(out, surveys)
+    told = last.finish(out, surveys)
+    assert make().finish(out, surveys) == json.loads(json.dumps(told))
+    return out, told
+
+
+def simple(tmp_path, frame, n=None, **entry):
+    """Ingest one file whose row i is vertex i."""
+    table = reader(tmp_path, [frame])
+    n = len(frame) if n is None else n
+    return ingested(
+        lambda: vertices_of(table, n, **entry), tmp_path, table, [np.arange(len(frame), dtype=np.uint32)]
+    )
+
+
+def content(folder):
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        "x": st.one_of(st.none(), st.floats(-9, 9, width=32)),
+        "f_10": st.integers(-100, 100),
+        "f_2": st.booleans(),
+        "emb": st.one_of(st.none(), st.lists(st.integers(0, 9).map(float), min_size=2, max_size=2)),
+        "country": st.one_of(st.none(), st.sampled_from(["DE", "AT", "é", ""])),
+        "venue": st.one_of(st.none(), st.sampled_from(["KDD", "ICML", "é"])),
+        "year": st.one_of(st.none(), st.integers(-3, 3)),
+        "split": st.sampled_from([None, "train", "train", "val", "valid", "validation", "test"]),
+    }
+)
+SCHEMA = {
+    "x": pl.Float64,
+    "f_10": pl.Int16,
+    "f_2": pl.Boolean,
+    "emb": pl.List(pl.Float32),
+    "country": pl.Categorical,
+    "venue": pl.String,
+    "year": pl.Int32,
+    "split": pl.String,
+}
+ENTRY = {
+    "features": [
+        {"column": "x", "fill": 2.5},
+        {"column": "country", "as": "category", "fill": "??"},
+        "f_*",
+        {"column": "emb", "fill": -1},
+    ],
+    "label": "venue",
+    "time": "year",
+}
+
+
+def oracle(frame, n):
+    """Return features, labels and times of rows with a column of vertices."""
+    rows = frame.join(pl.DataFrame({"v": np.arange(n, dtype=np.uint32)}), on="v", how="right").sort("v")
+    countries = sorted(
+        {*frame["country"].cast(pl.String).drop_nulls(), *["??"] * frame["country"].has_nulls()} | {"??"}
+    )
+    venues = sorted(set(frame["venue"].drop_nulls()))
+    there = rows["v"].is_in(frame["v"].implode()).to_numpy()
+    width = 2 if len(frame["emb"].drop_nulls()) else 1  # lists of unknown length are one number
+    features = np.zeros((n, 4 + width), np.float32)
+    features[:, 0] = rows["x"].fill_null(2.5)
+    features[:, 1] = [
+        countries.index(each or "??" if each != "" else "") for each in rows["country"].cast(pl.String)
+    ]
+    features[:, 2] = rows["f_2"].fill_null(False)
+    features[:, 3] = rows["f_10"].fill_null(0)
+    features[:, 4:] = np.array([each or [-1] * width for each in rows["emb"].to_list()]).reshape(n, width)
+    labels = np.array([-1 if each is None else venues.index(each) for each in rows["venue"]], np.int64)
+    times = rows["year"].cast(pl.Int64).fill_null(UNKNOWN).to_numpy()
+    return features, labels, times, rows, there
+
+
+@st.composite
+def cases(draw):
+    rows = draw(st.lists(ROWS, max_size=25))
+    n = len(rows) + draw(st.integers(0, 3))
+    vertices = np.array(draw(st.permutations(range(n)))[: len(rows)], np.uint32)
+    frame = pl.DataFrame(rows, SCHEMA, orient="row").with_columns(v=vertices)
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=2)))
+    bounds = list(zip([0, *cuts], [*cuts, len(rows)], strict=True))
+    units = [(number, 0, b - a) for number, (a, b) in enumerate(bounds)]
+    units = draw(st.permutations(units + draw(st.lists(st.sampled_from(units), max_size=2))))
+    return frame, n, bounds, units
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.sampled_from(["split", "random", "time", None]))
+def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
+    frame, n, bounds, units = case
+    split = split if split in (None, "split") else {"by": split, **RATES}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        whole = reader(folder, [frame])
+        out, told = ingested(
+            lambda: vertices_of(whole, n, split=split, **ENTRY), folder, whole, [frame["v"].to_numpy()]
+        )
+        cut = reader(folder, [frame[a:b] for a, b in bounds])
+        again, _ = ingested(
+            lambda: vertices_of(cut, n, split=split, **ENTRY),
+            folder,
+            cut,
+            [frame["v"].to_numpy()[a:b] for a, b in bounds],
+            units,
+        )
+        assert content(again) == content(out)
+        features, labels, times, rows, there = oracle(frame, n)
+        np.testing.assert_array_equal(np.load(out / "features.npy"), features)
+        np.testing.assert_array_equal(np.load(out / "labels.npy"), labels)
+        np.testing.assert_array_equal(np.load(out / "times.npy"), times)
+        assert told["without_row"] == n - len(frame)
+        assert told["labels"]["missing"] == int((labels == -1).sum())
+        assert told["times"] == {"column": "year", "unit": "number", "missing": int((times == UNKNOWN).sum())}
+        codes = json.loads((out / "categories.json").read_text())
+        counts = dict(frame["venue"].drop_nulls().value_counts().iter_rows())
+        assert codes["venue"] == {"values": sorted(counts), "counts": [counts[v] for v in sorted(counts)]}
+        if split is None:
+            assert not (out / "split.npz").exists()
+            return
+        ids = {**{key: [] for key in splitting.SPLITS}, **np.load(out / "split.npz")}
+        if split == "split":
+            for name, words in {
+                "train": ["train"],
+                "val": ["val", "valid", "validation"],
+                "test": ["test"],
+            }.items():
+                assert list(ids[name]) == list(rows.filter(pl.col("split").is_in(words))["v"])
+        elif split["by"] == "time":
+            joined = np.concatenate([ids["train"], ids["val"], ids["test"]]).astype(int)
+            assert sorted(joined) == list(np.flatnonzero((labels >= 0) & (times != UNKNOWN)))
+        else:
+            assert set(np.concatenate(list(ids.values()))) == set(np.flatnonzero(there & (labels >= 0)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-(2**63) + 1, 2**63 - 1), st.integers(0, 5)), max_size=60),
+    st.tuples(*[st.integers(0, 10)] * 3).filter(lambda shares: sum(shares) <= 10),
+)
+def test_a_split_by_time_never_looks_ahead(values, shares):
+    times = np.array([UNKNOWN if each is None else each for each in values], np.int64)
+    states = np.ones(len(times), np.uint8)
+    bounds = np.round(np.cumsum(shares) / 10, 9).tolist()
+    splitting.split_by_time(states, times, lambda rows: np.ones(rows.stop - rows.start, bool), bounds)
+    train, val, test, none = (times[states == state] for state in (2, 3, 4, 1))
+    known = np.sort(times[times != UNKNOWN])
+    later = [part for part in (train, val, test, none[none != UNKNOWN]) if len(part)]
+    for before, after in pairwise(later):
+        assert before.max() < after.min()
+    assert sum(map(len, later)) == len(known)
+    # The oracle: the split of the first of its time, by rank.
+    ranks = np.searchsorted(known, known)
+    expected = np.searchsorted(np.ceil(np.round(np.array(bounds) * len(known), 6)), ranks, side="right")
+    assert [len(part) for part in (train, val, test)] == np.bincount(expected, minlength=4)[:3].tolist()
+
+
+def test_rows_that_are_left_out_are_not_looked_at(tmp_path):
+    frame = pl.DataFrame({"x": [1.0, None, 3.0], "split": ["train", "nonsense", "val"]})
+    table = reader(tmp_path, [frame])
+    vertices = [np.array([1, LEFT_OUT, 0], np.uint32)]
+    out, _ = ingested(lambda: vertices_of(table, 2, features=["x"], split="split"), tmp_path, table, vertices)
+    assert np.load(out / "features.npy").tolist() == [[3], [1]]
+    assert sorted(each.name for each in out.iterdir()) == ["columns.json", "features.npy", "split.npz"]
+
+
+@pytest.mark.parametrize("split", ["split", None])
+def test_standardised_columns_have_mean_0_and_deviation_1_over_training_vertices(tmp_path, split):
+    frame = pl.DataFrame(
+        {"x": [1.0, 3.0, 5.0, 100.0], "y": [7, 8, 9, 10], "split": ["train", "train", "train", "test"]}
+    )
+    features = [{"column": "x", "standardise": True}, "y"]
+    out, told = simple(tmp_path, frame, 5, features=features, split=split)
+    found, chosen = np.load(out / "features.npy"), slice(0, 3 if split else 4)
+    x = np.array(frame["x"])
+    np.testing.assert_allclose(found[:4, 0], (x - x[chosen].mean()) / x[chosen].std(), rtol=1e-6)
+    assert found[:, 1].tolist() == [7, 8, 9, 10, 0]
+    assert found[4, 0] == 0  # without a row: the mean
+    mean, deviation = np.load(out / "feature_statistics.npy")
+    assert (mean[1], deviation[1]) == (0, 1)
+    assert mean[0] == pytest.approx(x[chosen].mean())
+    assert told["features"]["columns"][0] == {"column": "x", "first": 0, "width": 1, "standardised": True}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "stored"),
+    [
+        (pl.Int8, 3, "int8"),
+        (pl.Int8, 0.5, "float32"),
+        (pl.Float16, 0.5, "float16"),
+        (pl.Float16, 1e6, "float32"),
+        (pl.UInt8, 0, "float32"),
+        (pl.Decimal(9, 2), 0, "float32"),
+    ],
+)
+def test_small_types_stay(tmp_path, dtype, fill, stored):
+    frame = pl.DataFrame(
+        {"x": pl.Series([1, None], dtype=dtype), "a": pl.Series([[1], [2]], dtype=pl.Array(dtype, 1))}
+    )
+    out, told = simple(tmp_path, frame, features=[{"column": "x", "fill": fill}, "a"])
+    found = np.load(out / "features.npy")
+    assert (found.dtype.name, found.tolist()) == (stored, [[1, 1], [fill, 2]])
+    assert told["features"]["columns"][0]["filled"] == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "of", "stored"),
+    [
+        ([3, None, 7], {"of": "classes", "classes": 8, "missing": 1}, [3, -1, 7]),
+        ([True, False, None], {"of": "classes", "classes": 2, "missing": 1}, [1, 0, -1]),
+        (["b", None, "a"], {"of": "classes", "classes": 2, "missing": 1}, [1, -1, 0]),
+        (["3", None, "7"], {"of": "classes", "classes": 8, "missing": 1}, [3, -1, 7]),
+        (["007", "7", None], {"of": "targets", "width": 1, "missing": 1}, [7, 7, np.nan]),
+        (["0.5", None, "1"], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 1]),
+        ([0.5, None, 2.0], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 2]),
+        (
+            [[1, 0], None, [1, 1]],
+            {"of": "several classes", "classes": 2, "missing": 0},
+            [[1, 0], [0, 0], [1, 1]],
+        ),
+        (
+            [[0.5, 1], None, [2, 3]],
+            {"of": "targets", "width": 2, "missing": 1},
+            [[0.5, 1], [np.nan] * 2, [2, 3]],
+        ),
+    ],
+)
+def test_labels(tmp_path, values, of, stored):
+    out, told = simple(tmp_path, pl.DataFrame({"y": values}), label="y")
+    labels = np.load(out / "labels.npy")
+    np.testing.assert_array_equal(labels, stored)
+    assert told["labels"].items() >= of.items()
+    assert told["labels"]["dtype"] == labels.dtype.name
+    fp.spring(np.array([[0, 1], [1, 2]]), k=1).save(tmp_path / "parts", labels=out / "labels.npy")
+
+
+def test_labels_of_text_in_one_file_and_of_numbers_in_another_are_names(tmp_path):
+    table = reader(tmp_path, [pl.DataFrame({"y": ["1", "10"]}), pl.DataFrame({"y": ["b", None]})])
+    parts = [np.array([0, 1], np.uint32), np.array([2, 3], np.uint32)]
+    out, _ = ingested(lambda: vertices_of(table, 4, label="y"), tmp_path, table, parts)
+    assert np.load(out / "labels.npy").tolist() == [0, 1, 2, -1]
+
+
+STAMP = datetime(2024, 1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "stored"),
+    [
+        ([5, None], "number", 5),
+        ([5.0, float("nan")], "number", 5),
+        (["5", None], "number", 5),
+        ([date(1970, 1, 3), None], "days since 1970-01-01", 2),
+        (["1970-01-03", None], "days since 1970-01-01", 2),
+        (
+            [STAMP, None],
+            "microseconds since 1970-01-01",
+            int(STAMP.replace(tzinfo=UTC).timestamp()) * 10**6 + 6,
+        ),
+        (["1970-01-01T00:00:02Z", None], "microseconds since 1970-01-01", 2_000_000),
+        (["1970-01-01 00:00:02.5", None], "microseconds since 1970-01-01", 2_500_000),
+    ],
+)
+def test_times(tmp_path, values, unit, stored):
+    out, told = simple(tmp_path, pl.DataFrame({"t": values}), time="t")
+    assert np.load(out / "times.npy").tolist() == [stored, UNKNOWN]
+    assert told["times"] == {"column": "t", "unit": unit, "missing": 1}
+
+
+def test_globs_are_sorted_naturally_and_leave_out_columns_with_another_meaning(tmp_path):
+    frame = pl.DataFrame({"f_10": [1.0], "f_2": [2.0], "f_label": [3], "f_1": [4.0]})
+    out, told = simple(tmp_path, frame, features=["f_1", "f_*"], label="f_label")
+    assert [each["column"] for each in told["features"]["columns"]] == ["f_1", "f_2", "f_10"]
+    assert np.load(out / "features.npy").tolist() == [[4, 2, 1]]
+
+
+def test_records(tmp_path):
+    frame = pl.DataFrame(
+        {"s": [0, 0, 0, 0], "w": [0.5, 1.0, None, 2.0], "since": [4, 5, 6, 7], "t": [9, 8, 7, 6]}
+    )
+    table = reader(tmp_path, [frame, frame])
+
+    def make():
+        return records_of(table, 6, features=["since"], time="t", weight="w")
+
+    surveys = [make().survey(number) for number in range(2)]
+    assert surveys == [{}, {}]
+    kept = np.array([True, False, False, True])
+    out = tmp_path / "out"
+    for number, first in [(1, 2), (0, 0), (1, 2)]:
+        columns = make()
+        columns.begin(out, surveys)
+        columns.write(out, number, first, kept[:3], 0, 3)
+        columns.write(out, number, first + 1, None, 3, 4)
+    told = columns.finish(out, surveys)
+    assert np.load(out / "weights.npy").tolist() == [0.5, 2, 0.5, 2, 0, 0]
+    assert np.load(out / "times.npy").tolist() == [9, 6, 9, 6, 0, 0]
+    assert np.load(out / "features.npy")[:, 0].tolist() == [4, 7, 4, 7, 0, 0]
+    assert told["weights"] == {"column": "w"}
+    again = make()
+    again.begin(tmp_path / "other", surveys)
+    with pytest.raises(fp.GraphFormatError, match=r"row 2, column 'w': the weight is missing"):
+        again.write(tmp_path / "other", 0, 0, None, 0, 4)
+
+
+def test_a_table_without_columns_costs_nothing(tmp_path):
+    table = TableReader([TableFile("nowhere.parquet", 0, "", 7, {"id": pl.Int64})])
+    columns = vertices_of(table, 7)
+    assert (columns.wanted, columns.survey(0), columns.finish(tmp_path, [{}])) == (False, {}, {})
+    columns.begin(tmp_path / "none", [{}])
+    columns.write(tmp_path / "none", 0, np.zeros(7, np.uint32), 0, 7)
+    assert not (tmp_path / "none").exists()
+    assert not vertices_of(None, 7).wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "entry", "message"),
+    [
+        ([1.0, None], {"features": ["x"]}, r"0.parquet: row 1, column 'x': the value is missing.*fill: 0"),
+        ([1.0, np.nan], {"features": ["x"]}, r"row 1, column 'x': the value is missing"),
+        ([1.0, 1e300], {"features": ["x"]}, r"row 1, column 'x': 1e\+300 is too large for float32"),
+        (["1", "one"], {"features": ["x"]}, r"row 1, column 'x': 'one' is no number. .*as: category"),
+        ([[1.0], [1.0, 2.0]], {"features": ["x"]}, r"row 1, column 'x': a list of 2, where others hold 1"),
+        ([[1.0], [None]], {"features": ["x"]}, r"row 1, column 'x': the value is missing"),
+        (pl.Series([[], []], dtype=pl.List(pl.Int64)), {"features": ["x"]}, r"column 'x' holds empty lists"),
+        ([date(2020, 1, 1)], {"features": ["x"]}, r"column 'x' is Date. Features are numbers"),
+        (
+            ["a", None],
+            {"features": [{"column": "x", "as": "category"}]},
+            r"row 1, column 'x': the value is missing",
+        ),
+        ([0.5], {"features": [{"column": "x", "as": "category"}]}, r"column 'x' is Float64"),
+        (
+            [1, None],
+            {"features": [{"column": "x", "as": "category", "fill": "a"}]},
+            r"fill: 'a' is none of its kind",
+        ),
+        ([1], {"features": [{"column": "x", "fill": "a"}]}, r"column 'x': fill: 'a' is no number"),
+        ([1], {"features": ["x", "x"]}, r"features name the column 'x' twice"),
+        ([1], {"features": ["y*"]}, r"'y\*' names no column. There are x"),
+        ([1], {"label": "y"}, r"0.parquet: no column 'y'. It has x"),
+        ([[0, 2]], {"label": "x"}, r"row 0, column 'x': the list holds other numbers than 0 and 1"),
+        ([[0, None]], {"label": "x"}, r"row 0, column 'x': an element of the list is missing"),
+        ([date(2020, 1, 1)], {"label": "x"}, r"column 'x' is Date. A label is"),
+        (
+            pl.Series([2**63], dtype=pl.UInt64),
+            {"label": "x"},
+            r"row 0, column 'x': 9223372036854775808 is no class",
+        ),
+        ([1.5], {"time": "x"}, r"row 0, column 'x': 1.5 is no time"),
+        (["2020-01-01", "soon"], {"time": "x"}, r"row 1, column 'x': 'soon' is no time"),
+        ([[1]], {"time": "x"}, r"column 'x' is List\(Int64\). Times are"),
+        (["train", "dev"], {"split": "x"}, r"row 1, column 'x': 'dev' is no split. Expected train, val"),
+        ([1], {"split": "x"}, r"column 'x' is Int64. A split is text"),
+        ([1], {"split": {"by": "time", "train": 0.5}}, r"paper: split: by time needs time"),
+        ([1], {"split": {"by": "random", "train": 0.9, "test": 0.2}}, r"more than 1 together"),
+        (
+            [1.0],
+            {"features": [{"column": "x", "standardise": True}], "split": {"by": "random", "train": 0}},
+            r"paper: standardise: there are no rows, or no training vertices",
+        ),
+    ],
+)
+def test_refusals(tmp_path, values, entry, message):
+    with pytest.raises(fp.FastpartError, match=message):
+        simple(tmp_path, pl.DataFrame({"x": values}), **entry)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "entry", "message"),
+    [
+        ([1], ["a"], {"label": "x"}, r"column 'x' is Int64 in .*0.parquet and String in .*1.parquet"),
+        ([[1.0]], [[1.0, 2.0]], {"features": ["x"]}, r"the lists hold 1 numbers in .*, 2 numbers in"),
+        (["1"], ["1970-01-01"], {"time": "x"}, r"written as days since 1970-01-01 and number"),
+        ([date(2020, 1, 1)], [1], {"time": "x"}, r"is Date in .* and Int64 in"),
+    ],
+)
+def test_files_that_do_not_go_together(tmp_path, one, other, entry, message):
+    table = reader(tmp_path, [pl.DataFrame({"x": one}), pl.DataFrame({"x": other})])
+    parts = [np.array([0], np.uint32), np.array([1], np.uint32)]
+    with pytest.raises(fp.GraphFormatError, match=message):
+        ingested(lambda: vertices_of(table, 2, **entry), tmp_path, table, parts)
+
+
+def test_a_file_that_changed_after_the_survey(tmp_path):
+    frame = pl.DataFrame({"x": ["a", "b"]})
+    table = reader(tmp_path, [frame])
+    columns = vertices_of(table, 2, label="x")
+    surveys = [columns.survey(0)]
+    columns = vertices_of(reader(tmp_path, [pl.DataFrame({"x": ["a", "c"]})]), 2, label="x")
+    columns.begin(tmp_path / "out", surveys)
+    with pytest.raises(fp.GraphFormatError, match=r"row 1, column 'x': 'c' is new. The file changed"):
+        columns.write(tmp_path / "out", 0, np.arange(2, dtype=np.uint32), 0, 2)
+
+
+def test_text_files(tmp_path):
+    (tmp_path / "a.csv").write_text("id,x,y,t\n1,0.5,ICML,2020-01-02\n2,,KDD,\n")
+    (tmp_path / "b.csv").write_text("id,x,y,t\n3,oops,,2020-01-02\n")
+    entry = {"features": [{"column": "x", "fill": 7}], "label": "y", "time": "t"}
+    table = open_table("vertices.paper", [tmp_path / "a.csv"])
+    parts = [np.array([0, 1], np.uint32)]
+    out, told = ingested(lambda: vertices_of(table, 2, **entry), tmp_path, table, parts)
+    assert np.load(out / "features.npy").tolist() == [[0.5], [7]]
+    assert np.load(out / "labels.npy").tolist() == [0, 1]
+    assert np.load(out / "times.npy").tolist() == [18263, UNKNOWN]
+    assert told["features"]["columns"][0]["filled"] == 1
+    both = open_table("vertices.paper", [tmp_path / "a.csv", tmp_path / "b.csv"])
+    with pytest.raises(fp.GraphFormatError, match=r"b.csv: line 2, column 'x': 'oops' is no number"):
+        ingested(lambda: vertices_of(both, 3, **entry), tmp_path, both, [*parts, np.array([2], np.uint32)])
