@@ -14,6 +14,9 @@ from ...core.parameters import Directedness
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 """Names of types and relations. They become folders."""
 
+RelationName = Annotated[str, msgspec.Meta(pattern=r"^(\*|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})$")]
+"""``*`` stands for the relations that a column names."""
+
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
@@ -109,5 +112,5 @@ class Schema(Entry, kw_only=True, frozen=True):
     root: str | None = None
     """Where relative paths begin: a folder or a URL. None: the folder of the schema's file."""
     vertices: dict[Name, Vertices]
-    relations: dict[Name, Relation]
+    relations: dict[RelationName, Relation]
     directedness: Directedness = "undirected"
