@@ -1,6 +1,5 @@
 """Ingest against a ten-line oracle: Polars joins in memory."""
 
-import json
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from fastpart.graphs.ingest import ids as ids_module
 from fastpart.graphs.ingest import ingest, units
-from fastpart.graphs.ingest.records import _Lookup
 
 TYPES = {
     "string": st.text(max_size=14),
@@ -60,7 +58,9 @@ def small(rows=None, join=False, table=None):
         if rows:
             patch.setattr(units, "ROWS", rows)
             patch.setattr(units, "_MOST", 10**9)
-            patch.setattr(units, "groups_of", lambda units, most=3 * rows, plain=units.groups_of: plain(units, most))
+            patch.setattr(
+                units, "groups_of", lambda units, most=3 * rows, plain=units.groups_of: plain(units, most)
+            )
             from fastpart.graphs.ingest import records
 
             patch.setattr(records, "groups_of", units.groups_of)
@@ -97,7 +97,10 @@ def test_vertices_are_ranks_and_records_keep_their_order(tmp_path_factory, data,
     write(folder, "b", pl.DataFrame({"id": pl.Series(ids, dtype=dtype)}), cuts)
     write(folder, "a", pl.DataFrame({"id": pl.Series(others, dtype=dtype)}), cuts)
     for name, records in (("y", pairs), ("x", across)):
-        columns = {key: pl.Series([each[side] for each in records], dtype=dtype) for side, key in enumerate(("src", "dst"))}
+        columns = {
+            key: pl.Series([each[side] for each in records], dtype=dtype)
+            for side, key in enumerate(("src", "dst"))
+        }
         write(folder, name, pl.DataFrame(columns), cuts)
     with small(rows, join):
         graph = ingest(schema_of(folder), folder / "graph")

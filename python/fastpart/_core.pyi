@@ -157,7 +157,7 @@ class EndLookup:
 def resolve_ends(
     buckets: Sequence[tuple[Sequence[_Path], _Path, _Path, str]], options: RunOptions
 ) -> list[int]:
-    """Write vertices of the ends of buckets (files of keys, of ends, of vertices, kind). Return how many are missing."""
+    """Write the vertices of ends by bucket (files of keys, of ends, of vertices, kind). Return how many are missing."""
 
 def join_ends(
     units: Sequence[tuple[_Path, Sequence[tuple[_Path, int]], tuple[_Path, int] | None, _Path | None]],

@@ -7,8 +7,5 @@ MARKER = "graph.json"
 
 EDGES = "edges.bin"
 
-TYPE_FILES: dict[str, str] = {}
-"""Names of the files of a type at the top of the directory of a single type, where they differ."""
-
 RELATION_FILES = {"features.npy": "edge_features.npy"}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""

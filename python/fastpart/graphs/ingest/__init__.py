@@ -54,17 +54,23 @@ def _catalog(schema: Any, run: Any) -> Any:
     from .catalog import Catalog, RelationTable, VertexTable
     from .tables import open_table
 
-    parsed: Schema = schema
+    import polars as pl
+
+    from .documents import read_schema
+
+    parsed, root = read_schema(schema)
     vertices = {}
     for name, entry in sorted(parsed.vertices.items()):
-        reader = (
-            None if entry.files is None else open_table(name, entry.files, entry.format, parsed.root or ".")
+        reader = None if entry.files is None else open_table(name, entry.files, entry.format, root)
+        dtype = next(iter(reader.files)).dtypes[entry.id] if reader else pl.String
+        kind = {pl.String: "string", pl.Binary: "binary", pl.UInt64: "unsigned"}.get(
+            type(dtype) if not isinstance(dtype, type) else dtype, "signed"
         )
-        vertices[name] = VertexTable(name, entry, reader, entry.id, "string", __import__("polars").String)
+        vertices[name] = VertexTable(name, entry, reader, entry.id, kind, dtype)
     relations = {}
     for name, each in sorted(parsed.relations.items()):
-        reader = open_table(name, each.files, each.format, parsed.root or ".")
+        reader = open_table(name, each.files, each.format, root)
         ((source, a),) = each.source.items()
         ((target, b),) = each.target.items()
         relations[name] = RelationTable(name, each, reader, source, target, (a, b))
-    return Catalog(parsed, ".", vertices, relations)
+    return Catalog(parsed, root, vertices, relations)

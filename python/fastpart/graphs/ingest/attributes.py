@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,6 @@ import numpy as np
 from .columns import RelationColumns, VertexColumns
 from .job import Job, NumberedType
 from .records import Records
-
-NONE = 2**32 - 1
-"""The vertex of a row that is left out."""
 
 
 def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict[str, dict[str, Any]]:
@@ -38,7 +33,6 @@ def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict
                 for each in unit.slices:
                     vertices = rows[each.first : each.first + each.rows]
                     columns.write(folder, each.file, vertices, each.start, each.stop)
-                _on_disk(folder)
                 job.journal.add("attributes", f"types/{name}/{unit.name}")
             job.advance("attributes", 0)
         found[name] = columns.finish(folder, surveys)
@@ -61,7 +55,6 @@ def write_record_attributes(job: Job, records: list[Records]) -> dict[str, dict[
                 for piece in unit.slices:
                     first, kept = each.of_slice(unit, piece)
                     columns.write(folder, piece.file, first, kept, piece.start, piece.stop)
-                _on_disk(folder)
                 job.journal.add("attributes", f"relations/{name}/{unit.name}")
         found[name] = columns.finish(folder, surveys)
     return found
@@ -75,10 +68,3 @@ def _surveys(job: Job, name: str, columns: Any, files: int) -> list[dict[str, An
             survey = job.journal.add("survey", f"{name}/{number}", (), columns.survey(number))
         surveys.append(survey)
     return surveys
-
-
-def _on_disk(folder: Path) -> None:
-    """Force what was written into the files of a folder to the disk."""
-    for file in folder.iterdir():
-        with file.open("rb") as written:
-            os.fsync(written.fileno())

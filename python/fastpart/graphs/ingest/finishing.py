@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from ... import _core
 from ...core.folders import below, replaceable
 from ...core.notes import log
 from ..graph import Graph, open_graph
-from ..graph_directory import MARKER, RELATION_FILES, TYPE_FILES
+from ..graph_directory import MARKER, RELATION_FILES
 from ..sidecars import Sidecar
 from ..weights import Weights, scaled
+from .columns import DESCRIPTION
 from .job import Job, NumberedType
 from .records import Records
 
@@ -42,7 +44,6 @@ def finish(
     _write_times(job, records)
     Sidecar("u32", n, graph.num_edges, directedness, checksum, weights).write(edges)
     del graph
-    _flatten(job, types, records)
     for each in described["relations"]:
         if each["nulls"] or each["missing"]:
             log.info(
@@ -52,10 +53,7 @@ def finish(
                 f"{each['nulls']:,}",
                 f"{each['missing']:,}",
             )
-    _core.write_file(
-        job.graph / MARKER, json.dumps({**described, "files": below(job.graph)}, indent=1).encode()
-    )
-    _place(job)
+    _place(job, _names(job, types, records), described)
 
 
 def _describe(
@@ -119,7 +117,6 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
         for start in range(0, each.m, _BLOCK):
             stop = min(start + _BLOCK, each.m)
             raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
-        file.unlink(missing_ok=True)
     values, scale = scaled(raw, "weight")
     with target.open("wb") as written:
         np.save(written, values)
@@ -145,39 +142,44 @@ def _write_times(job: Job, records: list[Records]) -> None:
             times[each.first + start : each.first + stop] = (
                 np.iinfo(np.int64).min if given is None else given[start:stop]
             )
-        file.unlink(missing_ok=True)
     times.flush()
 
 
-def _flatten(job: Job, types: Mapping[str, NumberedType], records: list[Records]) -> None:
-    """Move the files of a single type, and of a single relation, to the top of the directory."""
-    for kind, names, known in (
-        ("types", list(types), TYPE_FILES),
-        ("relations", [each.relation.name for each in records], RELATION_FILES),
-    ):
-        folder = job.graph / kind
-        if len(names) == 1:
-            for file in sorted((folder / names[0]).glob("*")):
-                file.rename(job.graph / known.get(file.name, file.name))
-        for name in names:
-            if (folder / name).is_dir() and not any((folder / name).iterdir()):
-                (folder / name).rmdir()
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+def _names(job: Job, types: Mapping[str, NumberedType], records: list[Records]) -> dict[str, Path]:
+    """Return the files of the directory by their names in it. Those of a single type or relation lie at its top."""
+    names = {name: job.graph / name for name in below(job.graph)}
+    for each in records:
+        for combined in ("weights.npy", "times.npy", DESCRIPTION):
+            names.pop(f"relations/{each.relation.name}/{combined}", None)
+    for each in types:
+        names.pop(f"types/{each}/{DESCRIPTION}", None)
+    if len(types) == 1:
+        names = {_at_top(name, "types", {}): file for name, file in names.items()}
+    if len(records) == 1:
+        names = {_at_top(name, "relations", RELATION_FILES): file for name, file in names.items()}
+    return names
 
 
-def _place(job: Job) -> None:
+def _at_top(name: str, kind: str, known: Mapping[str, str]) -> str:
+    """Return the name of a file of ``kind/NAME/`` at the top of the directory. Others keep theirs."""
+    parts = name.split("/")
+    return known.get(parts[2], parts[2]) if parts[0] == kind and len(parts) == 3 else name
+
+
+def _place(job: Job, names: Mapping[str, Path], described: dict[str, Any]) -> None:
     """Put the directory in its place, in one step. Until then the work folder keeps every file."""
     owned = replaceable(job.out, MARKER, "", "a graph directory")
     target = _core.AtomicDir(job.out, [Path(name) for name in owned])
     try:
-        for name in below(job.graph):
+        for name, file in names.items():
             there = Path(target.path) / name
             there.parent.mkdir(parents=True, exist_ok=True)
             try:
-                os.link(job.graph / name, there)
+                os.link(file, there)
             except OSError:  # a file system without links
-                os.replace(job.graph / name, there)
+                shutil.copyfile(file, there)
+        content = json.dumps({**described, "files": sorted(names)}, indent=1)
+        _core.write_file(Path(target.path) / MARKER, content.encode())
         target.commit()
     finally:
         target.discard()
