@@ -1,113 +1,214 @@
-"""Ingest against a ten-line oracle: Polars joins in memory."""
+"""Ingest against an oracle of ten lines."""
 
-from contextlib import contextmanager
+import json
+import os
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastpart.graphs.ingest import ids as ids_module
-from fastpart.graphs.ingest import ingest, units
+import fastpart as fp
+from fastpart.graphs.ingest import ingest
+from ingest_tables import oracle, pairs_of, plain, small, write
 
 TYPES = {
-    "string": st.text(max_size=14),
-    "long string": st.text(min_size=11, max_size=20),
-    "int64": st.integers(-(2**63), 2**63 - 1),
-    "uint64": st.integers(0, 2**64 - 1),
-    "int32": st.integers(-(2**31), 2**31 - 1),
-    "binary": st.binary(max_size=14),
+    "string": (pl.String, st.text(max_size=14)),
+    "long string": (pl.String, st.text(min_size=11, max_size=20)),
+    "int64": (pl.Int64, st.integers(-(2**63), 2**63 - 1)),
+    "uint64": (pl.UInt64, st.integers(0, 2**64 - 1)),
+    "int32": (pl.Int32, st.integers(-(2**31), 2**31 - 1)),
+    "binary": (pl.Binary, st.binary(max_size=14)),
 }
-DTYPES = {
-    "string": pl.String,
-    "long string": pl.String,
-    "int64": pl.Int64,
-    "uint64": pl.UInt64,
-    "int32": pl.Int32,
-    "binary": pl.Binary,
-}
-
-
-def oracle(vertices, records):
-    """Ranks of sorted ids, type by type by name, and the records by them, relation by relation by name."""
-    first, numbers = 0, {}
-    for name in sorted(vertices):
-        ids = sorted(set(vertices[name]), key=lambda id: id.encode() if isinstance(id, str) else id)
-        numbers[name] = {id: first + rank for rank, id in enumerate(ids)}
-        first += len(ids)
-    rows = []
-    for name in sorted(records):
-        source, target, pairs = records[name]
-        rows += [(numbers[source][a], numbers[target][b]) for a, b in pairs]
-    return numbers, first, np.array(rows, np.uint32).reshape(-1, 2)
-
-
-def write(folder, name, frame, cuts):
-    """Write a frame as several Parquet files, cut at these rows."""
-    (folder / name).mkdir(parents=True)
-    ends = sorted({min(cut, len(frame)) for cut in cuts} | {0, len(frame)})
-    for number, (start, stop) in enumerate(zip(ends, ends[1:] or [0], strict=False)):
-        frame.slice(start, stop - start).write_parquet(folder / name / f"{number:03}.parquet")
-
-
-@contextmanager
-def small(rows=None, join=False, table=None):
-    """Make units, buckets and groups so small that little data takes every path."""
-    with pytest.MonkeyPatch.context() as patch:
-        if rows:
-            patch.setattr(units, "ROWS", rows)
-            patch.setattr(units, "_MOST", 10**9)
-            patch.setattr(
-                units, "groups_of", lambda units, most=3 * rows, plain=units.groups_of: plain(units, most)
-            )
-            from fastpart.graphs.ingest import records
-
-            patch.setattr(records, "groups_of", units.groups_of)
-        if join:
-            patch.setattr(ids_module, "_TABLE", table or 64)
-        yield
 
 
 @st.composite
 def tables(draw):
-    kind = draw(st.sampled_from(sorted(TYPES)))
-    ids = draw(st.lists(TYPES[kind], min_size=1, max_size=30, unique=True))
-    others = draw(st.lists(TYPES[kind], min_size=1, max_size=10, unique=True))
+    dtype, id = TYPES[draw(st.sampled_from(sorted(TYPES)))]
+    ids = draw(st.lists(id, min_size=1, max_size=30, unique=True))
+    others = draw(st.lists(id, min_size=1, max_size=10, unique=True))
     pairs = st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(ids)), max_size=60)
     across = st.lists(st.tuples(st.sampled_from(ids), st.sampled_from(others)), max_size=60)
-    return DTYPES[kind], draw(st.permutations(ids)), others, draw(pairs), draw(across)
+    return dtype, draw(st.permutations(ids)), others, draw(pairs), draw(across)
 
 
-def schema_of(folder, missing="error"):
-    return {
+def frame(dtype, **columns):
+    return pl.DataFrame({name: pl.Series(values, dtype=dtype) for name, values in columns.items()})
+
+
+CUTS = st.lists(st.integers(0, 60), max_size=4)
+SIZES = st.tuples(st.sampled_from([None, 3, 7]), st.sampled_from([None, 64]))
+
+
+@settings(max_examples=40)
+@given(tables(), CUTS, SIZES)
+def test_vertices_are_ranks_and_records_keep_their_order(tmp_path_factory, data, cuts, sizes):
+    dtype, ids, others, pairs, across = data
+    folder = tmp_path_factory.mktemp("ingest")
+    write(folder, "b", frame(dtype, id=ids), cuts)
+    write(folder, "a", frame(dtype, id=others), cuts)
+    for name, records in (("y", pairs), ("x", across)):
+        write(folder, name, frame(dtype, src=[a for a, _ in records], dst=[b for _, b in records]), cuts)
+    schema = {
         "root": str(folder),
         "vertices": {"b": {"files": "b/", "id": "id"}, "a": {"files": "a/", "id": "id"}},
         "relations": {
-            "y": {"files": "y/", "source": {"b": "src"}, "target": {"b": "dst"}, "missing": missing},
-            "x": {"files": "x/", "source": {"b": "src"}, "target": {"a": "dst"}, "missing": missing},
+            "y": {"files": "y/", "source": {"b": "src"}, "target": {"b": "dst"}},
+            "x": {"files": "x/", "source": {"b": "src"}, "target": {"a": "dst"}},
         },
     }
-
-
-@given(tables(), st.lists(st.integers(0, 60), max_size=4), st.sampled_from([None, 3, 7]), st.booleans())
-def test_vertices_are_ranks_and_records_keep_their_order(tmp_path_factory, data, cuts, rows, join):
-    dtype, ids, others, pairs, across = data
-    folder = tmp_path_factory.mktemp("ingest")
-    write(folder, "b", pl.DataFrame({"id": pl.Series(ids, dtype=dtype)}), cuts)
-    write(folder, "a", pl.DataFrame({"id": pl.Series(others, dtype=dtype)}), cuts)
-    for name, records in (("y", pairs), ("x", across)):
-        columns = {
-            key: pl.Series([each[side] for each in records], dtype=dtype)
-            for side, key in enumerate(("src", "dst"))
-        }
-        write(folder, name, pl.DataFrame(columns), cuts)
-    with small(rows, join):
-        graph = ingest(schema_of(folder), folder / "graph")
+    with small(*sizes):
+        graph = ingest(schema, folder / "graph")
     numbers, n, expected = oracle({"b": ids, "a": others}, {"y": ("b", "b", pairs), "x": ("b", "a", across)})
     assert (graph.num_vertices, graph.num_edges) == (n, len(expected))
-    assert np.array_equal(np.fromfile(folder / "graph" / "edges.bin", "<u4").reshape(-1, 2), expected)
+    assert np.array_equal(pairs_of(folder / "graph"), expected)
     for name in "ab":
         table = pl.read_parquet(folder / "graph" / "ids" / f"{name}.parquet")
         assert table.schema == {"id": dtype, "vertex": pl.UInt32}
         assert dict(table.rows()) == numbers[name]
+
+
+@settings(max_examples=40)
+@given(tables(), CUTS, SIZES, st.sampled_from(["drop", "add"]), st.data())
+def test_undeclared_ends_are_dropped_or_added(tmp_path_factory, data, cuts, sizes, missing, more):
+    dtype, ids, _, pairs, _ = data
+    declared = more.draw(st.lists(st.sampled_from(ids), unique=True))
+    folder = tmp_path_factory.mktemp("ingest")
+    write(folder, "v", frame(dtype, id=declared), cuts)
+    write(folder, "e", frame(dtype, src=[a for a, _ in pairs], dst=[b for _, b in pairs]), cuts)
+    ends = {"source": {"v": "src"}, "target": {"v": "dst"}}
+    schema = {
+        "root": str(folder),
+        "vertices": {"v": {"files": "v/", "id": "id"}},
+        "relations": {"e": {"files": "e/", **ends, "missing": missing}},
+    }
+    with small(*sizes):
+        graph = ingest(schema, folder / "graph")
+    if missing == "drop":
+        pairs = [pair for pair in pairs if set(pair) <= set(declared)]
+    else:
+        declared = {*declared, *(id for pair in pairs for id in pair)}
+    _, n, expected = oracle({"v": declared}, {"e": ("v", "v", pairs)})
+    assert (graph.num_vertices, graph.num_edges) == (n, len(expected))
+    assert np.array_equal(pairs_of(folder / "graph"), expected)
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=40),
+    CUTS,
+    SIZES,
+)
+def test_null_ends_are_dropped(tmp_path_factory, pairs, cuts, sizes):
+    folder = tmp_path_factory.mktemp("ingest")
+    schema = plain(folder, [10 * id for id in range(10)], [], nulls="drop")
+    for file in (folder / "e").iterdir():
+        file.unlink()
+    (folder / "e").rmdir()
+    ends = {
+        side: [None if each[at] is None else 10 * each[at] for each in pairs]
+        for at, side in enumerate(("src", "dst"))
+    }
+    write(folder, "e", pl.DataFrame(ends, schema={"src": pl.Int64, "dst": pl.Int64}), cuts)
+    with small(*sizes):
+        ingest(schema, folder / "graph")
+    assert pairs_of(folder / "graph").tolist() == [list(pair) for pair in pairs if None not in pair]
+    described = json.loads((folder / "graph" / "graph.json").read_text())["relations"][0]
+    assert described["nulls"] == sum(None in pair for pair in pairs)
+    assert described["missing"] == 0
+
+
+@pytest.mark.parametrize("sizes", [(None, None), (2, 64)])
+def test_the_first_undeclared_end_is_named(tmp_path, sizes):
+    schema = plain(tmp_path, ["a", "b"], [("a", "b"), ("b", "a"), ("a", "zz"), ("yy", "xx"), ("a", "a")])
+    with small(*sizes), pytest.raises(fp.GraphFormatError) as error:
+        ingest(schema, tmp_path / "graph")
+    text = str(error.value)
+    assert "e: 2 records name a vertex that no table declares" in text
+    assert "000.parquet: row 2: 'dst' is 'zz', which is no id of 'v'" in text
+    assert "`missing: drop`" in text
+    assert sorted(os.listdir(tmp_path)) == ["e", "v"]
+
+
+@pytest.mark.parametrize("sizes", [(None, None), (2, 64)])
+def test_a_null_end_is_named(tmp_path, sizes):
+    schema = plain(tmp_path, ["a", "b"], [("a", "b"), ("b", None)])
+    with small(*sizes), pytest.raises(fp.GraphFormatError, match=r"000\.parquet: row 1: an id is null"):
+        ingest(schema, tmp_path / "graph")
+
+
+def test_a_null_id_is_named(tmp_path):
+    schema = plain(tmp_path, ["a", None, "b"], [])
+    with pytest.raises(fp.GraphFormatError, match=r"000\.parquet: row 1: column 'id': the id is null"):
+        ingest(schema, tmp_path / "graph")
+
+
+def test_duplicates_are_named_with_both_rows(tmp_path):
+    schema = plain(tmp_path, ["c", "a", "b"], [("a", "b")])
+    pl.DataFrame({"id": ["d", "a"]}).write_parquet(tmp_path / "v" / "001.parquet")
+    with pytest.raises(fp.GraphFormatError) as error:
+        ingest(schema, tmp_path / "graph")
+    text = str(error.value)
+    assert "v: the id 'a' is in " in text
+    assert "000.parquet: row 1 and in " in text
+    assert "001.parquet: row 1. Remove one, or say `duplicates: first`" in text
+    schema["vertices"]["v"] |= {"duplicates": "first"}
+    assert ingest(schema, tmp_path / "graph").num_vertices == 4
+
+
+def test_ids_that_differ_by_blanks_are_told(tmp_path, caplog):
+    caplog.set_level("INFO", "fastpart")
+    graph = ingest(plain(tmp_path, ["a", "a ", "b", " a"], [("a", "a ")]), tmp_path / "graph")
+    assert graph.num_vertices == 4
+    assert "v: 2 ids differ from another one by blanks at their ends only" in caplog.text
+
+
+def test_another_order_of_files_and_threads_changes_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    ids = [f"v{id:04}" for id in rng.permutation(500)]
+    pairs = [(ids[a], ids[b]) for a, b in rng.integers(0, 500, (2000, 2))]
+    made = []
+    for name, threads in (("one", 1), ("two", 2)):
+        folder = tmp_path / name
+        schema = plain(folder, ids if name == "one" else ids[::-1], pairs)
+        with small(100, 1000):
+            ingest(schema, folder / "graph", threads=threads)
+        made.append([(folder / "graph" / file).read_bytes() for file in ("edges.bin", "edges.bin.json")])
+    assert made[0] == made[1]
+
+
+def test_a_type_without_a_table_has_the_ids_that_relations_name(tmp_path):
+    schema = plain(tmp_path, ["unused"], [("b", "a"), ("a", "c")])
+    schema["vertices"]["v"] = {}
+    graph = ingest(schema, tmp_path / "graph")
+    assert graph.num_vertices == 3
+    assert pairs_of(tmp_path / "graph").tolist() == [[1, 0], [0, 2]]
+
+
+def test_empty_tables_are_a_graph(tmp_path):
+    schema = plain(tmp_path, [], [])
+    for table, columns in (("v", ["id"]), ("e", ["src", "dst"])):
+        pl.DataFrame(schema=dict.fromkeys(columns, pl.String)).write_parquet(tmp_path / table / "000.parquet")
+    graph = ingest(schema, tmp_path / "graph")
+    assert (graph.num_vertices, graph.num_edges) == (0, 0)
+
+
+def test_too_little_memory_is_refused_at_once(tmp_path):
+    schema = plain(tmp_path, ["a"], [("a", "a")])
+    with pytest.raises(fp.MemoryBudgetError, match=r"ingest needs 4\d\d MB of memory with 2 threads"):
+        ingest(schema, tmp_path / "graph", memory_limit="200M", threads=2)
+    assert sorted(os.listdir(tmp_path)) == ["e", "v"]
+
+
+def test_an_output_that_is_not_ours_is_left_alone(tmp_path):
+    schema = plain(tmp_path, ["a"], [("a", "a")])
+    (tmp_path / "graph").mkdir()
+    (tmp_path / "graph" / "thesis.tex").write_text("years of work")
+    with pytest.raises(FileExistsError, match="is not a graph directory"):
+        ingest(schema, tmp_path / "graph")
+    assert (tmp_path / "graph" / "thesis.tex").read_text() == "years of work"
+    (tmp_path / "graph" / "thesis.tex").unlink()
+    ingest(schema, tmp_path / "graph")
+    ingest(schema, tmp_path / "graph")
+    assert sorted(os.listdir(tmp_path / "graph")) == ["edges.bin", "edges.bin.json", "graph.json", "ids"]

@@ -51,12 +51,11 @@ def ingest(
 
 
 def _catalog(schema: Any, run: Any) -> Any:
-    from .catalog import Catalog, RelationTable, VertexTable
-    from .tables import open_table
-
     import polars as pl
 
+    from .catalog import Catalog, RelationTable, VertexTable
     from .documents import read_schema
+    from .tables import open_table
 
     parsed, root = read_schema(schema)
     vertices = {}

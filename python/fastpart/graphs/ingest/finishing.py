@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ... import _core
-from ...core.folders import below, replaceable
+from ...core.folders import below
 from ...core.notes import log
 from ..graph import Graph, open_graph
 from ..graph_directory import MARKER, RELATION_FILES
@@ -168,8 +168,7 @@ def _at_top(name: str, kind: str, known: Mapping[str, str]) -> str:
 
 def _place(job: Job, names: Mapping[str, Path], described: dict[str, Any]) -> None:
     """Put the directory in its place, in one step. Until then the work folder keeps every file."""
-    owned = replaceable(job.out, MARKER, "", "a graph directory")
-    target = _core.AtomicDir(job.out, [Path(name) for name in owned])
+    target = _core.AtomicDir(job.out, [Path(name) for name in job.owned])
     try:
         for name, file in names.items():
             there = Path(target.path) / name

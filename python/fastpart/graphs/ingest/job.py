@@ -16,10 +16,12 @@ from typing import Any
 import msgspec
 
 from ... import _core
+from ...core.folders import replaceable
 from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...errors import MemoryBudgetError, ParameterError
+from ..graph_directory import MARKER
 from .catalog import Catalog
 from .journal import Journal
 from .tables import TableReader
@@ -61,6 +63,10 @@ class Job:
         self, catalog: Catalog, out: Path, run: RunOptions, restart: bool, settings: dict[str, Any]
     ) -> None:
         self.catalog, self.out, self.settings = catalog, out, settings
+        self.owned = replaceable(out, MARKER, "", "a graph directory")
+        """Files of an earlier graph at the same place, which go in the end."""
+        if not (parent := Path(os.path.abspath(out)).parent).is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(parent))
         self.threads = run.threads or _core.default_threads()
         self.sorting = _sorting(run.memory_limit, self.threads)
         self.run = replace(run, progress=None)

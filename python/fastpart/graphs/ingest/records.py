@@ -21,6 +21,9 @@ from .units import Slice, Unit, groups_of, place
 RECORD = 8
 """Bytes of a record in ``edges.bin``."""
 
+GROUP = 1 << 28
+"""Records whose ends lie on the disk at a time."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -188,7 +191,7 @@ class _Join(_Writer):
         starts: dict[str, int] = {}
         kept: dict[str, Path] = {}
         at = nulls = missing = 0
-        for number, group in enumerate(groups_of(self.units)):
+        for number, group in enumerate(groups_of(self.units, GROUP)):
             folder = self.job.path("records", self.relation.name, f"{number:05}", "order").parent
             counts = self._counts(group, folder)
             done = [self.job.journal.done("records", self.name(unit)) for unit in group]

@@ -13,9 +13,6 @@ ROWS = 1 << 22
 _MOST = 128
 """Units of a table, about. So the number of files that a merge opens stays small."""
 
-GROUP = 1 << 28
-"""Records whose ends lie on the disk at a time."""
-
 
 @dataclass(frozen=True)
 class Slice:
@@ -79,7 +76,7 @@ def units_of(reader: TableReader) -> list[Unit]:
     return units
 
 
-def groups_of(units: Sequence[Unit], most: int = GROUP) -> list[list[Unit]]:
+def groups_of(units: Sequence[Unit], most: int) -> list[list[Unit]]:
     """Return the units in groups of at most ``most`` records, or of one unit that has more."""
     groups: list[list[Unit]] = []
     for unit in units:
