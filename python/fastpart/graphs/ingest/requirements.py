@@ -106,9 +106,8 @@ def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], b
 def _require(place: str, reader: TableReader, column: str) -> None:
     for number, file in enumerate(reader.files):
         if column not in file.dtypes:
-            raise GraphFormatError(
-                f"{place}: {shown(file.path)} has no column {column!r}. {_columns(file, column, reader.is_text(number))}"
-            )
+            has = _columns(file, column, reader.is_text(number))
+            raise GraphFormatError(f"{place}: {shown(file.path)} has no column {column!r}. {has}")
 
 
 def _columns(file: TableFile, column: str, text: bool) -> str:

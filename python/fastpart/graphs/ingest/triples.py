@@ -56,8 +56,8 @@ def split(reader: TableReader, place: str, entry: Relation) -> list[Part]:
 def refuse_taken(part: Part) -> NoReturn:
     """Raise, because another entry has the name of this relation."""
     raise GraphFormatError(
-        f"relations.*: its relation {one_line(repr(part.value), 80)} is called {part.name!r}, as another entry is. Rename "
-        "that entry"
+        f"relations.*: its relation {one_line(repr(part.value), 80)} is called {part.name!r}, as another entry is. "
+        "Rename that entry"
     )
 
 
