@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .schema import Relation, Schema, Vertices
+from ...core.options import RunOptions
+from ...errors import CapacityError
+from . import requirements, triples
+from .idkinds import Use, kind_of
+from .schema import Column, Key, Relation, Schema, Vertices
 from .tables import IdKind as IdKind
-from .tables import TableReader
+from .tables import TableReader, open_table
+
+LARGEST = 2**32 - 2
+"""Vertices of a graph, at most."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,8 @@ class VertexTable:
     """The same for all tables and relations that name ids of this type."""
     dtype: Any
     """The Polars type in which its ids go back to the user."""
+    features: tuple[Column, ...] = ()
+    """Its columns of features. Globs are resolved."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,10 @@ class RelationTable:
     target: str
     columns: tuple[str, str]
     """The columns of the ids of its sources and targets."""
+    features: tuple[Column, ...] = ()
+    """Its columns of features. Globs are resolved."""
+    value: str | None = None
+    """The text that names it in the column of relations, if its table has one."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +60,111 @@ class Catalog:
     root: str
     vertices: Mapping[str, VertexTable]
     relations: Mapping[str, RelationTable]
+
+
+def open_catalog(schema: Schema, root: str, options: RunOptions) -> Catalog:
+    """Open all tables of a schema and check what they hold. Only footers, headers and counts are read.
+
+    Raises
+    ------
+    FileNotFoundError
+        A path, a glob or a folder without a file.
+    GraphFormatError
+        A damaged file, a column that is missing, or one of a type that is of no use. Ids of two types.
+    CapacityError
+        More than 2^32 - 2 vertices.
+    """
+    declared = {
+        name: open_table(f"vertices.{name}", entry.files, entry.format, root, options.tmp_dir)
+        for name, entry in sorted(schema.vertices.items())
+        if entry.files is not None
+    }
+    related: dict[str, RelationTable] = {}
+    for name, entry in sorted(
+        schema.relations.items(), key=lambda item: item[0] == "*"
+    ):  # whose names come last
+        place = f"relations.{name}"
+        reader = open_table(place, entry.files, entry.format, root, options.tmp_dir)
+        table = _relation(place, name, entry, reader)
+        for each in triples.split(table.reader, place, entry) if name == "*" else [None]:
+            part = table if each is None else _named(table, each, related)
+            related[part.name] = part
+    related = dict(sorted(related.items()))
+    vertices = {
+        name: _type(name, entry, declared.get(name), related)
+        for name, entry in sorted(schema.vertices.items())
+    }
+    _check_rows(vertices)
+    return Catalog(schema, root, vertices, related)
+
+
+def _relation(place: str, name: str, entry: Relation, reader: TableReader) -> RelationTable:
+    (source, from_), (target, to) = *entry.source.items(), *entry.target.items()
+    columns = (key_of(from_).column, key_of(to).column)
+    requirements.check_relation(place, entry, reader, columns)
+    features = requirements.features_of(place, entry, reader, columns)
+    return RelationTable(name, entry, reader, source, target, columns, features)
+
+
+def _named(table: RelationTable, part: triples.Part, others: Mapping[str, RelationTable]) -> RelationTable:
+    """Return one of the relations that a column names."""
+    if part.name in others:
+        triples.refuse_taken(part)
+    return RelationTable(
+        part.name,
+        table.entry,
+        part.reader,
+        table.source,
+        table.target,
+        table.columns,
+        table.features,
+        part.value,
+    )
+
+
+def _type(
+    name: str, entry: Vertices, reader: TableReader | None, related: Mapping[str, RelationTable]
+) -> VertexTable:
+    uses = []
+    features: tuple[Column, ...] = ()
+    column = None
+    if reader is not None and entry.id is not None:
+        key = key_of(entry.id)
+        column = key.column
+        requirements.check_vertices(f"vertices.{name}", entry, reader, column)
+        features = requirements.features_of(f"vertices.{name}", entry, reader, (column,))
+        uses.append(Use(f"vertices.{name}.id", reader.files, key))
+    seen = set()
+    for relation in related.values():
+        for end, kind, ids in (
+            ("source", relation.source, relation.entry.source),
+            ("target", relation.target, relation.entry.target),
+        ):
+            shown = "*" if relation.value is not None else relation.name
+            place = f"relations.{shown}.{end}"
+            if kind == name and place not in seen:
+                seen.add(place)
+                added = reader is None or relation.entry.missing == "add"
+                uses.append(Use(place, relation.reader.files, key_of(ids[name]), added))
+    kind, dtype = kind_of(name, uses)
+    return VertexTable(name, entry, reader, column, kind, dtype, features)
+
+
+def key_of(key: str | Key) -> Key:
+    """Return a column of ids, however the schema writes it."""
+    return Key(column=key) if isinstance(key, str) else key
+
+
+def _check_rows(vertices: Mapping[str, VertexTable]) -> None:
+    """Refuse tables with more vertices than a graph can have."""
+    counted = [
+        (table.reader.rows, name)
+        for name, table in vertices.items()
+        if table.reader is not None and table.entry.duplicates == "error"
+    ]
+    total = sum(rows for rows, _ in counted)
+    if total > LARGEST:
+        rows, name = max(counted)
+        raise CapacityError(
+            f"vertices.{name}: {rows:,} rows, and {total:,} in all types. A graph has at most 2^32 - 2 vertices"
+        )

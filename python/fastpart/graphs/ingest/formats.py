@@ -46,6 +46,10 @@ class Source:
     """Says what is wrong with a file that could not be read."""
     line: Callable[[int], int] | None = None
     """The line on which a row begins. None: rows are counted from 0."""
+    row: Callable[[int], int] | None = None
+    """The row of the file that a row of a view is. None: it is no view."""
+    text: bool = False
+    """Whether all columns are text, which is converted where it is used."""
     divisible: bool = True
     """Whether a pass may begin at any row without reading those before it."""
     watched: bool = True
@@ -148,6 +152,7 @@ def _text(shown_path: str, path: str, csv_format: Csv, keep: Any) -> Source:
         lambda: texts.scan(path, csv_format, separator),
         lambda: texts.fault(path, csv_format, separator) if local else None,
         line,
+        text=True,
         divisible=False,
         keep=keep,
     )

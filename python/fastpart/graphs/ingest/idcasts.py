@@ -13,6 +13,9 @@ IdKind = Literal["signed", "unsigned", "string", "binary"]
 """How ids are compared: by value as i64 or u64, or by bytes."""
 
 
+_RANGES = {"signed": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
+
+
 @dataclass(frozen=True)
 class Refusal:
     """The first id of a column that has no value of its kind."""
@@ -58,12 +61,13 @@ def _reason(column: pl.Series, row: int, kind: IdKind) -> str:
     at = f"column {column.name!r}: {one_line(repr(value), 80)}"
     if column.dtype == pl.String:
         if value.removeprefix("-").isdecimal():
-            fits = "0 to 2^64 - 1" if kind == "unsigned" else "-2^63 to 2^63 - 1"
-            return f"{at} is outside {fits}. Read the ids as text: `as: string`"
+            return f"{at} is outside {_RANGES[kind]}. Read the ids as text: `as: string`"
         return f"{at} is not a whole number, but the schema says `as: int`. Correct it, or say `as: string`"
     if kind == "unsigned" and value < 0:
         return (
             f"{at} is negative, but other columns of these ids are unsigned. Use one type of whole numbers, or "
             "`as: string` everywhere"
         )
+    if column.dtype.is_integer():
+        return f"{at} is outside {_RANGES[kind]}. Read the ids as text: `as: string`"
     return f"{at} is no id. Use whole numbers or text"

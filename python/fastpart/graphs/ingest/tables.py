@@ -11,7 +11,7 @@ from ...core.frames import pl
 from ...core.parameters import shown
 from ...errors import EdgeFileChangedError, GraphFormatError
 from . import idcasts
-from .formats import source_of
+from .formats import Source, source_of
 from .idcasts import IdKind as IdKind
 from .listing import find, unchanged
 from .memory import frame_file
@@ -32,18 +32,22 @@ class TableReader:
 
     def __init__(self, files: Sequence[TableFile]) -> None:
         self.files = tuple(files)
-        self._sources = [
+        self.sources: tuple[Source, ...] = tuple(
             each.source or source_of(Found(each.path, each.bytes, each.mark), None, None) for each in files
-        ]
+        )
 
     @property
     def rows(self) -> int:
         """The rows of all files."""
         return sum(file.rows for file in self.files)
 
+    def is_text(self, number: int) -> bool:
+        """Whether all columns of a file are text, which is converted where it is used."""
+        return self.sources[number].text
+
     def divisible(self, number: int) -> bool:
         """Whether a file may be read from any row on without reading those before it."""
-        return self._sources[number].divisible
+        return self.sources[number].divisible
 
     def batches(
         self, number: int, columns: Sequence[str], start: int = 0, stop: int | None = None
@@ -57,7 +61,7 @@ class TableReader:
         EdgeFileChangedError
             The file is not the one that was opened.
         """
-        file, source = self.files[number], self._sources[number]
+        file, source = self.files[number], self.sources[number]
         stop = file.rows if stop is None else stop
         before_polars_threads(shown(file.path))
         self._require_unchanged(number)
@@ -101,13 +105,14 @@ class TableReader:
 
     def place(self, number: int, row: int) -> str:
         """Return the file and the row (from 0), or the line (from 1) of a text file, as messages show it."""
-        source = self._sources[number]
+        source = self.sources[number]
+        row = row if source.row is None else source.row(row)
         at = f"row {row}" if source.line is None else f"line {source.line(row)}"
         return f"{shown(self.files[number].path)}: {at}"
 
     def _require_unchanged(self, number: int) -> None:
         file = self.files[number]
-        if self._sources[number].watched and not unchanged(Found(file.path, file.bytes, file.mark)):
+        if self.sources[number].watched and not unchanged(Found(file.path, file.bytes, file.mark)):
             raise _changed(file.path)
 
 
