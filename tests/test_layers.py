@@ -34,7 +34,7 @@ declared, inputs, rows
 standardising
 """,
     "graphs": """
-sources, weights
+sources, types, weights
 sidecars
 graph, staging
 convert, info, ingest

@@ -67,11 +67,21 @@ def info(call: Call) -> None:
         return
     plans = facts.pop("plans")
     for name, value in facts.items():
-        text = (
-            ", ".join(f"{key} {item:,}" for key, item in value.items()) if isinstance(value, dict) else value
-        )
-        print(f"{name:16} {text:,}" if isinstance(text, int) else f"{name:16} {text}")
+        print(f"{name:16} {_in_words(value)}")
     _print_plans(plans)
+
+
+def _in_words(fact: Any) -> str:
+    """Return a fact about a graph as a line shows it."""
+    if isinstance(fact, dict):
+        return ", ".join(f"{key} {item:,}" for key, item in fact.items())
+    if isinstance(fact, list):  # types or relations
+        ends = (f" ({each['source']} to {each['target']})" if "source" in each else "" for each in fact)
+        sizes = (each["n"] if "n" in each else each["m"] for each in fact)
+        return ", ".join(
+            f"{each['name']}{end} {size:,}" for each, end, size in zip(fact, ends, sizes, strict=True)
+        )
+    return f"{fact:,}" if isinstance(fact, int) else str(fact)
 
 
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:

@@ -17,6 +17,7 @@ from ..core.protocols import facts
 from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import columns_of
+from .types import Relation, TypedRanges, VertexType
 from .weights import Weights
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -44,6 +45,10 @@ class Graph:
         The weight of each record (uint32, read-only), if the records are weighted.
     weight_scale : float
         By what the given weights were multiplied. 1.0 for whole numbers.
+    types : tuple of VertexType or None
+        The types of the vertices, if the graph has several types or relations. Each is a range of vertices.
+    relations : tuple of Relation or None
+        The relations of the records, if the graph has several types or relations. Each is a range of records.
     notes : tuple of str
         Assumptions about values that were not given. Each was a :class:`GraphWarning`.
     """
@@ -55,9 +60,12 @@ class Graph:
         file: Path | None,
         notes: tuple[str, ...] = (),
         weights: Weights | None = None,
+        typed: TypedRanges | None = None,
     ) -> None:
         self._source = source
         self._weights = weights
+        self._typed = typed
+        self._types_checked = False
         self._identity: tuple[int, str] | None = None
         self.directedness = directedness
         self.path = file
@@ -86,11 +94,22 @@ class Graph:
         """Weight of each record."""
         return None if self._weights is None else self._weights.array
 
+    @property
+    def types(self) -> tuple[VertexType, ...] | None:
+        """Types of the vertices."""
+        return None if self._typed is None else self._typed.types
+
+    @property
+    def relations(self) -> tuple[Relation, ...] | None:
+        """Relations of the records."""
+        return None if self._typed is None else self._typed.relations
+
     def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
         """Return the same records with these weights. It is as if the graph had been opened with them."""
         core = self._source.with_weights(weights)
-        graph = Graph(core, self.directedness, self.path, (), Weights(weights).measured(core, options))
-        graph._identity = self._identity
+        measured = Weights(weights).measured(core, options)
+        graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
+        graph._identity, graph._types_checked = self._identity, self._types_checked
         return graph
 
     @property
@@ -101,11 +120,21 @@ class Graph:
     def __repr__(self) -> str:
         where = f" {str(self.path)!r}" if self.path else ""
         weights = f", {self._weights}" if self._weights else ""
-        return f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}{weights}>"
+        typed = "" if self._typed is None else f", {self._typed}"
+        return (
+            f"<Graph{where}: n={self.num_vertices}, m={self.num_edges}, {self.directedness}{typed}{weights}>"
+        )
 
     def _repr_html_(self) -> str:
-        named = {"vertices": self.num_vertices, "records": self.num_edges, "directedness": self.directedness}
+        named: dict[str, Any] = {
+            "vertices": self.num_vertices,
+            "records": self.num_edges,
+            "directedness": self.directedness,
+        }
         weights = {"weights": str(self._weights).removeprefix("weights ")} if self._weights else {}
+        if self._typed is not None:
+            named["types"] = ", ".join(each.name for each in self._typed.types)
+            named["relations"] = ", ".join(self._typed.names)
         return facts("Graph", named | weights | ({"file": shown(self.path)} if self.path else {}))
 
     def __eq__(self, other: object) -> bool:
@@ -118,10 +147,11 @@ class Graph:
 
     def _sizes(self) -> tuple[object, ...]:
         weights = None if self._weights is None else (self._weights.checksum, self._weights.scale)
-        return self.num_vertices, self.num_edges, self.directedness, weights
+        return self.num_vertices, self.num_edges, self.directedness, weights, self._typed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights)
+        typed = self._typed, self._types_checked
+        known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed)
         if self.path is None or self._origin is None:
             return _of_records, (self._source.block(0, self.num_edges), *known)
         self.check_unchanged()
@@ -135,11 +165,15 @@ class Graph:
         """Return the number of loops and the checksum of the records, from one pass on the first call.
 
         The checksum is xxh3-128 of the records as little-endian u32 pairs, hashed in blocks of 8 MiB whose digests are
-        hashed again. It does not depend on the container.
+        hashed again. It does not depend on the container. In a typed graph the ends of all records are compared with
+        the types of their relations.
         """
         self.check_unchanged()
         if self._identity is None:
             self._identity = self._source.identify(options or RunOptions())
+        if self._typed is not None and not self._types_checked:
+            self._typed.check(self._source.block, "graph" if self.path is None else shown(self.path))
+            self._types_checked = True
         return self._identity
 
     def remember(self, loops: int, checksum: str) -> None:
@@ -338,7 +372,8 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
             "num_vertices= or write a sidecar"
         )
-    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights)
+    typed = None if sidecar is None else sidecar.typed
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
     state = file.stat()
     graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
     return graph
@@ -361,6 +396,7 @@ def _reopened(
     notes: tuple[str, ...],
     identity: tuple[int, str] | None,
     weights: Weights | None = None,
+    typed: tuple[TypedRanges | None, bool] = (None, False),
 ) -> Graph:
     """Open the file of a pickled graph, if it is still the same one."""
     file = Path(origin.path)
@@ -374,8 +410,8 @@ def _reopened(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
     core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
-    graph = Graph(core, directedness, file, weights=weights)
-    graph.notes, graph._origin = notes, origin
+    graph = Graph(core, directedness, file, weights=weights, typed=typed[0])
+    graph.notes, graph._origin, graph._types_checked = notes, origin, typed[1]
     changed = "records" if touched and graph.identify() != identity else ""
     if weights is not None and weights.measured(core, RunOptions()) != weights:
         changed = changed or "weights"
@@ -394,6 +430,7 @@ def _of_records(
     notes: tuple[str, ...],
     identity: tuple[int, str] | None,
     weights: Weights | None = None,
+    typed: tuple[TypedRanges | None, bool] = (None, False),
 ) -> Graph:
     """Return the pickled graph of an array."""
     core = _core.EdgeSource.columns(
@@ -404,8 +441,8 @@ def _of_records(
         weights=None if weights is None else weights.source,
         options=RunOptions(),
     )
-    graph = Graph(core, directedness, None, weights=weights)
-    graph.notes, graph._identity = notes, identity
+    graph = Graph(core, directedness, None, weights=weights, typed=typed[0])
+    graph.notes, graph._identity, graph._types_checked = notes, identity, typed[1]
     return graph
 
 

@@ -33,7 +33,8 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n``, ``m``, ``loops``, ``directedness``, ``weights`` (only of weighted records: min, max, sum and scale, see
+        ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of typed graphs: a dict of
+        each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and scale, see
         :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
         ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm, and
         :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
@@ -69,6 +70,7 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
         "m": opened.num_edges,
         "loops": loops,
         "directedness": opened.directedness,
+        **({} if opened._typed is None else opened._typed.content),
         **({"weights": opened._weights.facts} if opened._weights else {}),
         "isolated": int(n - np.count_nonzero(degrees)),
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 from .. import _core
 from ..core.parameters import Directedness, IdType, choice, integer, regular, shown
 from ..errors import GraphFormatError
+from .types import TypedRanges
 from .weights import Weights, check_description
 
 DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
@@ -36,6 +37,8 @@ class Sidecar:
     """Scale and checksum of the weights of the records."""
     companions: Companions | None = None
     """The files that belong to the edges. None in sidecars of earlier versions."""
+    typed: TypedRanges | None = None
+    """Types and relations, if there are several of either."""
 
     @staticmethod
     def beside(file: Path) -> Path:
@@ -76,6 +79,9 @@ class Sidecar:
         choice("dtype", sidecar.dtype, RECORD_BYTES)
         integer("n", sidecar.n, 0, 2**32 - 1)
         integer("m", sidecar.m, 0, 2**60)
+        if "types" in content or "relations" in content:
+            typed = TypedRanges.of(content["types"], content["relations"], *sizes, directedness)
+            sidecar = replace(sidecar, typed=typed if typed.several else None)
         return sidecar
 
     @classmethod
@@ -91,8 +97,9 @@ class Sidecar:
     @property
     def content(self) -> dict[str, Any]:
         """The known entries, by name."""
-        known = vars(self) | {"companions": described(self.companions or {}) or None}
-        return {name: value for name, value in known.items() if value is not None}
+        known = vars(self) | {"companions": described(self.companions or {}) or None, "typed": None}
+        typed = self.typed.content if self.typed is not None and self.typed.several else {}
+        return {name: value for name, value in known.items() if value is not None} | typed
 
     def write(self, file: Path) -> None:
         """Write the sidecar of ``file``."""

@@ -1,0 +1,193 @@
+"""Types of vertices and relations of records: each is a range of ids."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.parameters import integer
+from ..errors import GraphFormatError
+
+Reverse = bool | Literal["merged"]
+"""Whether training goes against the direction of a relation, too. "merged": it takes both directions for one."""
+
+_BLOCK = 1 << 18
+"""Records that are checked at a time."""
+
+
+@dataclass(frozen=True)
+class VertexType:
+    """A type of vertices.
+
+    Attributes
+    ----------
+    name : str
+    first : int
+        Its first vertex.
+    n : int
+        Number of its vertices.
+    range : range
+        Its vertices.
+    """
+
+    name: str
+    first: int
+    n: int
+
+    @property
+    def range(self) -> builtins.range:
+        """Its vertices."""
+        return builtins.range(self.first, self.first + self.n)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Records from vertices of one type to vertices of one type.
+
+    Attributes
+    ----------
+    name : str
+    source, target : str
+        The types of its ends.
+    first : int
+        Its first record.
+    m : int
+        Number of its records.
+    reverse : bool or "merged"
+        Whether training goes against its direction, too, as a relation of its own (True) or as the same one ("merged").
+    range : range
+        Its records.
+    """
+
+    name: str
+    source: str
+    target: str
+    first: int
+    m: int
+    reverse: Reverse
+
+    @property
+    def range(self) -> builtins.range:
+        """Its records."""
+        return builtins.range(self.first, self.first + self.m)
+
+
+@dataclass(frozen=True)
+class TypedRanges:
+    """All types and relations of a graph, in the order of their ranges."""
+
+    types: tuple[VertexType, ...]
+    relations: tuple[Relation, ...]
+
+    @classmethod
+    def of(cls, types: Any, relations: Any, n: int, m: int, directedness: str) -> TypedRanges:
+        """Return the types and relations that a sidecar lists. Refuse those that do not add up to n and m."""
+        sizes = [integer("types: n", each["n"], 0, n) for each in types]
+        made = cls(
+            tuple(map(VertexType, [_name(each) for each in types], _starts(sizes), sizes)),
+            tuple(_relations(relations, m, directedness)),
+        )
+        for what, total, found in (
+            ("types", n, sizes),
+            ("relations", m, [each.m for each in made.relations]),
+        ):
+            if sum(found) != total:
+                raise ValueError(f"{what}: {sum(found)} together, expected {total}")
+        for what, names in (("types", [each.name for each in made.types]), ("relations", made.names)):
+            if len(set(names)) < len(names):
+                raise ValueError(f"{what}: a name is there twice")
+        known = {each.name for each in made.types}
+        for each in made.relations:
+            if not {each.source, each.target} <= known:
+                raise ValueError(
+                    f"relations: {each.name!r} has an end that is none of {', '.join(sorted(known))}"
+                )
+        return made
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the relations."""
+        return [each.name for each in self.relations]
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several types or several relations. A graph without is a plain one."""
+        return len(self.types) > 1 or len(self.relations) > 1
+
+    @property
+    def content(self) -> dict[str, list[dict[str, Any]]]:
+        """The entries of a sidecar."""
+        return {
+            "types": [{"name": each.name, "n": each.n} for each in self.types],
+            "relations": [
+                {name: getattr(each, name) for name in ("name", "source", "target", "m", "reverse")}
+                for each in self.relations
+            ],
+        }
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{len(each)} {word}" + ("s" if len(each) != 1 else "")
+            for each, word in ((self.types, "type"), (self.relations, "relation"))
+        )
+
+    def check(self, block: Callable[[int, int], npt.NDArray[np.uint32]], where: str) -> None:
+        """Read all records, and refuse the first whose ends are not of the types of its relation.
+
+        ``block`` returns a range of records.
+        """
+        types = {each.name: each.range for each in self.types}
+        for relation in self.relations:
+            ends = types[relation.source], types[relation.target]
+            for start in range(relation.first, relation.range.stop, _BLOCK):
+                records = block(start, min(start + _BLOCK, relation.range.stop))
+                wrong = _outside(records[:, 0], ends[0]) | _outside(records[:, 1], ends[1])
+                if wrong.any():
+                    place = int(wrong.argmax())
+                    source, target = records[place]
+                    raise GraphFormatError(
+                        f"{where}: record {start + place} leads from {source} to {target}, but {relation.name!r} leads "
+                        f"from {_shown(relation.source, ends[0])} to {_shown(relation.target, ends[1])}. The types and "
+                        "relations in the sidecar are those of other records. Ingest again"
+                    )
+
+
+def default_reverse(source: str, target: str, directedness: str) -> Reverse:
+    """Return what becomes of the reverse of a relation that says nothing."""
+    if source != target:
+        return True
+    return "merged" if directedness == "undirected" else False
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    if not isinstance(entry["name"], str):
+        raise TypeError("a name is no text")
+    return entry["name"]
+
+
+def _starts(sizes: list[int]) -> Iterator[int]:
+    return accumulate(sizes[:-1], initial=0)
+
+
+def _relations(entries: Any, m: int, directedness: str) -> Iterator[Relation]:
+    sizes = [integer("relations: m", each["m"], 0, m) for each in entries]
+    for each, first, size in zip(entries, _starts(sizes), sizes, strict=False):
+        source, target = each["source"], each["target"]
+        reverse = each.get("reverse", default_reverse(source, target, directedness))
+        if reverse not in (True, False, "merged") or (reverse == "merged" and source != target):
+            raise ValueError(f"relations: reverse of {each['name']!r} is {reverse!r}")
+        yield Relation(_name(each), source, target, first, size, reverse)
+
+
+def _outside(ids: npt.NDArray[np.uint32], valid: range) -> npt.NDArray[np.bool_]:
+    return np.asarray((ids < valid.start) | (ids >= valid.stop))
+
+
+def _shown(name: str, ids: range) -> str:
+    return f"{name!r} ({ids.start} to {ids.stop - 1})" if ids else f"{name!r} (none)"
