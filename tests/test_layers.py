@@ -34,7 +34,7 @@ declared, inputs, rows
 standardising
 """,
     "graphs": """
-sources, types, weights
+graph_directory, parquet_output, sources, types, weights
 sidecars
 graph, staging
 convert, info, ingest
@@ -71,7 +71,7 @@ clustering
 algorithms
 parts
 traffic
-sampling, convert, generate
+sampling, convert, ingest, generate
 choices, internals
 """
 

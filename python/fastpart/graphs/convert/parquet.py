@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,9 @@ from ...core.options import RunOptions
 from ...core.parameters import IdType, shown
 from ...core.parsing import damaged
 from ...errors import GraphFormatError, ParameterError
+from ..parquet_output import ROWS, write_parquet
 from ..weights import Weights
 from .weights import in_units
-
-ROWS = 1 << 20
-"""Rows in memory at a time, and in a row group."""
 
 _LARGEST = 2**32 - 2
 _COLUMNS = ("source", "target")
@@ -113,14 +109,11 @@ def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
 
 def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights | None = None) -> None:
     """Write ``m`` raw u32 pairs as the columns ``source`` and ``target``, and weights as the column ``weight``."""
-    before_polars_threads(f"convert: {shown(target)}")
-    from polars.io.plugins import register_io_source
-
     schema: dict[str, Any] = dict.fromkeys(_COLUMNS, pl.UInt32)
     if weights is not None:
         schema["weight"] = pl.UInt32 if weights.scale == 1 else pl.Float64
 
-    def frames(*_: object) -> Iterator[pl.DataFrame]:
+    def frames() -> Iterator[pl.DataFrame]:
         for start in range(0, m, ROWS):
             pairs = np.fromfile(raw, "<u4", 2 * min(ROWS, m - start), offset=8 * start).reshape(-1, 2)
             columns: dict[str, Any] = {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}
@@ -130,11 +123,4 @@ def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 
-    try:
-        register_io_source(frames, schema=schema).sink_parquet(target, row_group_size=ROWS)
-    except pl.exceptions.PolarsError as error:  # its text holds the error number of the system
-        if number := re.search(r"\(os error (\d+)\)", str(error)):
-            raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None
-        raise
-    with target.open("rb") as written:
-        os.fsync(written.fileno())
+    write_parquet(target, schema, frames())

@@ -18,7 +18,9 @@ from ...core.notes import log
 from ..graph import Graph, open_graph
 from ..graph_directory import MARKER, RELATION_FILES
 from ..sidecars import Sidecar
+from ..types import Reverse, TypedRanges, default_reverse
 from ..weights import Weights, scaled
+from .catalog import RelationTable
 from .columns import DESCRIPTION
 from .job import Job, NumberedType
 from .records import Records
@@ -42,7 +44,8 @@ def finish(
     _, checksum = graph.identify(job.run)
     weights = _write_weights(job, records, graph)
     _write_times(job, records)
-    Sidecar("u32", n, graph.num_edges, directedness, checksum, weights).write(edges)
+    typed = TypedRanges.of(described["types"], described["relations"], n, graph.num_edges, directedness)
+    Sidecar("u32", n, graph.num_edges, directedness, checksum, weights, typed=typed).write(edges)
     del graph
     for each in described["relations"]:
         if each["nulls"] or each["missing"]:
@@ -79,7 +82,7 @@ def _describe(
             "source": each.relation.source,
             "target": each.relation.target,
             "m": each.m,
-            "reverse": reverse(each.relation, schema.directedness),
+            "reverse": _reverse(each.relation, schema.directedness),
             "nulls": each.nulls,
             "missing": each.missing,
             **attributes["relations"].get(each.relation.name, {}),
@@ -96,13 +99,9 @@ def _describe(
     }
 
 
-def reverse(relation: Any, directedness: str) -> bool | str:
-    """Return whether training goes against the direction of a relation, too, or takes both for one."""
-    if relation.entry.reverse is not None:
-        return relation.entry.reverse  # type: ignore[no-any-return]
-    if relation.source != relation.target:
-        return True
-    return "merged" if directedness == "undirected" else False
+def _reverse(relation: RelationTable, directedness: str) -> Reverse:
+    told = relation.entry.reverse
+    return default_reverse(relation.source, relation.target, directedness) if told is None else told
 
 
 def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, Any] | None:
@@ -151,8 +150,8 @@ def _names(job: Job, types: Mapping[str, NumberedType], records: list[Records]) 
     for each in records:
         for combined in ("weights.npy", "times.npy", DESCRIPTION):
             names.pop(f"relations/{each.relation.name}/{combined}", None)
-    for each in types:
-        names.pop(f"types/{each}/{DESCRIPTION}", None)
+    for name in types:
+        names.pop(f"types/{name}/{DESCRIPTION}", None)
     if len(types) == 1:
         names = {_at_top(name, "types", {}): file for name, file in names.items()}
     if len(records) == 1:

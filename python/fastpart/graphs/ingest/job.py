@@ -23,6 +23,7 @@ from ...core.parameters import shown
 from ...errors import MemoryBudgetError, ParameterError
 from ..graph_directory import MARKER
 from .catalog import Catalog
+from .idcasts import IdKind
 from .journal import Journal
 from .tables import TableReader
 from .units import units_of
@@ -47,7 +48,7 @@ class NumberedType:
     """A type whose vertices have numbers."""
 
     name: str
-    kind: str
+    kind: IdKind
     first: int
     """The number of its first vertex among all."""
     n: int

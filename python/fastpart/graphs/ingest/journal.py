@@ -54,12 +54,13 @@ class Journal:
     ) -> dict[str, Any]:
         """Note that a unit is done. Its files are on the disk."""
         sizes = {os.path.relpath(file, self.folder): file.stat().st_size for file in files}
-        entry = {"stage": stage, "unit": unit, "files": sizes, "counts": dict(counts or {})}
+        noted = dict(counts or {})
+        entry = {"stage": stage, "unit": unit, "files": sizes, "counts": noted}
         self._file.write(json.dumps(entry).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         self._done[stage, unit] = entry
-        return entry["counts"]
+        return noted
 
     def close(self) -> None:
         """Close the file."""

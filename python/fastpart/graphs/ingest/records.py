@@ -237,9 +237,12 @@ class _Join(_Writer):
                 joined = [(group[index].rows, 0, 0, None) for index in some]
             found += joined
         if missing and self.relation.entry.missing != "drop":
-            index = next(index for index, each in enumerate(found) if each[3] is not None)
-            row, source = found[index][3]
-            raise self.missing(group[index].first + row, source, sum(each[2] for each in found))
+            row, source = next(
+                (unit.first + each[3][0], each[3][1])
+                for unit, each in zip(group, found, strict=True)
+                if each[3] is not None
+            )
+            raise self.missing(row, source, sum(each[2] for each in found))
         return [
             self.job.journal.add(
                 "count", self.name(unit), (), {"records": records, "nulls": nulls, "missing": lacking}

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.frames import pl
 from ...core.parameters import meant, shown
 from ...errors import GraphFormatError
-from .schema import Column, Relation, Rates, Table, Vertices
+from .schema import Column, Rates, Relation, Table, Vertices
 from .tablefiles import TableFile
 from .tables import TableReader
 
