@@ -21,11 +21,7 @@ def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict
             continue
         units = job.units[f"vertices/{name}"]
         folder = job.path("graph", "types", name, "features.npy").parent
-        rows = (
-            np.memmap(job.path("types", name, "ids", "rows.u32"), np.uint32, "r")
-            if table.reader.rows
-            else None
-        )
+        rows = np.memmap(job.path("types", name, "rows.u32"), np.uint32, "r") if table.reader.rows else None
         surveys = _surveys(job, f"types/{name}", columns, len(table.reader.files))
         columns.begin(folder, surveys)
         for unit in units:

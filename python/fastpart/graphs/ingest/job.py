@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import json
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +17,14 @@ from ...core.folders import replaceable
 from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import shown
-from ...errors import MemoryBudgetError, ParameterError
+from ...errors import MemoryBudgetError
 from ..graph_directory import MARKER
 from .catalog import Catalog
 from .idcasts import IdKind
 from .journal import Journal
 from .tables import TableReader
 from .units import units_of
+from .work_folder import WorkFolder
 
 FORMAT = 1
 """Version of the work folder. One of another version is not gone on with."""
@@ -73,31 +71,20 @@ class Job:
         self.run = replace(run, progress=None)
         self._progress, self._done = run.progress, 0
         self.units = {name: units_of(reader) for name, reader in readers(catalog).items()}
-        self.folder = out.with_name(f".{out.name}.ingest")
-        self._lock = _locked(self.folder, restart)
+        self._work = WorkFolder(out, restart)
+        self.folder = self._work.path
         self.graph = self.folder / "graph"
         """The graph directory as it grows."""
-        plan = plan_of(catalog, settings)
-        self._started, self._resumed = time.monotonic(), self._check(plan)
+        try:
+            self._started, self._resumed = time.monotonic(), self._work.begin(plan_of(catalog, settings))
+        except BaseException:
+            self._work.release(remove=False)
+            raise
         self.graph.mkdir(exist_ok=True)
         self.journal = Journal(self.folder)
         if self._resumed:
             log.info("%s: going on with what an earlier run has done", shown(self.folder))
         self.total = sum(unit.bytes for units in self.units.values() for unit in units)
-
-    def _check(self, plan: dict[str, Any]) -> bool:
-        """Write the plan, or compare it with that of an earlier run. Return whether there was one."""
-        file = self.folder / "plan.json"
-        if not file.exists():
-            _core.write_file(file, json.dumps(plan).encode())
-            return False
-        earlier = json.loads(file.read_bytes())
-        if change := _change(earlier, json.loads(json.dumps(plan))):
-            raise ParameterError(
-                f"{shown(self.folder)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
-                "begin anew, or undo the change to go on"
-            )
-        return True
 
     def advance(self, phase: str, bytes: int) -> None:
         """Count bytes of input as read."""
@@ -114,9 +101,8 @@ class Job:
     def close(self, done: bool) -> None:
         """End the job. If it is not done, the work folder stays, unless it holds less than some seconds of work."""
         self.journal.close()
-        if done or (not self._resumed and time.monotonic() - self._started < _WORTHLESS):
-            shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
+        worthless = not self._resumed and time.monotonic() - self._started < _WORTHLESS
+        self._work.release(remove=done or worthless)
 
 
 def readers(catalog: Catalog) -> dict[str, TableReader]:
@@ -148,30 +134,6 @@ def plan_of(catalog: Catalog, settings: dict[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT, "schema": schema, "root": catalog.root, "settings": settings, "tables": tables}
 
 
-def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Return what differs, in words."""
-    if before.get("format") != now["format"]:
-        return "the format of the work folder changed with the version of fastpart"
-    for name in ("schema", "root", "settings"):
-        if before[name] != now[name]:
-            keys = (
-                [key for key in now[name] if before[name].get(key) != now[name][key]]
-                if name != "root"
-                else []
-            )
-            return f"the {name} changed" + (f" ({', '.join(keys)})" if keys else "")
-    for table, files in now["tables"].items():
-        known = {file[0]: file for file in before["tables"].get(table, [])}
-        for file in files:
-            if file[0] not in known:
-                return f"{shown(file[0])} was added"
-            if known[file[0]] != file:
-                return f"{shown(file[0])} changed ({known[file[0]][1]:,} bytes then, {file[1]:,} now)"
-        if gone := known.keys() - {file[0] for file in files}:
-            return f"{shown(min(gone))} was removed"
-    return None
-
-
 def _sorting(limit: int | None, threads: int) -> int:
     """Return the bytes that sorting may take. Refuse a limit that leaves too little."""
     limit = _core.memory_budget() if limit is None else limit
@@ -182,30 +144,6 @@ def _sorting(limit: int | None, threads: int) -> int:
             "MB. Raise memory_limit, or use fewer threads"
         )
     return min(limit - least + _LEAST_SORT, _MOST_SORT)
-
-
-def _locked(folder: Path, restart: bool) -> int:
-    """Create the work folder, and keep others out of it. A lock ends with its process."""
-    folder.mkdir(exist_ok=True)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise
-        raise ParameterError(
-            f"out: another ingest is at work in {shown(folder)}. Wait until it is done, or choose another name"
-        ) from None
-    if restart:
-        for each in folder.iterdir():
-            if each.name == "lock":
-                continue
-            if each.is_dir():
-                shutil.rmtree(each)
-            else:
-                each.unlink()
-    return lock
 
 
 def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

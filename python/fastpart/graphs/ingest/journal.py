@@ -62,6 +62,10 @@ class Journal:
         self._done[stage, unit] = entry
         return noted
 
+    def forget(self, stage: str, unit: str) -> None:
+        """Take a unit as not done."""
+        self._done.pop((stage, unit), None)
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -193,6 +193,7 @@ class _Join(_Writer):
         at = nulls = missing = 0
         for number, group in enumerate(groups_of(self.units, GROUP)):
             folder = self.job.path("records", self.relation.name, f"{number:05}", "order").parent
+            self._forget_lost(group, folder)
             counts = self._counts(group, folder)
             done = [self.job.journal.done("records", self.name(unit)) for unit in group]
             todo = [index for index, each in enumerate(done) if each is None]
@@ -216,6 +217,27 @@ class _Join(_Writer):
             for file in folder.iterdir():
                 file.unlink()
         return Records(self.relation, self.first, at, nulls, missing, starts, kept)
+
+    def _forget_lost(self, group: list[Unit], folder: Path) -> None:
+        """Begin a group again of which files are lost that are still needed."""
+        journal = self.job.journal
+        if all(journal.done("records", self.name(unit)) is not None for unit in group):
+            return
+        spilled = [unit for unit in group if journal.done("spill", self.name(unit), files=False) is not None]
+        there = all(journal.done("spill", self.name(unit)) is not None for unit in spilled) and all(
+            journal.done("resolve", self._bucket(group, bucket)) is not None or _ends(folder, bucket).exists()
+            for bucket in range(len(self.buckets) if spilled else 0)
+        )
+        if not there:
+            for unit in group:
+                journal.forget("spill", self.name(unit))
+                journal.forget("count", self.name(unit))
+            for bucket in range(len(self.buckets)):
+                journal.forget("resolve", self._bucket(group, bucket))
+
+    def _bucket(self, group: list[Unit], bucket: int) -> str:
+        """Return the name of a bucket of a group in the journal."""
+        return f"{self.name(group[0])}/{bucket}"
 
     def _counts(self, group: list[Unit], folder: Path) -> list[dict[str, int]]:
         """Resolve the ends of a group, and return how many records of each unit are kept."""
@@ -254,7 +276,7 @@ class _Join(_Writer):
         spill = None
         lengths = [0] * len(self.buckets)
         for unit in group:
-            counts = self.job.journal.done("spill", self.name(unit), files=False)
+            counts = self.job.journal.done("spill", self.name(unit))
             if counts is not None and spill is None:
                 lengths = counts["lengths"]
                 self.job.advance("read records", unit.bytes)
@@ -275,8 +297,10 @@ class _Join(_Writer):
 
     def _resolve(self, group: list[Unit], folder: Path) -> int:
         missing = 0
-        prefix = f"{self.relation.name}/{group[0].name}"
-        done = [self.job.journal.done("resolve", f"{prefix}/{bucket}") for bucket in range(len(self.buckets))]
+        done = [
+            self.job.journal.done("resolve", self._bucket(group, bucket))
+            for bucket in range(len(self.buckets))
+        ]
         todo = [bucket for bucket, each in enumerate(done) if each is None]
         missing = sum(each["missing"] for each in done if each is not None)
         for some in blocks(todo, 4 * self.job.threads):
@@ -288,7 +312,7 @@ class _Join(_Writer):
             found = _core.resolve_ends(ends, self.job.run)
             for bucket, count in zip(some, found, strict=True):
                 self.job.journal.add(
-                    "resolve", f"{prefix}/{bucket}", [_vertices(folder, bucket)], {"missing": count}
+                    "resolve", self._bucket(group, bucket), [_vertices(folder, bucket)], {"missing": count}
                 )
                 _ends(folder, bucket).unlink()
             missing += sum(found)

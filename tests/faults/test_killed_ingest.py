@@ -1,0 +1,242 @@
+"""An ingest that is killed goes on where it was, and its bytes are those of one that was not."""
+
+import json
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from child import run_child
+
+import fastpart as fp
+from fastpart.graphs.ingest import ingest
+from ingest_tables import plain, small
+
+RUN = """
+import hashlib, json, os, random, signal, sys, time
+from pathlib import Path
+import polars  # before the fork, and without its threads
+sys.path.insert(0, sys.argv[1])
+from ingest_tables import small
+from fastpart.graphs.ingest import ingest, journal
+folder, form = Path(sys.argv[2]), sys.argv[3]
+schema = json.loads((folder / "schema.json").read_text())
+plain_add = journal.Journal.add
+
+def killed_at(count, torn):
+    def add(self, stage, unit, files=(), counts=None):
+        add.left -= 1
+        if add.left == 0:
+            if torn:
+                plain_add(self, stage, unit, files, counts)
+                self._file.truncate(self._file.tell() - 7)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plain_add(self, stage, unit, files, counts)
+    add.left = count
+    journal.Journal.add = add
+
+def child(count=0, torn=False):
+    pid = os.fork()
+    if pid == 0:
+        if count:
+            killed_at(count, torn)
+        try:
+            with small(100, 1500):
+                ingest(schema, folder / "graph", threads=2)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return pid
+
+def ended(pid):
+    status = os.waitpid(pid, 0)[1]
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+def digest():
+    files = sorted(path for path in (folder / "graph").rglob("*") if path.is_file())
+    return [(str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+
+def fresh():
+    import shutil
+    shutil.rmtree(folder / "graph")
+
+assert ended(child()) == 0
+expected = digest()
+fresh()
+kills = 0
+if form == "units":  # at each unit in turn, before its line is there and with half of it
+    count = 1
+    while True:
+        status = ended(child(count=2 + kills % 6, torn=kills % 2 == 0))
+        if status == 0:
+            break
+        assert status == signal.SIGKILL, status
+        kills += 1
+else:
+    moments = random.Random(int(form))
+    begun = time.monotonic()
+    assert ended(child()) == 0
+    once = time.monotonic() - begun
+    fresh()
+    while kills < 5:
+        pid = child()
+        time.sleep(moments.uniform(0, once))
+        os.kill(pid, signal.SIGKILL)
+        if ended(pid) == signal.SIGKILL:
+            kills += 1
+        else:
+            assert digest() == expected
+            fresh()
+    assert ended(child()) == 0
+assert digest() == expected
+assert sorted(os.listdir(folder)) == ["e", "graph", "schema.json", "v"], os.listdir(folder)
+print(kills)
+"""
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Tables with features, labels, times and weights, and records of which some are dropped."""
+    rng = np.random.default_rng(0)
+    ids = [f"v{id:03}" for id in rng.permutation(300)]
+    pairs = [(ids[a], ids[b]) for a, b in rng.integers(0, 300, (900, 2))]
+    folder = tmp_path / "tables"
+    schema = plain(folder, ids[:250], pairs, missing="drop", weight="w", time="at")
+    schema["vertices"]["v"] |= {
+        "features": ["x", "y"],
+        "label": "kind",
+        "split": {"by": "random", "train": 0.5},
+    }
+    vertices = pl.read_parquet(folder / "v" / "000.parquet").with_columns(
+        x=pl.Series(rng.random(250)), y=pl.int_range(250, eager=True), kind=pl.Series(rng.integers(0, 5, 250))
+    )
+    records = pl.read_parquet(folder / "e" / "000.parquet").with_columns(
+        w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True)
+    )
+    for name, frame, step in (("v", vertices, 70), ("e", records, 130)):
+        for number, start in enumerate(range(0, len(frame), step)):
+            frame.slice(start, step).write_parquet(folder / name / f"{number:03}.parquet")
+    (folder / "schema.json").write_text(json.dumps(schema))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["units", "0"])
+def test_the_bytes_are_those_of_an_ingest_that_was_not_killed(tables, form):
+    outcome = run_child(RUN, os.path.dirname(os.path.dirname(__file__)), tables, form, timeout=150)
+    assert outcome.rc == 0, outcome.err
+    assert int(outcome.out) >= 5
+
+
+def interrupted(folder, stop):
+    """Run an ingest that ends after some units, as if it had been killed."""
+    schema = json.loads((folder / "schema.json").read_text())
+    with small(100, 1500), pytest.MonkeyPatch.context() as patch:
+        from fastpart.graphs.ingest import job, journal
+
+        patch.setattr(job, "_WORTHLESS", -1)
+        add, left = journal.Journal.add, [stop]
+
+        def stopping(*args, **named):
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+            return add(*args, **named)
+
+        patch.setattr(journal.Journal, "add", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(schema, folder / "graph")
+    assert (folder / ".graph.ingest").is_dir()
+    return schema
+
+
+def test_a_changed_input_is_named(tables):
+    schema = interrupted(tables, 5)
+    changed = pl.read_parquet(tables / "e" / "001.parquet").reverse()
+    changed.write_parquet(tables / "e" / "001.parquet")
+    with (
+        small(100, 1500),
+        pytest.raises(fp.ParameterError, match=r"e/001\.parquet changed \([\d,]+ bytes then"),
+    ):
+        ingest(schema, tables / "graph")
+    (tables / "e" / "009.parquet").write_bytes((tables / "e" / "001.parquet").read_bytes())
+    with small(100, 1500), pytest.raises(fp.ParameterError, match=r"restart"):
+        ingest(schema, tables / "graph")
+    with small(100, 1500):
+        ingest(schema, tables / "graph", restart=True)
+    assert not (tables / ".graph.ingest").exists()
+
+
+def test_a_changed_schema_is_named(tables):
+    schema = interrupted(tables, 5)
+    schema["relations"]["e"]["weight"] = None
+    with (
+        small(100, 1500),
+        pytest.raises(fp.ParameterError, match=r"since when the schema changed \(relations\)"),
+    ):
+        ingest(schema, tables / "graph")
+
+
+def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):
+    schema = interrupted(tables, 12)
+    for file in [*(tables / ".graph.ingest").rglob("run-*"), *(tables / ".graph.ingest").rglob("vertices-*")][
+        :2
+    ]:
+        file.unlink()
+    with small(100, 1500):
+        ingest(schema, tables / "graph")
+        ingest(schema, tables / "again")
+    for name in ("edges.bin", "features.npy", "edges.bin.weights.npy"):
+        assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes()
+
+
+def test_two_at_once_are_refused(tables):
+    interrupted(tables, 5)
+    code = """
+import fcntl, os, sys, time
+lock = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+    import subprocess
+    import sys
+
+    lock = tables / ".graph.ingest" / "lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(fp.ParameterError, match="another ingest is at work"):
+            ingest(json.loads((tables / "schema.json").read_text()), tables / "graph")
+        other.communicate("")
+
+
+FULL = """
+import json, os, resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from ingest_tables import small
+from fastpart.graphs.ingest import ingest
+folder = Path(sys.argv[2])
+schema = json.loads((folder / "schema.json").read_text())
+refused = 0
+for most in (100, 1_000, 2_000, 3_000, 5_000, 7_000, 100_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        with small(100, 1500):
+            ingest(schema, folder / "graph")
+    except OSError as error:
+        assert error.filename, error
+        refused += 1
+        assert not (folder / "graph").exists()
+print(refused)
+"""
+
+
+def test_a_full_disk_names_a_file_and_leaves_nothing_half(tables):
+    outcome = run_child(FULL, os.path.dirname(os.path.dirname(__file__)), tables, timeout=100)
+    assert outcome.rc == 0, outcome.err
+    assert int(outcome.out) >= 4
+    assert (tables / "graph" / "graph.json").exists()
