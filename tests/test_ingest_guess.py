@@ -1,9 +1,12 @@
 """Guessed schemas: what a folder of tables seems to hold, as YAML that an ingest takes."""
 
+import json
+
 import polars as pl
 import pytest
 import yaml
 
+from fastpart.cli import main
 from fastpart.core.options import run_options
 from fastpart.graphs.ingest.catalog import open_catalog
 from fastpart.graphs.ingest.documents import read_schema
@@ -239,3 +242,37 @@ def test_no_folder(tmp_path):
 )
 def test_singular(name, found):
     assert plain(name) == found
+
+
+def test_the_verb(store, capsys, monkeypatch):
+    folder = store({"t/v.parquet": {"id": ["a", "b"]}, "t/e.parquet": {"src": ["a", "b"], "dst": ["b", "b"]}})
+    monkeypatch.chdir(folder)
+    assert main(["ingest", "--guess", "t"]) == 0
+    text = capsys.readouterr().out
+    assert text == guess("t")
+    assert main(["ingest", "--guess", "t", "-o", "schema.yaml"]) == 0
+    assert "schema.yaml: look over" in capsys.readouterr().out
+    assert (folder / "schema.yaml").read_text() == text
+    assert main(["ingest", "--guess", "t", "-o", "schema.yaml"]) == 2
+    assert "-o: schema.yaml exists" in capsys.readouterr().err
+    assert main(["ingest", "schema.yaml", "-o", "graph", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["n"], facts["m"], [each["name"] for each in facts["relations"]]) == (2, 2, ["e"])
+    assert main(["ingest", "schema.yaml", "-o", "graph", "--restart"]) == 0
+    out = capsys.readouterr().out
+    assert "graph: n = 2, m = 2, undirected" in out
+    assert "2 edges from v to v" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["x.yaml"], "-o: name the folder"),
+        (["t", "--guess", "--restart"], "--restart: leave it out, or --guess"),
+        (["none.yaml", "-o", "g"], "none.yaml: No such file|none.yaml: no such file"),
+    ],
+)
+def test_the_verb_refuses(store, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(store({"t/v.parquet": {"id": [1]}}))
+    assert main(["ingest", *words]) != 0
+    assert any(each in capsys.readouterr().err for each in said.split("|"))
