@@ -39,6 +39,7 @@ MEASURED = (fp.open_partition, GRAPH)
 COMMANDS = {
     **{f"generate {name}": (getattr(fp.generate, name),) for name in fp.generate.__all__},
     "convert": (fp.convert,),
+    "ingest": (fp.ingest,),
     "split-edges": (fp.split_edges, GRAPH),
     "info": (fp.info, GRAPH),
     **{
@@ -120,6 +121,8 @@ def test_help_lists_what_the_functions_take(text_of, command):
         options["--out"] = None
     if command in ("edges-of", "refine", "update"):
         options["--resume"] = None
+    if command == "ingest":
+        options["--guess"] = options.pop("--schema")
     if command == "order":
         options["--partition"] = None
     if command == "plan":
@@ -177,6 +180,7 @@ def test_help_lists_the_commands(text_of, words):
         "": (
             "generate",
             "convert",
+            "ingest",
             "split-edges",
             "info",
             "partition",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import store as store
     from .graphs.convert import convert
+    from .graphs.ingest import ingest
     from .graphs.splits import EdgeSplits, split_edges
     from .measures.compare import Comparison, compare, open_comparison
     from .measures.expected import expected_cut
@@ -67,6 +68,7 @@ _LATER = {
     "convert": "graphs.convert",
     "draw": "report.partitions",
     "expected_cut": "measures.expected",
+    "ingest": "graphs.ingest",
     "open_comparison": "measures.compare",
     "open_partition": "store",
     "order": "partitions.order",
@@ -125,6 +127,7 @@ __all__ = [
     "generate",
     "home_parts",
     "info",
+    "ingest",
     "loading",
     "open_comparison",
     "open_graph",

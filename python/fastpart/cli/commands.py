@@ -17,6 +17,7 @@ from ..core.parameters import shown
 from ..errors import ParameterError
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph, open_graph
+from ..graphs.graph_directory import MARKER
 from ..graphs.info import RATES
 from ..graphs.info import info as graph_info
 from ..graphs.sidecars import Sidecar
@@ -42,6 +43,51 @@ def convert(call: Call) -> None:
     facts = {"n": converted.num_vertices, "m": converted.num_edges, "directedness": converted.directedness}
     weights = f", {converted._weights}" if converted._weights else ""
     _print_sidecar(call, {**facts, "loops": converted.identify()[0]}, weights)
+
+
+def ingest(call: Call) -> None:
+    """``fastpart ingest``."""
+    if call["guess"]:
+        _refuse_others(call, {"schema", "out", "guess", "quiet", "debug", "json"}, "leave it out, or --guess")
+        _print_guess(call)
+        return
+    if call["out"] is None:
+        raise ParameterError("-o: name the folder of the graph")
+    from ..graphs.ingest import ingest as ingest_tables
+
+    graph = ingest_tables(**call.of("ingest"))
+    described = json.loads(Path(call["out"], MARKER).read_bytes())
+    facts = {"out": call["out"], "n": graph.num_vertices, "m": graph.num_edges}
+    if call["json"]:
+        described.pop("schema")
+        print(json.dumps(facts | described))
+        return
+    if call["quiet"]:
+        return
+    print(f"{shown(call['out'])}: n = {graph.num_vertices:,}, m = {graph.num_edges:,}, {graph.directedness}")
+    for each in described["types"]:
+        print(f"  {each['name']:24} {each['n']:>15,} vertices")
+    for each in described["relations"]:
+        dropped = each.get("nulls", 0) + each.get("missing", 0)
+        more = f", {dropped:,} dropped" if dropped else ""
+        print(f"  {each['name']:24} {each['m']:>15,} edges from {each['source']} to {each['target']}{more}")
+
+
+def _print_guess(call: Call) -> None:
+    """Print a guessed schema, or write it to a file that does not exist yet."""
+    from ..graphs.ingest.guess import guess
+
+    text = guess(call["schema"])
+    if call["out"] is None:
+        print(text, end="")
+        return
+    try:
+        with Path(call["out"]).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ParameterError(f"-o: {shown(call['out'])} exists. Name another file, or remove it") from None
+    if not call["quiet"]:
+        print(f"{shown(call['out'])}: look over the lines with `# ?`, then run `fastpart ingest` with it")
 
 
 def split_edges(call: Call) -> None:

@@ -29,6 +29,7 @@ SOURCES = {
     "partition": "partitions.partitioners.choosing",
     "info": "graphs.info",
     "convert": "graphs.convert",
+    "ingest": "graphs.ingest",
     "split_edges": "graphs.splits",
     "evaluate": "measures.evaluate",
     "cluster": "partitions.clustering",

@@ -209,6 +209,18 @@ _VERBS: dict[str, Verb | Family] = {
         "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
         "convert big-endian.bin g.bin --swap",
     ),
+    "ingest": Verb(
+        "commands:ingest",
+        ("ingest",),
+        {"schema": "A .yaml, .toml or .json that says what the tables hold. With --guess, a folder of tables."},
+        "ingest --guess lake/ -o schema.yaml    # to look over\n"
+        "ingest schema.yaml -o graph/           # the same command goes on after a kill\n"
+        "ingest schema.yaml -o graph/ --restart --memory-limit 2G",
+        (
+            *_out("A folder for the graph. With --guess, a .yaml that does not exist yet."),
+            Option("guess", "bool", None, doc="Write a schema for a folder of tables. Nothing is run."),
+        ),
+    ),
     "split-edges": Verb(
         "commands:split_edges",
         ("split_edges", "open_graph"),
