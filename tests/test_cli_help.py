@@ -198,7 +198,7 @@ def test_help_lists_the_commands(text_of, words):
             "verify",
             "train",
         ),
-        "generate": ("rmat", "ba", "planted", "grid"),
+        "generate": ("rmat", "ba", "planted", "grid", "typed"),
         "export": fp.export.__all__,
         "train": (*METHODS, "links", "compare"),
     }

@@ -15,6 +15,7 @@ from .. import generate as generators
 from ..core.notes import log
 from ..core.parameters import shown
 from ..errors import ParameterError
+from ..generate.tables import MARKER as TABLES
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph, open_graph
 from ..graphs.graph_directory import MARKER
@@ -33,8 +34,22 @@ from .verbs import OF_TRAINING
 
 def generate(call: Call) -> None:
     """``fastpart generate``."""
-    getattr(generators, call.name)(call["out"], **call.of(f"generate.{call.name}", "out"))
-    _print_sidecar(call, {})
+    made = getattr(generators, call.name)(call["out"], **call.of(f"generate.{call.name}", "out"))
+    if call.name == "typed":
+        _print_tables(call, made)
+    else:
+        _print_sidecar(call, {})
+
+
+def _print_tables(call: Call, schema: Path) -> None:
+    """Print what tables hold, and what reads them."""
+    facts = {name: json.loads((schema.parent / TABLES).read_bytes())[name] for name in ("types", "relations")}
+    if call["json"]:
+        print(json.dumps({"schema": str(schema), **facts}))
+    elif not call["quiet"]:
+        for name, sizes in facts.items():
+            print(f"{name}: {_in_words(sizes)}")
+        print(f"Next: fastpart ingest {shown(schema)} -o graph/")
 
 
 def convert(call: Call) -> None:

@@ -44,6 +44,7 @@ SOURCES = {
     "generate.grid": "generate",
     "generate.planted": "generate",
     "generate.rmat": "generate",
+    "generate.typed": "generate.tables",
     "export.dgl": "export.dgl",
     "export.glt": "export.glt",
     "export.pyg": "export.pyg",

@@ -192,6 +192,7 @@ _VERBS: dict[str, Verb | Family] = {
             "generate.ba": "generate ba g.bin --n 1000000 --m 8000000",
             "generate.planted": "generate planted g.bin --n 100000 --m 1000000 --classes 10 --features 32",
             "generate.grid": "generate grid g.bin --rows 1000 --columns 1000",
+            "generate.typed": "generate typed mag/ --scale 0.01",
         },
         {},
     ),

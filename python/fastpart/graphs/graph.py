@@ -140,14 +140,15 @@ class Graph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return NotImplemented
-        return self is other or (self._sizes() == other._sizes() and self.identify() == other.identify())
+        same = self._sizes() == other._sizes() and self._typed == other._typed
+        return self is other or (same and self.identify() == other.identify())
 
     def __hash__(self) -> int:
         return hash(self._sizes())
 
     def _sizes(self) -> tuple[object, ...]:
         weights = None if self._weights is None else (self._weights.checksum, self._weights.scale)
-        return self.num_vertices, self.num_edges, self.directedness, weights, self._typed
+        return self.num_vertices, self.num_edges, self.directedness, weights
 
     def __reduce__(self) -> tuple[Any, ...]:
         typed = self._typed, self._types_checked

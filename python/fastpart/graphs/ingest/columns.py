@@ -22,7 +22,7 @@ from ... import _core
 from ...core.notes import log
 from ...core.rows import Rows
 from ...core.standardising import STATISTICS, standardised
-from ...errors import ParameterError
+from ...errors import GraphWarning, ParameterError, warn
 from . import splitting
 from .arrays import Array, blocks, create, flush, opened
 from .catalog import RelationTable, VertexTable
@@ -302,6 +302,8 @@ class VertexColumns(_Columns):
             _save(folder / SPLIT, np.savez, **ids)
             column = self._split.column if isinstance(self._split, SplitColumn) else self._split
             told["split"] = splitting.description(column, ids)
+            if not len(ids["train"]):
+                warn(f"{self._where}: no vertex is in the split train", GraphWarning)
         there = arrays["states"] != NO_ROW
         self._standardise(folder, there if self._split is None else states == TRAIN, ~there)
         if absent:

@@ -127,7 +127,7 @@ class Features:
         fills = [float(each.fill) for each in self.columns if each.fill is not None]
         if found == {pl.Int8} and all(fill.is_integer() and -128 <= fill < 128 for fill in fills):
             return np.dtype(np.int8)
-        if found == {pl.Float16} and all(abs(fill) <= _LARGEST_FLOAT16 for fill in fills):
+        if found == {getattr(pl, "Float16", None)} and all(abs(fill) <= _LARGEST_FLOAT16 for fill in fills):
             return np.dtype(np.float16)
         return np.dtype(np.float32)
 

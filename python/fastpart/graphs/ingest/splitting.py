@@ -79,8 +79,9 @@ def split_by_time(
 ) -> None:
     """Put the earliest of the chosen vertices in train, the next in val, and the next in test.
 
-    Vertices of one time stay together, in the split of the first of them. So every split ends before the next begins,
-    and is at least as large as its share asks for, up to the sum before it. A vertex without a time is in no split.
+    Vertices of one time stay together. Where a share ends among them, they are all in the later split. So every split
+    ends before the next one begins, and no split with those before it is larger than the shares say. A vertex without a
+    time is in no split.
     """
 
     def eligible(rows: slice) -> Array:
@@ -92,16 +93,15 @@ def split_by_time(
 
     total = sum(len(block) for block in values())
     counts = [min(math.ceil(round(bound * total, 6)), total) for bound in bounds]
-    # The last time of each split. Nothing is at or before "None".
-    last = [nth_smallest(values, count - 1) if count else None for count in counts]
+    # The time at which each split has ended. None: it has all that are left.
+    ends = [nth_smallest(values, count) if count < total else None for count in counts]
     for rows in _blocks(len(states)):
         block, found = _ordered(times[rows]), states[rows].copy()
         free = eligible(rows)
-        for split, limit in enumerate(last):
-            if limit is not None:
-                inside = free & (block <= limit)
-                found[inside] = 2 + split
-                free &= ~inside
+        for split, end in enumerate(ends):
+            inside = free if end is None else free & (block < end)
+            found[inside] = 2 + split
+            free = free & ~inside
         states[rows] = found
 
 

@@ -9,15 +9,16 @@ from typing import Any, Unpack, get_args
 
 import numpy as np
 
-from . import _core
-from .core import parameters
-from .core.options import Options, RunOptions, run_options, with_options
-from .core.parameters import FeatureDtype, StrPath
-from .graphs.graph import Graph, open_graph
-from .graphs.sidecars import Sidecar
-from .graphs.staging import RAW, beside, staged
+from .. import _core
+from ..core import parameters
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import FeatureDtype, StrPath
+from ..graphs.graph import Graph, open_graph
+from ..graphs.sidecars import Sidecar
+from ..graphs.staging import RAW, beside, staged
+from .tables import typed
 
-__all__ = ["ba", "grid", "planted", "rmat"]
+__all__ = ["ba", "grid", "planted", "rmat", "typed"]
 
 _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48
