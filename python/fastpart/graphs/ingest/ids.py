@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,8 +177,3 @@ def _duplicate(table: VertexTable, id: str, *rows: int) -> GraphFormatError:
     return GraphFormatError(
         f"{table.name}: the id {id!r} is in {where}. Remove one, or say `duplicates: first` in the schema"
     )
-
-
-def remove_keys(job: Job) -> None:
-    """Remove what only records needed."""
-    shutil.rmtree(job.folder / "types", ignore_errors=True)
