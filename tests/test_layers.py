@@ -34,7 +34,7 @@ declared, inputs, rows
 standardising
 """,
     "graphs": """
-graph_directory, parquet_output, sources, types, weights
+graph_directory, table_output, sources, types, weights
 sidecars
 graph, staging
 convert, info, ingest

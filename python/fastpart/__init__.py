@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .measures.traffic import Traffic, predict_traffic
     from .partitions.order import Ordering, order
     from .report.partitions import draw
-    from .store import open_partition
+    from .store import open_partition, restore
 
 _LATER = {
     "Comparison": "measures.compare",
@@ -73,6 +73,7 @@ _LATER = {
     "open_partition": "store",
     "order": "partitions.order",
     "predict_traffic": "measures.traffic",
+    "restore": "store",
     "split_edges": "graphs.splits",
 }
 """Names that are imported on first use, and their modules."""
@@ -135,6 +136,7 @@ __all__ = [
     "order",
     "partition",
     "predict_traffic",
+    "restore",
     "split_edges",
     "store",
     "train",

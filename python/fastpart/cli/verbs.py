@@ -213,7 +213,9 @@ _VERBS: dict[str, Verb | Family] = {
     "ingest": Verb(
         "commands:ingest",
         ("ingest",),
-        {"schema": "A .yaml, .toml or .json that says what the tables hold. With --guess, a folder of tables."},
+        {
+            "schema": "A .yaml, .toml or .json that says what the tables hold. With --guess, a folder of tables."
+        },
         "ingest --guess lake/ -o schema.yaml    # to look over\n"
         "ingest schema.yaml -o graph/           # the same command goes on after a kill\n"
         "ingest schema.yaml -o graph/ --restart --memory-limit 2G",

@@ -1,9 +1,10 @@
 """Partitions on disk: ``.npy``, ``.txt``, ``.parquet``, and the partition directory."""
 
 from .loading import open_partition
+from .restoring import restore
 from .saving import save
 from .schemas import SCHEMA
 from .upgrading import upgrade
 from .verifying import Verification, verify
 
-__all__ = ["SCHEMA", "Verification", "open_partition", "save", "upgrade", "verify"]
+__all__ = ["SCHEMA", "Verification", "open_partition", "restore", "save", "upgrade", "verify"]

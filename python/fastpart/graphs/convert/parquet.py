@@ -17,7 +17,7 @@ from ...core.options import RunOptions
 from ...core.parameters import IdType, shown
 from ...core.parsing import damaged
 from ...errors import GraphFormatError, ParameterError
-from ..parquet_output import ROWS, write_parquet
+from ..table_output import ROWS, write_table
 from ..weights import Weights
 from .weights import in_units
 
@@ -123,4 +123,4 @@ def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 
-    write_parquet(target, schema, frames())
+    write_table(target, schema, frames())

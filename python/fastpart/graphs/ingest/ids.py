@@ -10,7 +10,7 @@ from ... import _core
 from ...core.frames import pl
 from ...core.notes import log
 from ...errors import CapacityError, GraphFormatError
-from ..parquet_output import write_parquet
+from ..table_output import write_table
 from .catalog import RelationTable, VertexTable
 from .job import Job, NumberedType
 from .tables import TableReader
@@ -134,7 +134,7 @@ def _merge(
     )
     job.path("graph", "ids", table.name)
     ids = job.graph / "ids" / f"{table.name}.parquet"
-    write_parquet(ids, {"id": table.dtype, "vertex": pl.UInt32}, _batches(table, numbering, first))
+    write_table(ids, {"id": table.dtype, "vertex": pl.UInt32}, _batches(table, numbering, first))
     if numbering.duplicate is not None:
         raise _duplicate(table, *numbering.duplicate)
     facts = {"n": 0, "buckets": buckets, "blanks": numbering.blanks, "rows": rows is not None}

@@ -1,4 +1,4 @@
-"""Parquet files from frames that are made one by one."""
+"""Tables from frames that are made one by one, as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROWS = 1 << 20
 """Rows of a row group."""
 
 
-def write_parquet(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFrame]) -> None:
-    """Write frames as one file, which is then on the disk. Only a few are in memory at a time.
+def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFrame]) -> None:
+    """Write frames as one file, Parquet or ``.csv``, which is then on the disk. Only a few are in memory at a time.
 
     An error in ``frames`` is raised as it is. Those of the system name the file.
     """
@@ -36,7 +36,11 @@ def write_parquet(target: Path, schema: dict[str, Any], frames: Iterator[pl.Data
             raise
 
     try:
-        register_io_source(source, schema=schema).sink_parquet(target, row_group_size=ROWS)
+        frame = register_io_source(source, schema=schema)
+        if target.suffix == ".csv":
+            frame.sink_csv(target)
+        else:
+            frame.sink_parquet(target, row_group_size=ROWS)
     except BaseException as error:
         if failed:
             raise failed[0] from None

@@ -1,0 +1,261 @@
+"""Results with the users' own ids: what a graph directory keeps of the tables leads back to them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..core import parameters
+from ..core.folders import replaceable
+from ..core.forks import before_polars_threads
+from ..core.frames import pl
+from ..core.options import Options, with_options
+from ..core.parameters import StrPath, shown
+from ..core.parsing import damaged, mapped
+from ..errors import ParameterError
+from ..graphs.graph_directory import GraphDirectory
+from ..graphs.staging import beside
+from ..graphs.table_output import write_table
+from ..partitions.partition import EdgePartition, Partition
+from .loading import open_partition
+
+SUFFIXES = (".parquet", ".csv")
+
+MARKER = "restored.json"
+"""The file that marks a folder with a table for each type."""
+
+_ROWS = 1 << 18
+"""Rows in memory at a time."""
+
+Values = npt.NDArray[Any]
+
+
+@with_options
+def restore(
+    result: Any,
+    out: StrPath | None = None,
+    *,
+    graph: Any,
+    column: str | None = None,
+    **options: Unpack[Options],
+) -> pl.DataFrame | Path:
+    """Give a result of vertices back with the ids that the tables of :func:`ingest` had.
+
+    Parameters
+    ----------
+    result : VertexPartition, array or path
+        A partition of the vertices, or what :func:`open_partition` reads. Or an array of one row per vertex, or the
+        ``.npy`` of one, such as the predictions or the embeddings of a training.
+    out : path, optional
+        A ``.parquet`` or a ``.csv``. For several types also a folder, which gets a Parquet file for each type. Default:
+        the table is returned.
+    graph : path or Graph
+        The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
+    column : str, optional
+        Name of the column of the result. Default: "part" for a partition, else "value".
+    threads, tmp_dir, progress, memory_limit
+        As in :class:`fastpart.Options`.
+
+    Returns
+    -------
+    polars.DataFrame or pathlib.Path
+        The table, or ``out``. Its columns are ``type`` (if there are several types in one table), ``id`` with the type
+        that it had in the tables, and the result: a number, or an array of a fixed width. Codes of classes also get the
+        column ``label`` with the value of the table, if its labels were text. Rows are in the order of the vertices:
+        sorted by type and id.
+
+    Raises
+    ------
+    ParameterError
+        The result is not of this graph: it has another number of rows. Or the graph has no ids.
+    GraphFormatError
+        A file is damaged.
+
+    Notes
+    -----
+    Only a batch of rows is in memory at a time, if ``out`` is given.
+
+    Examples
+    --------
+    >>> import fastpart as fp, polars as pl, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> edges = pl.DataFrame({"from": ["ann", "bob", "eve"], "to": ["bob", "eve", "ann"]})
+    >>> ends = {"source": {"person": "from"}, "target": {"person": "to"}}
+    >>> schema = {"vertices": {"person": {}}, "relations": {"knows": {"files": edges, **ends}}}
+    >>> graph = fp.ingest(schema, folder / "graph")
+    >>> fp.restore([7, 8, 9], graph=folder / "graph").rows()
+    [('ann', 7), ('bob', 8), ('eve', 9)]
+    """
+    directory = GraphDirectory.of(graph)
+    found = _Result.of(result, column, options)
+    if len(found.values) != directory.num_vertices:
+        raise ParameterError(
+            f"result: {len(found.values):,} rows, but {shown(directory.path)} has {directory.num_vertices:,} vertices. "
+            "Pass the graph of this result"
+        )
+    before_polars_threads("restore")
+    if out is None:
+        return pl.concat(list(_table(directory, found, None)))
+    target = parameters.path("out", out)
+    if target.suffix == "" and len(directory.types) > 1:
+        _write_folder(directory, found, target)
+    else:
+        if target.suffix not in SUFFIXES:
+            more = " A folder is for several types" if len(directory.types) == 1 else ", or a folder"
+            raise ParameterError(f"out: {shown(target)}: use {' or '.join(SUFFIXES)}.{more}")
+        _write_file(directory, found, target)
+    return target
+
+
+@dataclass(frozen=True)
+class _Result:
+    """One row per vertex, and how its columns are called."""
+
+    values: Values
+    column: str
+    classes: bool
+    """Whether numbers may be codes of classes."""
+
+    @classmethod
+    def of(cls, result: Any, column: str | None, options: Any) -> _Result:
+        """Return the values of a result."""
+        if isinstance(result, str | bytes | os.PathLike):
+            file = parameters.path("result", result)
+            if file.suffix == ".npy":
+                values = mapped(file, "not a .npy of one row per vertex")
+                return cls(_checked(values), column or "value", True)
+            result = open_partition(file, **options)
+        if isinstance(result, EdgePartition):
+            raise ParameterError(
+                "result: a partition of the edges. Records have no ids of their own. Restore a partition of the "
+                "vertices"
+            )
+        if isinstance(result, Partition):
+            return cls(result.assignment, column or "part", False)
+        values = np.asarray(result.detach().cpu() if hasattr(result, "detach") else result)
+        return cls(_checked(values), column or "value", True)
+
+    def frame(self, start: int, stop: int, labels: list[Any] | None) -> pl.DataFrame:
+        """Return some rows."""
+        block = np.array(self.values[start:stop])
+        if block.ndim == 1:
+            frame = pl.DataFrame({self.column: block})
+            if labels is not None:
+                codes = pl.Series(block).cast(pl.Int64)
+                known = pl.Series(labels, dtype=pl.String)
+                inside = codes.is_between(0, len(known) - 1)
+                frame = frame.with_columns(
+                    label=known.gather(pl.select(pl.when(inside).then(codes)).to_series())
+                )
+            return frame
+        return pl.DataFrame({self.column: pl.Series(block, dtype=pl.Array(_dtype(block), block.shape[1]))})
+
+    def labels(self, dictionary: list[Any] | None) -> list[Any] | None:
+        """Return the values of the classes, if numbers are codes of them."""
+        codes = self.classes and self.values.ndim == 1 and self.values.dtype.kind in "iu"
+        return [str(each) for each in dictionary] if codes and dictionary is not None else None
+
+
+def _dtype(block: Values) -> Any:
+    return pl.Series(block[:1].ravel()).dtype
+
+
+def _checked(values: Values) -> Values:
+    if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
+        raise ParameterError(
+            f"result: expected one number or one row of numbers per vertex, got shape {values.shape} of {values.dtype}"
+        )
+    return values
+
+
+def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Iterator[pl.DataFrame]:
+    """Yield ids and result of one type, or of all with a column for the type."""
+    several = only is None and len(directory.types) > 1
+    first = 0
+    for name, n in directory.types.items():
+        if only in (None, name):
+            labels = found.labels(directory.labels(name))
+            at = first
+            for ids in _ids(directory.ids(name)):
+                rows = pl.concat([ids, found.frame(at, at + len(ids), labels)], how="horizontal")
+                at += len(ids)
+                if several:
+                    rows = rows.select(pl.lit(name).alias("type"), pl.all())
+                    if labels is None and any(
+                        found.labels(directory.labels(each)) for each in directory.types
+                    ):
+                        rows = rows.with_columns(label=pl.lit(None, pl.String))
+                yield rows
+            if at != first + n:
+                raise directory.damaged(f"{name} has {at - first:,} ids, but {n:,} vertices")
+        first += n
+
+
+def _ids(file: Path) -> Iterator[pl.DataFrame]:
+    with damaged(file, "not a Parquet file of ids"):
+        yield from (pl.scan_parquet(file).select("id").collect_batches(chunk_size=_ROWS, maintain_order=True))
+
+
+def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None:
+    """Write one table."""
+    types = {str(dtype) for dtype in map(directory.id_dtype, directory.types)}
+    if len(types) > 1:
+        raise ParameterError(
+            f"out: the ids of the types are {' and '.join(sorted(types))}, which no column can hold. Choose a folder: "
+            "it gets a file for each type"
+        )
+    if target.suffix == ".csv" and found.values.ndim == 2:
+        raise ParameterError(f"out: {shown(target)}: a CSV holds no rows of numbers. Use .parquet")
+    with _staged(target) as file:
+        write_table(file, _schema(directory, found, None), _table(directory, found, None))
+
+
+def _write_folder(directory: GraphDirectory, found: _Result, target: Path) -> None:
+    """Write a table for each type."""
+    owned = replaceable(target, MARKER, "", "a folder of restored tables")
+    folder = _core.AtomicDir(target, [Path(name) for name in owned])
+    try:
+        files = {name: f"{name}.parquet" for name in directory.types}
+        for name, file in files.items():
+            write_table(
+                Path(folder.path) / file, _schema(directory, found, name), _table(directory, found, name)
+            )
+        content = {"fastpart": 1, "files": sorted(files.values())}
+        _core.write_file(Path(folder.path) / MARKER, json.dumps(content, indent=1).encode())
+        folder.commit()
+    finally:
+        folder.discard()
+
+
+def _schema(directory: GraphDirectory, found: _Result, only: str | None) -> dict[str, Any]:
+    """Return the columns of a table and their types."""
+    several = only is None and len(directory.types) > 1
+    names = list(directory.types) if only is None else [only]
+    labelled = any(found.labels(directory.labels(name)) is not None for name in names)
+    schema: dict[str, Any] = {"type": pl.String()} if several else {}
+    schema |= {"id": directory.id_dtype(names[0])}
+    schema |= dict(found.frame(0, 1, None).schema)
+    return schema | ({"label": pl.String()} if labelled else {})
+
+
+@contextmanager
+def _staged(target: Path) -> Iterator[Path]:
+    """Yield a file in a folder beside the target, whose name it gets in the end."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    folder = _core.AtomicDir(beside(target, "staged"))
+    try:
+        yield Path(folder.path) / target.name
+        os.replace(Path(folder.path) / target.name, target)
+    finally:
+        folder.discard()

@@ -1,0 +1,109 @@
+"""Results come home with the users' own ids."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from ingest_tables import plain, write
+
+
+@pytest.fixture
+def graph(tmp_path):
+    return fp.ingest(plain(tmp_path, ["c", "a", "b"], [("a", "b"), ("b", "c")]), tmp_path / "graph")
+
+
+@pytest.fixture
+def typed(tmp_path):
+    write(tmp_path, "v", pl.DataFrame({"id": ["x", "y"], "kind": ["red", "blue"]}))
+    write(tmp_path, "w", pl.DataFrame({"id": [20, 10, 30]}))
+    write(tmp_path, "e", pl.DataFrame({"src": ["x", "y"], "dst": [10, 30]}))
+    schema = {
+        "root": str(tmp_path),
+        "vertices": {"v": {"files": "v/", "id": "id", "label": "kind"}, "w": {"files": "w/", "id": "id"}},
+        "relations": {"e": {"files": "e/", "source": {"v": "src"}, "target": {"w": "dst"}}},
+    }
+    fp.ingest(schema, tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+def test_a_partition_comes_back_with_ids(graph, tmp_path):
+    partition = fp.VertexPartition([1, 0, 1], 2)
+    expected = pl.DataFrame({"id": ["a", "b", "c"], "part": [1, 0, 1]}, schema_overrides={"part": pl.Int32})
+    assert fp.restore(partition, graph=tmp_path / "graph").equals(expected)
+    assert fp.restore(partition, graph=graph).equals(expected)
+    for saved in ("part.parquet", "parts"):
+        partition.save(tmp_path / saved)
+        out = fp.restore(tmp_path / saved, tmp_path / "back.parquet", graph=tmp_path / "graph")
+        assert pl.read_parquet(out).equals(expected)
+    fp.restore(partition, tmp_path / "back.csv", graph=graph, column="cluster")
+    assert (tmp_path / "back.csv").read_text() == "id,cluster\na,1\nb,0\nc,1\n"
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5)), min_size=1, unique_by=lambda row: row[0]))
+def test_rows_are_those_of_a_join(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("restore")
+    ids = [id for id, _ in rows]
+    fp.ingest(plain(folder, ids, [(ids[0], ids[0])]), folder / "graph")
+    by_id = dict(rows)
+    ordered = sorted(by_id, key=str.encode)
+    values = np.array([by_id[id] for id in ordered])
+    restored = fp.restore(values, graph=folder / "graph")
+    assert restored.rows() == [(id, by_id[id]) for id in ordered]
+
+
+def test_rows_of_numbers_are_arrays(graph, tmp_path):
+    embeddings = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.save(tmp_path / "embeddings.npy", embeddings)
+    out = fp.restore(tmp_path / "embeddings.npy", tmp_path / "back.parquet", graph=graph, column="embedding")
+    table = pl.read_parquet(out)
+    assert table.schema["embedding"] == pl.Array(pl.Float32, 2)
+    assert np.array_equal(table["embedding"].to_numpy(), embeddings)
+    with pytest.raises(fp.ParameterError, match=r"a CSV holds no rows of numbers\. Use \.parquet"):
+        fp.restore(embeddings, tmp_path / "back.csv", graph=graph)
+
+
+def test_types_get_a_file_each(typed, tmp_path):
+    out = fp.restore(np.array([1, 0, 5, 6, -1]), tmp_path / "back", graph=typed)
+    assert sorted(os.listdir(out)) == ["restored.json", "v.parquet", "w.parquet"]
+    assert pl.read_parquet(out / "v.parquet").rows() == [("x", 1, "red"), ("y", 0, "blue")]
+    assert pl.read_parquet(out / "w.parquet").rows() == [(10, 5), (20, 6), (30, -1)]
+    with pytest.raises(
+        fp.ParameterError, match=r"Int64 and String, which no column can hold\. Choose a folder"
+    ):
+        fp.restore(np.arange(5), tmp_path / "back.parquet", graph=typed)
+    (out / "mine.txt").write_text("mine")
+    with pytest.raises(fp.ParameterError, match=r"mine\.txt"):
+        fp.restore(np.arange(5), out, graph=typed)
+
+
+def test_results_of_another_graph_are_refused(graph, tmp_path):
+    with pytest.raises(fp.ParameterError, match=r"4 rows, but .* has 3 vertices"):
+        fp.restore(np.arange(4), graph=graph)
+    with pytest.raises(fp.ParameterError, match="has no ids"):
+        fp.restore(np.arange(3), graph=fp.open_graph(np.array([[0, 1], [1, 2]])))
+    with pytest.raises(fp.ParameterError, match=r"is no graph directory: it has no graph\.json"):
+        fp.restore(np.arange(3), graph=tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        fp.restore(np.arange(3), graph=tmp_path / "nowhere")
+    with pytest.raises(fp.ParameterError, match="a partition of the edges"):
+        fp.restore(fp.EdgePartition([0, 1], 2), graph=graph)
+    with pytest.raises(fp.ParameterError, match="expected one number or one row"):
+        fp.restore(np.array(["a", "b", "c"]), graph=graph)
+
+
+def test_damaged_ids_name_the_file(graph, tmp_path):
+    file = tmp_path / "graph" / "ids" / "v.parquet"
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(fp.GraphFormatError, match=r"v\.parquet: not a Parquet file of ids"):
+        fp.restore(np.arange(3), tmp_path / "back.parquet", graph=tmp_path / "graph")
+    assert not (tmp_path / "back.parquet").exists()
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"v\.parquet"):
+        fp.restore(np.arange(3), graph=tmp_path / "graph")
