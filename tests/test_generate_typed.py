@@ -63,6 +63,7 @@ def test_venues_follow_the_relations_and_the_features(frames):
     same = [venue[u] == venue[v] for u, v in cites.iter_rows()]
     assert 0.75 < np.mean(same) < 0.9
     assert all(year[u] >= year[v] for u, v in cites.iter_rows())
+    assert not (cites["citing"] == cites["cited"]).any()
     degrees = cites["cited"].value_counts()["count"]
     assert degrees.max() > 10 * degrees.median()
     emb = np.array(paper["emb"].to_list())

@@ -269,7 +269,7 @@ def test_small_types_stay(tmp_path, dtype, fill, stored):
         ([True, False, None], {"of": "classes", "classes": 2, "missing": 1}, [1, 0, -1]),
         (["b", None, "a"], {"of": "classes", "classes": 2, "missing": 1}, [1, -1, 0]),
         (["3", None, "7"], {"of": "classes", "classes": 8, "missing": 1}, [3, -1, 7]),
-        (["007", "7", None], {"of": "targets", "width": 1, "missing": 1}, [7, 7, np.nan]),
+        (["007", "7", None], {"of": "classes", "classes": 2, "missing": 1}, [0, 1, -1]),
         (["0.5", None, "1"], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 1]),
         ([0.5, None, 2.0], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 2]),
         (

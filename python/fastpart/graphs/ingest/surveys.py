@@ -127,7 +127,8 @@ class Labels(Values):
         if self._whole:
             self._whole = whole_of(text).is_not_null().all()
         if self._numbers:
-            self._numbers = text.cast(pl.Float64, strict=False).is_not_null().all()
+            padded = text.str.contains("^[+-]?0[0-9]")  # 007 is a name
+            self._numbers = (text.cast(pl.Float64, strict=False).is_not_null() & ~padded).all()
         self._many |= self._numbers and len(self._counts) > _MOST_NUMBERS
         if not self._many:
             super().add(text)
