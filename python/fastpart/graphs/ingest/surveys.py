@@ -96,6 +96,8 @@ class Values:
 
     def add(self, values: pl.Series) -> None:
         """Take the next rows."""
+        if values.dtype == pl.Null:
+            return
         self._kind = "whole" if values.dtype.is_integer() else "text"
         values = values if self._kind == "whole" else values.cast(pl.String)
         counted = values.drop_nulls().value_counts()
