@@ -13,6 +13,7 @@ from fastpart.cli import main
 from fastpart.generate import tables, typed
 from fastpart.graphs.ingest.catalog import VertexTable
 from fastpart.graphs.ingest.columns import VertexColumns
+from fastpart.graphs.ingest.requirements import features_of
 from fastpart.graphs.ingest.schema import Schema
 from fastpart.graphs.ingest.tables import open_table
 
@@ -63,6 +64,7 @@ def test_venues_follow_the_relations_and_the_features(frames):
     same = [venue[u] == venue[v] for u, v in cites.iter_rows()]
     assert 0.75 < np.mean(same) < 0.9
     assert all(year[u] >= year[v] for u, v in cites.iter_rows())
+    assert not (cites["citing"] == cites["cited"]).any()
     degrees = cites["cited"].value_counts()["count"]
     assert degrees.max() > 10 * degrees.median()
     emb = np.array(paper["emb"].to_list())
@@ -101,7 +103,8 @@ def test_the_schema_is_valid_and_splits_like_ogbn_mag(folder, frames, tmp_path):
     assert set(schema.relations) == set(tables.RELATIONS)
     entry, n = schema.vertices["paper"], len(frames["paper"])
     reader = open_table("vertices.paper", entry.files, root=str(folder))
-    columns = VertexColumns(VertexTable("paper", entry, reader, "paper_id", "string", pl.String), n)
+    features = features_of("vertices.paper", entry, reader, ["paper_id"])
+    columns = VertexColumns(VertexTable("paper", entry, reader, "paper_id", "string", pl.String, features), n)
     surveys = [columns.survey(number) for number in range(len(reader.files))]
     columns.begin(tmp_path, surveys)
     first = 0

@@ -18,6 +18,7 @@ from fastpart.graphs.ingest import splitting
 from fastpart.graphs.ingest.catalog import RelationTable, VertexTable
 from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns
 from fastpart.graphs.ingest.pieces import LEFT_OUT
+from fastpart.graphs.ingest.requirements import features_of
 from fastpart.graphs.ingest.schema import Relation, Vertices
 from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
 
@@ -37,12 +38,14 @@ def reader(folder, frames):
 
 def vertices_of(table, n, **entry):
     entry = msgspec.convert({"id": "id", **entry}, Vertices)
-    return VertexColumns(VertexTable("paper", entry, table, "id", "signed", pl.Int64), n)
+    features = features_of("vertices.paper", entry, table, ["id"]) if table else ()
+    return VertexColumns(VertexTable("paper", entry, table, "id", "signed", pl.Int64, features), n)
 
 
 def records_of(table, m, **entry):
     entry = msgspec.convert({"source": {"a": "s"}, "target": {"a": "t"}, **entry}, Relation)
-    return RelationColumns(RelationTable("cites", entry, table, "a", "a", ("s", "t")), m)
+    features = features_of("relations.cites", entry, table, ["s", "t"])
+    return RelationColumns(RelationTable("cites", entry, table, "a", "a", ("s", "t"), features), m)
 
 
 def ingested(make, folder, table, vertices, units=None):
@@ -269,7 +272,7 @@ def test_small_types_stay(tmp_path, dtype, fill, stored):
         ([True, False, None], {"of": "classes", "classes": 2, "missing": 1}, [1, 0, -1]),
         (["b", None, "a"], {"of": "classes", "classes": 2, "missing": 1}, [1, -1, 0]),
         (["3", None, "7"], {"of": "classes", "classes": 8, "missing": 1}, [3, -1, 7]),
-        (["007", "7", None], {"of": "targets", "width": 1, "missing": 1}, [7, 7, np.nan]),
+        (["007", "7", None], {"of": "classes", "classes": 2, "missing": 1}, [0, 1, -1]),
         (["0.5", None, "1"], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 1]),
         ([0.5, None, 2.0], {"of": "targets", "width": 1, "missing": 1}, [0.5, np.nan, 2]),
         (
@@ -378,25 +381,19 @@ def test_a_table_without_columns_costs_nothing(tmp_path):
         ([1.0, None], {"features": ["x"]}, r"0.parquet: row 1, column 'x': the value is missing.*fill: 0"),
         ([1.0, np.nan], {"features": ["x"]}, r"row 1, column 'x': the value is missing"),
         ([1.0, 1e300], {"features": ["x"]}, r"row 1, column 'x': 1e\+300 is too large for float32"),
-        (["1", "one"], {"features": ["x"]}, r"row 1, column 'x': 'one' is no number. .*as: category"),
         ([[1.0], [1.0, 2.0]], {"features": ["x"]}, r"row 1, column 'x': a list of 2, where others hold 1"),
         ([[1.0], [None]], {"features": ["x"]}, r"row 1, column 'x': the value is missing"),
         (pl.Series([[], []], dtype=pl.List(pl.Int64)), {"features": ["x"]}, r"column 'x' holds empty lists"),
-        ([date(2020, 1, 1)], {"features": ["x"]}, r"column 'x' is Date. Features are numbers"),
         (
             ["a", None],
             {"features": [{"column": "x", "as": "category"}]},
             r"row 1, column 'x': the value is missing",
         ),
-        ([0.5], {"features": [{"column": "x", "as": "category"}]}, r"column 'x' is Float64"),
         (
             [1, None],
             {"features": [{"column": "x", "as": "category", "fill": "a"}]},
             r"fill: 'a' is none of its kind",
         ),
-        ([1], {"features": [{"column": "x", "fill": "a"}]}, r"column 'x': fill: 'a' is no number"),
-        ([1], {"features": ["x", "x"]}, r"features name the column 'x' twice"),
-        ([1], {"features": ["y*"]}, r"'y\*' names no column. There are x"),
         ([1], {"label": "y"}, r"0.parquet: no column 'y'. It has x"),
         ([[0, 2]], {"label": "x"}, r"row 0, column 'x': the list holds other numbers than 0 and 1"),
         ([[0, None]], {"label": "x"}, r"row 0, column 'x': an element of the list is missing"),
@@ -466,3 +463,27 @@ def test_text_files(tmp_path):
     both = open_table("vertices.paper", [tmp_path / "a.csv", tmp_path / "b.csv"])
     with pytest.raises(fp.GraphFormatError, match=r"b.csv: line 2, column 'x': 'oops' is no number"):
         ingested(lambda: vertices_of(both, 3, **entry), tmp_path, both, [*parts, np.array([2], np.uint32)])
+
+
+@pytest.mark.parametrize("other", [[1, 2], [[1, 0], [0, 1]], ["a", "b"], [date(2020, 1, 1), None]])
+def test_a_file_in_which_all_values_are_missing(tmp_path, other):
+    table = reader(tmp_path, [pl.DataFrame({"x": [None, None]}), pl.DataFrame({"x": other})])
+    parts = [np.array([0, 1], np.uint32), np.array([2, 3], np.uint32)]
+    uses = {
+        "label": not isinstance(other[0], date),
+        "time": isinstance(other[0], int | date),
+        "features": not isinstance(other[0], date),
+    }
+    feature = {"column": "x", "fill": 7} | ({"as": "category"} if other == ["a", "b"] else {})
+    entry = {"label": "x", "time": "x", "features": [feature]}
+    entry = {name: value for name, value in entry.items() if uses[name]}
+    out, told = ingested(lambda: vertices_of(table, 4, **entry), tmp_path, table, parts)
+    if uses["features"]:
+        assert told["features"]["columns"][0]["filled"] == 2
+        assert np.load(out / "features.npy")[1:3, 0].tolist() == ([0, 1] if other == ["a", "b"] else [7, 1])
+    if uses["label"]:
+        assert told["labels"]["missing"] == (
+            0 if isinstance(other[0], list) and told["labels"]["of"] != "targets" else 2
+        )
+    if uses["time"]:
+        assert np.load(out / "times.npy")[1] == UNKNOWN

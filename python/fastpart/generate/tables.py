@@ -246,6 +246,8 @@ class _Model:
         draws = self._uniform(_CITES, _range(rows), 4)
         one = _spread(draws[:, 0], self.sizes["paper"])
         other = self._partner(one, draws[:, 1:], self.sizes["paper"])
+        n = np.uint64(self.sizes["paper"])
+        other = np.where(one == other, (one + np.uint64(self.venues)) % n, other)
         younger = self._years(one) >= self._years(other)
         citing, cited = np.where(younger, one, other), np.where(younger, other, one)
         return pl.DataFrame({"citing": self._ids("paper", citing), "cited": self._ids("paper", cited)})

@@ -22,10 +22,12 @@ def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
         return
     new = file.with_name(f"{file.name}.new")
     if 0 in shape:
-        with new.open("wb") as opened:  # numpy maps no empty array
-            np.save(opened, np.zeros(shape, dtype))
+        with new.open("wb") as written:  # numpy maps no empty array
+            np.save(written, np.zeros(shape, dtype))
     else:
         np.lib.format.open_memmap(new, "w+", np.dtype(dtype), shape).flush()
+    with new.open("rb") as written:
+        os.fsync(written.fileno())
     os.replace(new, file)
 
 

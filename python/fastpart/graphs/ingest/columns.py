@@ -30,7 +30,7 @@ from .features import Features, Layout
 from .kinds import dtype_in, is_number, is_text
 from .labels import LabelPlan, Labels
 from .pieces import Mask, Piece, Place, at_records, at_vertices, pieces
-from .schema import Rates, Table
+from .schema import Column, Rates, Table
 from .splitting import NO_ROW, NO_SPLIT, TRAIN, SplitColumn
 from .surveys import Fact, Survey, surveyed
 from .tables import TableReader
@@ -64,7 +64,7 @@ class _Columns:
     """What vertices and records have in common: features and times, of ``count`` items."""
 
     def __init__(
-        self, where: str, entry: Table, reader: TableReader | None, count: int, reserved: set[str]
+        self, where: str, entry: Table, reader: TableReader | None, features: Sequence[Column], count: int
     ) -> None:
         self._where, self._count, self._reader = where, count, reader
         self._features: Features | None = None
@@ -75,8 +75,8 @@ class _Columns:
         if reader is not None and reader.files:
             if entry.time is not None:
                 self._times = Times(entry.time, reader)
-            if entry.features:
-                self._features = Features(where, entry.features, reader, reserved)
+            if features:
+                self._features = Features(features, reader)
 
     def _facts(self, number: int) -> list[Fact]:
         facts = [] if self._features is None else self._features.facts()
@@ -209,13 +209,7 @@ class VertexColumns(_Columns):
 
     def __init__(self, table: VertexTable, n: int) -> None:
         entry, reader = table.entry, table.reader
-        used = {
-            table.id_column,
-            entry.label,
-            entry.time,
-            entry.split if isinstance(entry.split, str) else None,
-        }
-        super().__init__(table.name, entry, reader, n, {name for name in used if name is not None})
+        super().__init__(table.name, entry, reader, table.features, n)
         self._label: Labels | None = None
         self._plan: LabelPlan | None = None
         self._split: SplitColumn | Rates | None = None
@@ -353,8 +347,7 @@ class RelationColumns(_Columns):
 
     def __init__(self, table: RelationTable, m: int) -> None:
         entry, reader = table.entry, table.reader
-        used = {*table.columns, entry.time, entry.weight, entry.relation}
-        super().__init__(table.name, entry, reader, m, {name for name in used if name is not None})
+        super().__init__(table.name, entry, reader, table.features, m)
         self._weight = entry.weight if reader.files else None
         for file in reader.files:
             if self._weight is None:

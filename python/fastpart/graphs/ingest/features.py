@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import numpy as np
@@ -62,11 +60,9 @@ class Layout:
 class Features:
     """The columns of features of a table."""
 
-    def __init__(
-        self, where: str, entries: Sequence[str | Column], reader: TableReader, reserved: Collection[str]
-    ) -> None:
+    def __init__(self, entries: Sequence[Column], reader: TableReader) -> None:
         self._files, self._reader = reader.files, reader
-        self.columns = _resolved(where, entries, reader, reserved)
+        self.columns = [_feature(each, reader) for each in entries]
         self.names = [each.column for each in self.columns]
 
     def facts(self) -> list[Fact]:
@@ -123,7 +119,8 @@ class Features:
         for file in self._files:
             for each in self.columns:
                 dtype = file.dtypes[each.column]
-                found.add(dtype.inner if each.form == "list" else dtype)
+                if dtype != pl.Null:
+                    found.add(dtype.inner if each.form == "list" else dtype)
         fills = [float(each.fill) for each in self.columns if each.fill is not None]
         if found == {pl.Int8} and all(fill.is_integer() and -128 <= fill < 128 for fill in fills):
             return np.dtype(np.int8)
@@ -174,50 +171,14 @@ class Features:
         return {"width": layout.width, "dtype": layout.dtype.name, "columns": columns}
 
 
-def _resolved(
-    where: str, entries: Sequence[str | Column], reader: TableReader, reserved: Collection[str]
-) -> list[Feature]:
-    """Return the columns that entries of a schema name, in their order. The columns of a glob are sorted naturally."""
-    names = list(reader.files[0].dtypes)
-    given = [each if isinstance(each, Column) else Column(column=each) for each in entries]
-    exact = [each.column for each in given if each.column in names]
-    if twice := sorted({name for name in exact if exact.count(name) > 1}):
-        raise ParameterError(f"{where}: features name the column {twice[0]!r} twice")
-    taken, found = {*exact, *reserved}, []
-    for each in given:
-        columns = [each.column] if each.column in names else _globbed(where, each.column, names, taken)
-        taken.update(columns)
-        found += [_feature(where, each, name, reader) for name in columns]
-    return found
-
-
-def _globbed(where: str, glob: str, names: Sequence[str], taken: Collection[str]) -> list[str]:
-    """Return the columns that a glob names, ``f_2`` before ``f_10``. Those with another meaning are left out."""
-    matching = [name for name in names if fnmatchcase(name, glob)]
-    if not matching:
-        raise kinds.unknown(f"{where}: features", glob, names)
-    return sorted((name for name in matching if name not in taken), key=_natural)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts numbers in a name by their value."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-def _feature(where: str, entry: Column, name: str, reader: TableReader) -> Feature:
+def _feature(entry: Column, reader: TableReader) -> Feature:
+    kind_of = _category_kind if entry.as_ == "category" else _form
+    form = kinds.kind_in_files(reader.files, entry.column, kind_of, _NUMBERS, kinds.only)
     if entry.as_ == "category":
-        if entry.standardise:
-            raise ParameterError(
-                f"{where}: column {name!r}: the codes of categories have no mean to standardise by"
-            )
-        kinds.kind_in_files(reader.files, name, _category_kind, _NUMBERS, kinds.only)
-        return Feature(name, "category", entry.fill)
-    form = kinds.kind_in_files(reader.files, name, _form, _NUMBERS, kinds.only)
-    if isinstance(entry.fill, str):
-        raise ParameterError(f"{where}: column {name!r}: fill: {entry.fill!r} is no number")
+        return Feature(entry.column, "category", entry.fill)
     if entry.fill is not None and not math.isfinite(np.float32(entry.fill)):
-        raise ParameterError(f"{where}: column {name!r}: fill: {entry.fill} is no finite number of float32")
-    return Feature(name, "list" if form == "list" else "number", entry.fill, entry.standardise)
+        raise ParameterError(f"column {entry.column!r}: fill: {entry.fill} is no finite number of float32")
+    return Feature(entry.column, "list" if form == "list" else "number", entry.fill, entry.standardise)
 
 
 def _form(dtype: Any) -> str | None:

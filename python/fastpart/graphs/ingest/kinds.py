@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from ...core.frames import pl
-from ...errors import GraphFormatError, ParameterError
+from ...errors import GraphFormatError
 from .tables import TableFile
 
 
@@ -49,11 +48,15 @@ def kind_in_files(
     kinds: dict[str, TableFile] = {}
     for file in files:
         dtype = dtype_in(file, column)
+        if dtype == pl.Null:
+            continue  # a file in which all values are missing
         kind = kind_of(dtype)
         if kind is None:
             raise GraphFormatError(f"{file.path}: column {column!r} is {dtype}. {valid}")
         kinds.setdefault(kind, file)
-    kind = joined(set(kinds)) if kinds else next(iter(kinds), "")
+    if not kinds:
+        raise GraphFormatError(f"column {column!r} is empty in all files. {valid}")
+    kind = joined(set(kinds))
     if kind is None:
         one, other = list(kinds.values())[:2]
         raise GraphFormatError(
@@ -66,10 +69,3 @@ def kind_in_files(
 def only(kinds: set[str]) -> str | None:
     """Return the one kind of a set."""
     return next(iter(kinds)) if len(kinds) == 1 else None
-
-
-def unknown(where: str, name: str, known: Sequence[str]) -> ParameterError:
-    """Return the error about a name that no column has."""
-    near = get_close_matches(name, known, 1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}"
-    return ParameterError(f"{where}: {name!r} names no column. {hint}")

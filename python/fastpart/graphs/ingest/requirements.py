@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -42,8 +43,13 @@ def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple
 
 
 def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of features, with globs resolved. A glob leaves out the columns that have another use."""
+    """Return the columns of features, in the order of the schema.
+
+    The columns of a glob are in natural order, ``f_2`` before ``f_10``. It leaves out those that have another use, or
+    are named by themselves.
+    """
     others = {*ids, *(getattr(entry, key, None) for key in ("label", "time", "split", "weight", "relation"))}
+    others |= {each.column if isinstance(each, Column) else each for each in entry.features}
     found: dict[str, Column] = {}
     for number, feature in enumerate(entry.features):
         where = f"{place}.features[{number}]"
@@ -66,7 +72,12 @@ def _matching(where: str, feature: str | Column, reader: TableReader, others: se
         raise GraphFormatError(
             f"{where}: no column of {shown(reader.files[0].path)} matches {feature!r}. Its columns are {_list(names)}"
         )
-    return [Column(column=name) for name in matching]
+    return [Column(column=name) for name in sorted(matching, key=_natural)]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts the numbers in names by their values."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _check_feature(where: str, column: Column, reader: TableReader) -> None:

@@ -96,6 +96,8 @@ class Values:
 
     def add(self, values: pl.Series) -> None:
         """Take the next rows."""
+        if values.dtype == pl.Null:
+            return
         self._kind = "whole" if values.dtype.is_integer() else "text"
         values = values if self._kind == "whole" else values.cast(pl.String)
         counted = values.drop_nulls().value_counts()
@@ -127,7 +129,8 @@ class Labels(Values):
         if self._whole:
             self._whole = whole_of(text).is_not_null().all()
         if self._numbers:
-            self._numbers = text.cast(pl.Float64, strict=False).is_not_null().all()
+            padded = text.str.contains("^[+-]?0[0-9]")  # 007 is a name
+            self._numbers = (text.cast(pl.Float64, strict=False).is_not_null() & ~padded).all()
         self._many |= self._numbers and len(self._counts) > _MOST_NUMBERS
         if not self._many:
             super().add(text)

@@ -40,6 +40,8 @@ def scalars(piece: Piece, column: str, dtype: np.dtype[Any]) -> tuple[Array, Mas
 def lists(piece: Piece, column: str, width: int, dtype: np.dtype[Any]) -> tuple[Array, Mask]:
     """Return the lists of a column as a matrix, and which of their numbers are missing."""
     given = piece.frame[column]
+    if given.dtype == pl.Null:
+        return np.zeros((len(given), width), dtype), np.ones((len(given), width), np.bool_)
     if given.dtype == pl.Array:
         given = given.arr.to_list()
     known = given.is_not_null().to_numpy()
