@@ -14,6 +14,7 @@
 //! for runs; 21.3 bytes per id of the largest bucket and thread; 64 kB per bucket. **Disk.** 12 or 16 bytes per id, 18 or
 //! 26 per record of a group. **Complexity.** O(n log n + m). **Parallelism.** Buckets and units are independent.
 
+mod appended;
 mod arrow;
 mod joining;
 mod key;

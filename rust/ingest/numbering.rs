@@ -6,9 +6,9 @@
 //! **Disk.** 12 bytes per integer and 16 per text for the keys, and 4 per row of the tables.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::appended::Appended;
 use super::arrow::IdBatch;
 use super::key::{Key, Kind};
 use super::runs::{Entry, Merge, NO_ROW};
@@ -24,7 +24,7 @@ const MOST: u32 = u32::MAX - 1;
 pub struct Numbering {
     kind: Kind,
     merge: Merge,
-    keys: Vec<Keys>,
+    keys: Vec<Appended>,
     rows: Option<Rows>,
     /// Whether a repeated id of a table is left out. Else it is an error.
     first: bool,
@@ -51,11 +51,6 @@ struct Rows {
     vertices: Buffer<u32>,
 }
 
-struct Keys {
-    path: PathBuf,
-    file: BufWriter<File>,
-}
-
 /// The ids of a batch, as they arrive.
 #[derive(Default)]
 struct Batch {
@@ -76,13 +71,7 @@ impl Numbering {
         limit: usize,
     ) -> Result<Self> {
         let buffer = (BUFFERS / keys.len().max(1)).min(1 << 18);
-        let keys = keys
-            .iter()
-            .map(|path| {
-                let file = File::create(path).map_err(|error| Error::io(path, error))?;
-                Ok(Keys { path: path.clone(), file: BufWriter::with_capacity(buffer, file) })
-            })
-            .collect::<Result<_>>()?;
+        let keys = keys.iter().map(|path| Appended::open(path, 0, buffer)).collect::<Result<_>>()?;
         let rows = match rows {
             Some((path, count)) if count > 0 => Some(Rows::create(path, count)?),
             Some((path, _)) => File::create(path).map(|_| None).map_err(|error| Error::io(path, error))?,
@@ -140,7 +129,7 @@ impl Numbering {
                     Key::of_bytes(entry.bytes)
                 };
                 let bucket = key.bucket(keys.len());
-                keys[bucket].write(key, kind.key_bytes(), *next)?;
+                write(&mut keys[bucket], key, *kind, *next)?;
                 if let Some(rows) = rows
                     && entry.row != NO_ROW
                 {
@@ -174,9 +163,8 @@ impl Numbering {
 
     /// Forces all to the disk, and returns the number of vertices.
     pub fn finish(self) -> Result<u32> {
-        for Keys { path, mut file } in self.keys {
-            let flushed = file.flush().and_then(|()| file.get_ref().sync_data());
-            flushed.map_err(|error| Error::io(&path, error))?;
+        for mut keys in self.keys {
+            keys.sync()?;
         }
         if let Some(rows) = self.rows {
             rows.file.sync_data().map_err(|error| Error::io(&rows.path, error))?;
@@ -185,14 +173,19 @@ impl Numbering {
     }
 }
 
-impl Keys {
-    #[inline(always)]
-    fn write(&mut self, key: Key, width: usize, vertex: u32) -> Result<()> {
-        let mut entry = [0; 16];
-        entry[..12].copy_from_slice(&key.to_bytes());
-        entry[width..width + 4].copy_from_slice(&vertex.to_le_bytes());
-        self.file.write_all(&entry[..width + 4]).map_err(|error| Error::io(&self.path, error))
+/// Writes a key and its vertex.
+#[inline(always)]
+fn write(file: &mut Appended, key: Key, kind: Kind, vertex: u32) -> Result<()> {
+    let mut entry = [0; 16];
+    entry[..12].copy_from_slice(&key.to_bytes());
+    entry[12..].copy_from_slice(&vertex.to_le_bytes());
+    if kind.is_integer() {
+        let mut short = [0; 12];
+        short[..8].copy_from_slice(&entry[..8]);
+        short[8..].copy_from_slice(&entry[12..]);
+        return file.push(&short);
     }
+    file.push(&entry)
 }
 
 impl Rows {

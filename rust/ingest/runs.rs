@@ -10,9 +10,10 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::appended::Appended;
 use super::arrow::{Column, Ids};
 use super::key::{Key, Kind, ordered};
 use super::table::Table;
@@ -197,24 +198,22 @@ impl Seen {
 /// A run that is being written.
 struct RunWriter {
     kind: Kind,
-    path: PathBuf,
-    file: BufWriter<File>,
+    file: Appended,
     count: u64,
 }
 
 impl RunWriter {
     fn create(path: &Path, kind: Kind) -> Result<Self> {
-        let file = File::create(path).map_err(|error| Error::io(path, error))?;
-        Ok(RunWriter { kind, path: path.into(), file: BufWriter::with_capacity(BUFFER, file), count: 0 })
+        Ok(RunWriter { kind, file: Appended::open(path, 0, BUFFER)?, count: 0 })
     }
 
     #[inline(always)]
     fn integer(&mut self, id: u64, row: u32) -> Result<()> {
-        let mut bytes = [0; 12];
-        bytes[..8].copy_from_slice(&id.to_le_bytes());
-        bytes[8..].copy_from_slice(&row.to_le_bytes());
+        let mut entry = [0; 12];
+        entry[..8].copy_from_slice(&id.to_le_bytes());
+        entry[8..].copy_from_slice(&row.to_le_bytes());
         self.count += 1;
-        self.file.write_all(&bytes).map_err(|error| Error::io(&self.path, error))
+        self.file.push(&entry)
     }
 
     #[inline(always)]
@@ -223,8 +222,8 @@ impl RunWriter {
         head[..4].copy_from_slice(&(id.len() as u32).to_le_bytes());
         head[4..].copy_from_slice(&row.to_le_bytes());
         self.count += 1;
-        let written = self.file.write_all(&head).and_then(|()| self.file.write_all(id));
-        written.map_err(|error| Error::io(&self.path, error))
+        self.file.push(&head)?;
+        self.file.push_all(id)
     }
 
     /// What a merge gives.
@@ -234,8 +233,7 @@ impl RunWriter {
 
     /// Forces it to the disk, and returns the number of ids.
     fn finish(mut self) -> Result<u64> {
-        let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
-        flushed.map_err(|error| Error::io(&self.path, error))?;
+        self.file.sync()?;
         Ok(self.count)
     }
 }
@@ -325,9 +323,9 @@ impl Ord for Cursor {
     }
 }
 
-/// Runs in one order.
+/// Runs in one order. The heap moves pointers: a cursor has a hundred bytes.
 pub(super) struct Merge {
-    heap: BinaryHeap<Cursor>,
+    heap: BinaryHeap<Box<Cursor>>,
     prefix: u64,
     bytes: Vec<u8>,
     row: u32,
@@ -360,7 +358,7 @@ impl Merge {
         let buffer = (limit / 2 / runs.len().max(1)).clamp(1 << 14, BUFFER);
         let mut heap = BinaryHeap::new();
         for run in runs {
-            heap.extend(Cursor::open(run, kind, buffer)?);
+            heap.extend(Cursor::open(run, kind, buffer)?.map(Box::new));
         }
         Ok(Merge { heap, prefix: 0, bytes: Vec::new(), row: 0, begun: false })
     }

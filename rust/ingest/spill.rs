@@ -6,10 +6,9 @@
 //!
 //! **Disk.** 9 bytes per end for integers and 13 for text. **Memory.** 64 kB per bucket.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::appended::Appended;
 use super::arrow::{Chunk, Column};
 use super::key::{Key, Kind, keys_of};
 use crate::base::{Error, Result};
@@ -25,52 +24,6 @@ pub(super) const NULL: u8 = u8::MAX;
 
 /// Most buckets of a type.
 pub(super) const MOST_BUCKETS: usize = NULL as usize;
-
-/// A file that grows at its end.
-struct Appended {
-    path: PathBuf,
-    file: File,
-    buffer: Vec<u8>,
-    len: u64,
-}
-
-impl Appended {
-    /// Goes on behind the first `len` bytes. What follows was written by a unit that did not end.
-    fn open(path: &Path, len: u64, buffer: usize) -> Result<Self> {
-        let at = |error| Error::io(path, error);
-        let mut file = File::options().write(true).create(true).truncate(false).open(path).map_err(at)?;
-        file.set_len(len).map_err(at)?;
-        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(len)).map_err(at)?;
-        Ok(Appended { path: path.into(), file, buffer: Vec::with_capacity(buffer), len })
-    }
-
-    #[inline(always)]
-    fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.buffer.len() + bytes.len() > self.buffer.capacity() {
-            self.flush()?;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn flush(&mut self) -> Result<()> {
-        self.file.write_all(&self.buffer).map_err(|error| Error::io(&self.path, error))?;
-        self.len += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Forces it to the disk, and returns its length.
-    fn sync(&mut self) -> Result<u64> {
-        if !self.buffer.is_empty() {
-            self.flush()?;
-        }
-        self.file.sync_data().map_err(|error| Error::io(&self.path, error))?;
-        Ok(self.len)
-    }
-}
 
 /// The ends of one side of a relation.
 #[derive(Debug, Clone, Copy)]
@@ -147,11 +100,15 @@ impl Spill {
             for (side, keys) in self.sides.iter().zip(&self.keys) {
                 let bucket = keys[row].bucket(side.buckets);
                 self.bytes.push(bucket as u8);
-                let key = keys[row].to_bytes();
-                self.buckets[side.first + bucket].push(&key[..side.kind.key_bytes()])?;
+                let file = &mut self.buckets[side.first + bucket];
+                if side.kind.is_integer() {
+                    file.push(&keys[row].low.to_le_bytes())?;
+                } else {
+                    file.push(&keys[row].to_bytes())?;
+                }
             }
         }
-        order.push(&self.bytes)
+        order.push_all(&self.bytes)
     }
 
     /// Ends a unit: all of it is on the disk. Returns the number of its records, and the length of each bucket's file.

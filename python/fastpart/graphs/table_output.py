@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
@@ -16,7 +16,12 @@ ROWS = 1 << 20
 """Rows of a row group."""
 
 
-def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFrame]) -> None:
+def write_table(
+    target: Path,
+    schema: dict[str, Any],
+    frames: Iterator[pl.DataFrame],
+    compression: Literal["zstd", "lz4"] = "zstd",
+) -> None:
     """Write frames as one file, Parquet or ``.csv``, which is then on the disk. Only a few are in memory at a time.
 
     An error in ``frames`` is raised as it is. Those of the system name the file.
@@ -40,7 +45,7 @@ def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFr
         if target.suffix == ".csv":
             frame.sink_csv(target)
         else:
-            frame.sink_parquet(target, row_group_size=ROWS)
+            frame.sink_parquet(target, compression=compression, row_group_size=ROWS)
     except BaseException as error:
         if failed:
             raise failed[0] from None

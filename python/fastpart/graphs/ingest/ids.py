@@ -134,7 +134,9 @@ def _merge(
     )
     job.path("graph", "ids", table.name)
     ids = job.graph / "ids" / f"{table.name}.parquet"
-    write_table(ids, {"id": table.dtype, "vertex": pl.UInt32}, _batches(table, numbering, first))
+    schema = {"id": table.dtype, "vertex": pl.UInt32}
+    # Sorted ids hardly shrink further by zstd, which took as long as the merge.
+    write_table(ids, schema, _batches(table, numbering, first), compression="lz4")
     if numbering.duplicate is not None:
         raise _duplicate(table, *numbering.duplicate)
     facts = {"n": 0, "buckets": buckets, "blanks": numbering.blanks, "rows": rows is not None}
