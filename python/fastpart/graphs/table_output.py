@@ -1,4 +1,4 @@
-"""Tables from frames that are made one by one, as Parquet or CSV."""
+"""Tables from frames that are made one by one, as Parquet, CSV or Arrow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 1 << 20
 
 
 def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFrame]) -> None:
-    """Write frames as one file, Parquet or ``.csv``, which is then on the disk. Only a few are in memory at a time.
+    """Write frames as one file, Parquet, ``.csv`` or ``.arrow``, which is then on the disk. Only a few are in memory at a time.
 
     An error in ``frames`` is raised as it is. Those of the system name the file.
     """
@@ -39,6 +39,8 @@ def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFr
         frame = register_io_source(source, schema=schema)
         if target.suffix == ".csv":
             frame.sink_csv(target)
+        elif target.suffix == ".arrow":
+            frame.sink_ipc(target, compression="uncompressed")  # whose rows can be mapped
         else:
             frame.sink_parquet(target, row_group_size=ROWS)
     except BaseException as error:

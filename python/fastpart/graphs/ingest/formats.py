@@ -46,8 +46,8 @@ class Source:
     """Says what is wrong with a file that could not be read."""
     line: Callable[[int], int] | None = None
     """The line on which a row begins. None: rows are counted from 0."""
-    row: Callable[[int], int] | None = None
-    """The row of the file that a row of a view is. None: it is no view."""
+    place: Callable[[int], str] | None = None
+    """Says where a row of a copy comes from. None: it is no copy."""
     text: bool = False
     """Whether all columns are text, which is converted where it is used."""
     divisible: bool = True
