@@ -94,8 +94,10 @@ def test_as_string_and_as_int_bring_ids_together():
          r"Int64, but column 's' of relations\.r.* is String\. Say `as: string` at vertices\.v\.id, or, .*`as: int` at "
          r"relations\.r\.source: `\{column: s, as: int\}`"),
         (["a"], [b"a"], "is String, but .* is Binary. Say `as: string` at each"),
-        ([1.5], [1], r"vertices\.v\.id: column 'id' .* is Float64\. Ids are .*`\{id: \{column: id, as: string\}\}`"),
-        ([1], [1.5], r"relations\.r\.source: .*Float64.*`\{v: \{column: s, as: string\}\}`"),
+        ([1.5], [1], r"vertices\.v\.id: column 'id' .* is Float64\. Such numbers are not exact"),
+        ([1], [1.5], r"relations\.r\.source: .*Float64"),
+        ([1], series(pl.Date), r"relations\.r\.source: .*is Date\. Ids are .*`\{v: \{column: s, as: string\}\}`"),
+        (series(pl.Date), [1], r"is Date\. Ids are .*`\{id: \{column: id, as: string\}\}`"),
         ([True], [True], "is Boolean.*as: string"),
         (series(pl.Date), series(pl.Date), "is Date.*as: string"),
         (series(pl.Datetime), [1], "is Datetime.*as: string"),
@@ -107,6 +109,11 @@ def test_as_string_and_as_int_bring_ids_together():
 def test_ids_refused(ids, ends, said):
     with pytest.raises(GraphFormatError, match=said):
         simple(ids, ends)
+
+
+def test_floats_are_never_ids():
+    with pytest.raises(GraphFormatError, match="not exact"):
+        simple([1.5], ["a"], id={"column": "id", "as": "string"})
 
 
 def test_files_of_one_table_may_differ_in_the_width_of_integers_only(tmp_path):

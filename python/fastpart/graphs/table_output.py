@@ -17,9 +17,9 @@ ROWS = 1 << 20
 
 
 def write_table(target: Path, schema: dict[str, Any], frames: Iterator[pl.DataFrame]) -> None:
-    """Write frames as one file, Parquet, ``.csv`` or ``.arrow``, which is then on the disk. Only a few are in memory at a time.
+    """Write frames as one file, Parquet, ``.csv`` or ``.arrow``, which is then on the disk.
 
-    An error in ``frames`` is raised as it is. Those of the system name the file.
+    Only a few are in memory at a time. An error in ``frames`` is raised as it is. Those of the system name the file.
     """
     before_polars_threads(shown(target))
     from polars.io.plugins import register_io_source
