@@ -3,6 +3,7 @@
 import gzip
 import io
 import logging
+import os
 import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -183,6 +184,24 @@ def test_delta_in_the_store(lake):
     reader = open_table("t", "s3://lake/delta")
     assert (reader.files[0].mark, reader.files[0].rows) == ("version 0", 2)
     assert pl.concat(reader.batches(0, ["id"]))["id"].sort().to_list() == [1, 2]
+
+
+def test_iceberg_in_the_store(lake):
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql")
+    pyarrow = pytest.importorskip("pyarrow")
+    endpoint = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": "us-east-1"}
+    secret = {"s3.access-key-id": "x", "s3.secret-access-key": "y"}
+    catalog = catalogs.SqlCatalog(
+        "c", uri="sqlite:///:memory:", warehouse="s3://lake/ice", **endpoint, **secret
+    )
+    catalog.create_namespace("n")
+    rows = pyarrow.table({"id": pyarrow.array([3, 4], pyarrow.int64())})
+    made = catalog.create_table("n.t", schema=rows.schema)
+    made.append(rows)
+    made.append(rows)
+    reader = open_table("t", made.location())
+    assert reader.files[0].mark.startswith("snapshot ")
+    assert pl.concat(reader.batches(0, ["id"]))["id"].to_list() == [3, 4, 3, 4]
 
 
 # The web.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ...core.options import RunOptions
@@ -86,8 +87,7 @@ def open_catalog(schema: Schema, root: str, options: RunOptions) -> Catalog:
         place = f"relations.{name}"
         reader = open_table(place, entry.files, entry.format, root, options.tmp_dir)
         table = _relation(place, name, entry, reader)
-        for each in triples.split(table.reader, place, entry) if name == "*" else [None]:
-            part = table if each is None else _named(table, each, related)
+        for part in _parts(place, table, related, options.tmp_dir) if name == "*" else [table]:
             related[part.name] = part
     related = dict(sorted(related.items()))
     vertices = {
@@ -106,20 +106,18 @@ def _relation(place: str, name: str, entry: Relation, reader: TableReader) -> Re
     return RelationTable(name, entry, reader, source, target, columns, features)
 
 
-def _named(table: RelationTable, part: triples.Part, others: Mapping[str, RelationTable]) -> RelationTable:
-    """Return one of the relations that a column names."""
-    if part.name in others:
-        triples.refuse_taken(part)
-    return RelationTable(
-        part.name,
-        table.entry,
-        part.reader,
-        table.source,
-        table.target,
-        table.columns,
-        table.features,
-        part.value,
-    )
+def _parts(
+    place: str, table: RelationTable, others: Mapping[str, RelationTable], tmp_dir: Path | None
+) -> list[RelationTable]:
+    """Return the relations that a column names."""
+    entry = table.entry
+    more = [each for each in (entry.weight, entry.time) if each is not None]
+    columns = [*table.columns, *more, *(each.column for each in table.features)]
+    parts = triples.split(table.reader, place, entry, columns, tmp_dir)
+    for part in parts:
+        if part.name in others:
+            triples.refuse_taken(part)
+    return [replace(table, name=part.name, reader=part.reader, value=part.value) for part in parts]
 
 
 def _type(

@@ -16,6 +16,7 @@ from ...core.frames import pl
 from ...core.parameters import shown
 from ...errors import GraphFormatError
 from . import texts
+from .footers import row_groups
 from .paths import URL, Found
 from .schema import Csv, Format
 
@@ -46,12 +47,14 @@ class Source:
     """Says what is wrong with a file that could not be read."""
     line: Callable[[int], int] | None = None
     """The line on which a row begins. None: rows are counted from 0."""
-    row: Callable[[int], int] | None = None
-    """The row of the file that a row of a view is. None: it is no view."""
+    place: Callable[[int], str] | None = None
+    """Says where a row of a copy comes from. None: it is no copy."""
     text: bool = False
     """Whether all columns are text, which is converted where it is used."""
     divisible: bool = True
     """Whether a pass may begin at any row without reading those before it."""
+    row_groups: Callable[[str], int | None] | None = None
+    """Counts the pieces that are decoded as a whole, if there are such."""
     watched: bool = True
     """Whether it is a file that may change. Data frames and versions of a table do not."""
     partitions: Mapping[str, Any] = field(default_factory=dict)
@@ -162,6 +165,7 @@ def _parquet(path: str, keep: Any) -> Source:
     return Source(
         "a Parquet file",
         lambda: pl.scan_parquet(path, glob=path.startswith("hf://"), hive_partitioning=False),
+        row_groups=None if URL.match(path) else row_groups,
         keep=keep,
     )
 

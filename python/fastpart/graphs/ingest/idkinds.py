@@ -75,7 +75,8 @@ def _seen(name: str, use: Use, file: TableFile) -> _Seen | None:
 
 def _family(name: str, use: Use, file: TableFile, dtype: Any) -> Family:
     text = dtype in (pl.String, pl.Categorical, pl.Enum)
-    if not dtype.is_nested() and dtype not in (pl.Object, pl.Unknown):
+    never = dtype.is_nested() or dtype.is_float() or dtype in (pl.Object, pl.Unknown)
+    if not never:
         if use.key.as_ == "string":
             return "string"
         if dtype.is_integer() or (text and use.key.as_ == "int"):
@@ -83,14 +84,15 @@ def _family(name: str, use: Use, file: TableFile, dtype: Any) -> Family:
         if use.key.as_ is None and (text or dtype == pl.Binary):
             return "string" if text else "binary"
     at = f"{use.place}: column {use.key.column!r} of {shown(file.path)} is {dtype}"
-    if dtype.is_nested() or dtype in (pl.Object, pl.Unknown):
+    if dtype.is_float():
+        raise GraphFormatError(f"{at}. Such numbers are not exact. Store whole numbers or text in the table")
+    if never:
         raise GraphFormatError(f"{at}, which is no id. Name a column of whole numbers, text or bytes")
     if use.key.as_ == "int":
         raise GraphFormatError(f"{at}, but the schema says `as: int`, which reads text. Leave it out")
-    cast = " Or make it whole numbers in the table, if that is what it holds." if dtype.is_float() else ""
     raise GraphFormatError(
         f"{at}. Ids are whole numbers, text or bytes. Read it by its text: "
-        f"`{{{_key(use, name)}: {{column: {use.key.column}, as: string}}}}`.{cast}"
+        f"`{{{_key(use, name)}: {{column: {use.key.column}, as: string}}}}`"
     )
 
 

@@ -82,9 +82,13 @@ def _folder(name: str, folder: str) -> list[Found]:
     """Return the files below a folder, without those that other systems hide from readers."""
     if kind := table_kind(folder, (entry.name for entry in os.scandir(folder))):
         return [Found(folder, 0, "", kind)]
-    found = []
-    for here, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if not hidden(each)]
+    found, seen = [], set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        folders[:] = [] if real in seen else [each for each in folders if not hidden(each)]
+        if real in seen:  # by a link
+            continue
+        seen.add(real)
         found += [_file(os.path.join(here, each)) for each in files if not hidden(each)]
     if not found:
         raise FileNotFoundError(2, f"{name}.files: no file in the folder", folder)

@@ -11,9 +11,17 @@ from typing import Any
 from ...core.frames import pl
 from ...core.parameters import shown
 from ...errors import GraphFormatError
-from .cloud import needed
+from .cloud import find, needed
 from .formats import Source
 from .paths import URL, Found
+
+_SETTINGS = {
+    "AWS_ENDPOINT_URL": "s3.endpoint",
+    "AWS_REGION": "s3.region",
+    "AWS_ACCESS_KEY_ID": "s3.access-key-id",
+    "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key",
+    "AWS_SESSION_TOKEN": "s3.session-token",
+}
 
 
 def source_of(found: Found) -> Source:
@@ -53,15 +61,30 @@ def _delta(path: str) -> Source:
 def _iceberg_table(path: str) -> Any:
     module = needed("pyiceberg.table", "iceberg", f"{shown(path)}: an Iceberg table")
     try:
-        return module.StaticTable.from_metadata(path if URL.match(path) else str(_metadata(Path(path))))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return module.StaticTable.from_metadata(_metadata(path), _properties())
+    except OSError as error:
+        raise OSError(f"{shown(path)}: cannot read the Iceberg table ({_reason(error)})") from None
+    except (ValueError, KeyError, TypeError) as error:
         raise GraphFormatError(f"{shown(path)}: not an Iceberg table ({_reason(error)})") from None
 
 
-def _metadata(folder: Path) -> Path:
+def _properties() -> dict[str, str]:
+    """Return the settings of an object store in the environment by the names of pyiceberg."""
+    return {name: os.environ[variable] for variable, name in _SETTINGS.items() if variable in os.environ}
+
+
+def _metadata(folder: str) -> str:
     """Return the newest description in the folder of a table. Their names begin with a number, as 00003-, or v3."""
-    files = [file for file in (folder / "metadata").iterdir() if file.name.endswith(".metadata.json")]
-    return max(files, key=lambda file: (int((re.findall(r"\d+", file.name) or ["0"])[0]), file.name))
+    if URL.match(folder):
+        files = [each.path for each in find("metadata", f"{folder}/metadata/*.metadata.json")]
+    else:
+        files = [str(file) for file in Path(folder, "metadata").glob("*.metadata.json")]
+    return max(files, key=lambda file: (_number(os.path.basename(file)), file))
+
+
+def _number(name: str) -> int:
+    digits = re.search(r"\d+", name)
+    return int(digits[0]) if digits else 0
 
 
 def _iceberg(path: str) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,9 @@ from . import snapshots
 from .formats import Source, source_of
 from .paths import Found, partitions_of
 from .schema import Format
+
+LARGEST_GROUP = 1 << 22
+"""Mean rows of a row group beyond which a file is read as a whole: each slice of a group would decode it anew."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,24 @@ def open_file(found: Found, format: Format | None, tmp_dir: Path | None) -> Tabl
         frame = source.scan()
         dtypes = dict(frame.collect_schema())
         rows = int(frame.select(pl.len()).collect().item())
+    if source.row_groups is not None and rows > LARGEST_GROUP * (source.row_groups(found.path) or rows):
+        source = replace(source, divisible=False)
+    if source.text:
+        _require_names(found.path, list(dtypes))
     told = {name: value for name, value in partitions_of(found.path).items() if name not in dtypes}
     if told:
         values = {name: _partition_value(value) for name, value in told.items()}
         source = replace(source, partitions=values)
         dtypes |= {name: _partition_type(value) for name, value in values.items()}
     return TableFile(found.path, found.bytes, found.mark, rows, dtypes, source)
+
+
+def _require_names(path: str, names: list[str]) -> None:
+    """Refuse a header with a name that occurs twice, of which Polars renames the second."""
+    for name in names:
+        twice = re.match(r"(.*)_duplicated_\d+$", name)
+        if twice and twice[1] in names:
+            raise GraphFormatError(f"{shown(path)}: two columns are called {twice[1]!r}. Rename one")
 
 
 def with_partitions(source: Source) -> pl.LazyFrame:

@@ -106,7 +106,8 @@ class TableReader:
     def place(self, number: int, row: int) -> str:
         """Return the file and the row (from 0), or the line (from 1) of a text file, as messages show it."""
         source = self.sources[number]
-        row = row if source.row is None else source.row(row)
+        if source.place is not None:
+            return source.place(row)
         at = f"row {row}" if source.line is None else f"line {source.line(row)}"
         return f"{shown(self.files[number].path)}: {at}"
 
