@@ -145,7 +145,7 @@ def cases(draw):
     return frame, n, bounds, units
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases(), st.sampled_from(["split", "random", "time", None]))
 def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
     frame, n, bounds, units = case

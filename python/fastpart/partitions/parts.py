@@ -18,7 +18,7 @@ from ..core.parameters import shown
 from ..core.parsing import json_object
 from ..core.protocols import facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from .part_files import MANIFEST, Array, Ids, LocalIds, PartFiles
+from .part_files import Array, Ids, LocalIds, PartFiles
 
 PART = "part.json"
 
@@ -140,18 +140,7 @@ class PartData(PartFiles):
 
         Targets of a regression are float32, of shape (num_inner,) or (num_inner, width), NaN = none.
         """
-        labels = self._described("labels", self.num_inner)
-        if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
-            return labels
-        if labels.dtype == np.float32 and labels.ndim in (1, 2):
-            return labels
-        if labels.dtype != np.uint8 or labels.ndim != 2:
-            raise GraphFormatError(
-                f"{shown(self._root / MANIFEST)}: labels: expected one int64, a row of uint8, or float32 per vertex"
-            )
-        if labels.max(initial=0) > 1:
-            raise self._damaged("labels", "0 and 1")
-        return labels
+        return self._labels(self.num_inner)
 
     @cached_property
     def train(self) -> npt.NDArray[np.bool_] | None:
@@ -177,6 +166,16 @@ class PartData(PartFiles):
     def edge_features(self) -> Array | None:
         """One row per in-edge, in the order of ``edge_ids``."""
         return self._described("edge_features", self.num_edges)
+
+    @cached_property
+    def times(self) -> Ids | None:
+        """Time of each inner vertex, int64."""
+        return self._times("times", self.num_inner)
+
+    @cached_property
+    def edge_times(self) -> Ids | None:
+        """Time of each in-edge, int64, in the order of ``edge_ids``."""
+        return self._times("edge_times", self.num_edges)
 
     def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
         """Return all in-edges that are stored here.

@@ -16,6 +16,8 @@ class SavedData(TypedDict, total=False):
     splits: Any
     split: int | None
     edge_features: Any
+    times: Any
+    edge_times: Any
     halo_hops: int
     halo_features: bool
     edge_splits: Any

@@ -28,7 +28,7 @@ HALO_HOPS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows to distribute over the parts, one per vertex, or one per record for ``edge_features``."""
+    """Rows to distribute over the parts, one per vertex, or one per record for ``edge_features`` and ``edge_times``."""
 
     features: Features | None
     edge_features: Rows | None
@@ -36,6 +36,8 @@ class Contents:
     masks: Mapping[str, Rows]
     halo_hops: int
     halo_features: bool
+    times: Rows | None = None
+    edge_times: Rows | None = None
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
 
@@ -117,10 +119,12 @@ class Extras(dict[str, Any]):
             match_vertices("features", len(given), n)
         if self["edge_features"] is not None:
             edge_features = rows_of("edge_features", self["edge_features"], memory_limit)
-        if edge_features is not None and len(edge_features) != m:
-            raise ParameterError(
-                f"edge_features: {len(edge_features)} rows for {m} records. Expected one row per record"
-            )
+            _match_records("edge_features", len(edge_features), m)
+        times, edge_times = self._times("times", memory_limit), self._times("edge_times", memory_limit)
+        if times is not None:
+            match_vertices("times", len(times), n)
+        if edge_times is not None:
+            _match_records("edge_times", len(edge_times), m)
         labels = None if self["labels"] is None else rows_of("labels", labels_of(self["labels"], n))
         masks = {} if self["splits"] is None else _masks(splits_of(self["splits"], n, self["split"]), n)
         if given is not None:
@@ -129,7 +133,31 @@ class Extras(dict[str, Any]):
         held_out = None if self["edge_splits"] is None else held_out_of(self["edge_splits"], n)
         hops, halo_features = self["halo_hops"], self["halo_features"]
         splits = {name: rows_of(name, mask) for name, mask in masks.items()}
-        return Contents(features, edge_features, labels, splits, hops, halo_features, held_out)
+        return Contents(
+            features, edge_features, labels, splits, hops, halo_features, times, edge_times, held_out
+        )
+
+    def _times(self, name: str, memory_limit: int | None) -> Rows | None:
+        """Open times, one whole number per row."""
+        if self[name] is None:
+            return None
+        rows = rows_of(name, self[name], memory_limit)
+        if rows.dtype.kind not in "iu" or rows.dtype == np.uint64:
+            raise TypeError(f"{name}: expected whole numbers of int64, got {rows.dtype}")
+        if rows.shape[1:] not in ((), (1,)):
+            raise ParameterError(f"{name}: shape {rows.shape}, expected one number per row")
+        read = rows.read
+        return Rows(
+            rows.shape[:1],
+            np.dtype(np.int64),
+            lambda start, stop: read(start, stop).reshape(-1).astype(np.int64),
+        )
+
+
+def _match_records(name: str, rows: int, m: int) -> None:
+    """Refuse rows of another number than m."""
+    if rows != m:
+        raise ParameterError(f"{name}: {rows} rows for {m} records. Expected one row per record")
 
 
 def _masks(splits: Mapping[str, npt.NDArray[np.int64]], n: int) -> dict[str, npt.NDArray[np.bool_]]:

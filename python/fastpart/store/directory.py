@@ -155,14 +155,20 @@ def _describe_features(inside: Path, features: Features, names: Sequence[str]) -
 def _arrays(contents: Contents) -> Iterator[tuple[str, str, Callable[[Sizes], tuple[int, int]], Rows]]:
     """Yield the name, the file of ids, the range of these ids in a part, and the rows of each array."""
     features = None if contents.features is None else contents.features.rows
-    of_vertices = {"features": features, "labels": contents.labels, **contents.masks}
+    of_vertices = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
     for name, rows in of_vertices.items():
         if rows is not None:
             yield name, "vertices.npy", lambda size: (0, size["num_inner"]), rows
     if contents.halo_features and features is not None:
         yield "halo_features", "vertices.npy", _halo, features
     if contents.edge_features is not None:
-        yield "edge_features", "edge_ids.npy", lambda size: (0, size["num_edges"]), contents.edge_features
+        yield "edge_features", "edge_ids.npy", _edges, contents.edge_features
+    if contents.edge_times is not None:
+        yield "edge_times", "edge_ids.npy", _edges, contents.edge_times
+
+
+def _edges(size: Sizes) -> tuple[int, int]:
+    return 0, size["num_edges"]
 
 
 def _halo(size: Sizes) -> tuple[int, int]:

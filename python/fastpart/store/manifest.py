@@ -108,6 +108,8 @@ _CHECKS: dict[str, Check] = {
     "halo_features": coded_type,
     "edge_features": row_type,
     "labels": row_type,
+    "times": row_type,
+    "edge_times": row_type,
     "splits": _names,
     "edge_splits": _counts,
     "summary": _an(dict, "an object"),
