@@ -72,7 +72,8 @@ class _Thrift:
             case 7:
                 self._at += 8
             case 8:
-                self._at += self._varint()
+                length = self._varint()  # which moves on
+                self._at += length
             case 9 | 10:
                 length, of = self._list()
                 for _ in range(length):
