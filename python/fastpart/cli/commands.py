@@ -252,6 +252,15 @@ def plan(call: Call) -> None:
         print(made)
 
 
+def restore(call: Call) -> None:
+    """``fastpart restore``."""
+    written = store.restore(graph=call["graph"], **call.of("restore", "graph"))
+    if call["json"]:
+        print(json.dumps({"result": call["result"], "out": str(written)}))
+    elif not call["quiet"]:
+        print(f"saved to {shown(written)}")
+
+
 def upgrade(call: Call) -> None:
     """``fastpart upgrade``."""
     source, upgraded = call["source"], store.upgrade(call["source"])

@@ -37,6 +37,7 @@ SOURCES = {
     "compare": "measures.compare.running",
     "open_partition": "store.loading",
     "save": "partitions.partition",
+    "restore": "store.restoring",
     "upgrade": "store.upgrading",
     "verify": "store.verifying",
     "Options": "core.options",

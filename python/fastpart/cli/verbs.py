@@ -343,6 +343,20 @@ _VERBS: dict[str, Verb | Family] = {
         says="Say what the next epochs will read and, with -o, pack it in the order of its use.",
     ),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
+    "restore": Verb(
+        "commands:restore",
+        ("restore",),
+        {"result": "A partition of the vertices, or a .npy of one row per vertex, such as predictions."},
+        "restore parts/ --graph graph/ -o parts.parquet\n"
+        "restore predictions.npy --graph graph/ -o predictions.parquet --column class\n"
+        "restore embeddings.npy --graph graph/ -o embeddings/    # a file for each type",
+        (
+            *_out(
+                "A .parquet or .csv. For several types also a folder, which gets a file for each.", REQUIRED
+            ),
+            Option("graph", "StrPath", REQUIRED, doc="The folder that `fastpart ingest` wrote."),
+        ),
+    ),
     "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
