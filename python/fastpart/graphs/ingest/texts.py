@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -71,7 +72,7 @@ def fault(path: str, csv_format: Csv, separator: str) -> str | None:
                     return f"line {line} has {len(record)} columns, the first line has {width}"
     except csv.Error:
         return f"after line {last}: a quote that does not close, or that does not enclose its whole field"
-    except (OSError, EOFError, lzma.LZMAError):
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return f"after line {last}: it is cut off or damaged"
     return None
 
