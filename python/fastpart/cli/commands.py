@@ -254,7 +254,8 @@ def plan(call: Call) -> None:
 
 def restore(call: Call) -> None:
     """``fastpart restore``."""
-    written = store.restore(graph=call["graph"], **call.of("restore", "graph"))
+    store.restore(graph=call["graph"], **call.of("restore", "graph"))
+    written = Path(call["out"])
     if call["json"]:
         print(json.dumps({"result": call["result"], "out": str(written)}))
     elif not call["quiet"]:
