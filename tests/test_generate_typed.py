@@ -12,8 +12,8 @@ import fastpart as fp
 from fastpart.cli import main
 from fastpart.generate import tables, typed
 from fastpart.graphs.ingest.catalog import VertexTable
+from fastpart.graphs.ingest.catalog.requirements import features_of
 from fastpart.graphs.ingest.columns import VertexColumns
-from fastpart.graphs.ingest.requirements import features_of
 from fastpart.graphs.ingest.schema import Schema
 from fastpart.graphs.ingest.tables import open_table
 

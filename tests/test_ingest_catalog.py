@@ -329,7 +329,7 @@ def test_each_name_is_a_relation(tmp_path_factory, in_memory, cut, rows):
     frame[:cut].write_parquet(folder / "a.parquet")
     frame[cut:].write_parquet(folder / "b.parquet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fastpart.graphs.ingest.triples._ROWS", in_memory)
+        patch.setattr("fastpart.graphs.ingest.catalog.triples._ROWS", in_memory)
         found = triples(str(folder))
     assert list(found.relations) == sorted(found.relations)
     assert {table.value for table in found.relations.values()} == {p for _, p, _ in rows}
@@ -398,7 +398,7 @@ def test_triples_refused(monkeypatch):
         triples(frame.clear())
     with pytest.raises(GraphFormatError, match=r"relations\.\*\.relation: .*Float64"):
         triples(frame.with_columns(p=0.5))
-    monkeypatch.setattr("fastpart.graphs.ingest.triples.MOST", 1)
+    monkeypatch.setattr("fastpart.graphs.ingest.catalog.triples.MOST", 1)
     with pytest.raises(CapacityError, match="column 'p' has 2 values"):
         triples(frame)
 

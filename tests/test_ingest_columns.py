@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.graphs.ingest import columns as module
-from fastpart.graphs.ingest import splitting
 from fastpart.graphs.ingest.catalog import RelationTable, VertexTable
-from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns
-from fastpart.graphs.ingest.pieces import LEFT_OUT
-from fastpart.graphs.ingest.requirements import features_of
+from fastpart.graphs.ingest.catalog.requirements import features_of
+from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns, splitting
+from fastpart.graphs.ingest.columns.pieces import LEFT_OUT
 from fastpart.graphs.ingest.schema import Relation, Vertices
 from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastpart.errors import EdgeFileChangedError, GraphFormatError
-from fastpart.graphs.ingest.footers import row_groups
-from fastpart.graphs.ingest.paths import glob_pattern
 from fastpart.graphs.ingest.schema import Csv, Format
 from fastpart.graphs.ingest.tables import BATCH, open_table
+from fastpart.graphs.ingest.tables.footers import row_groups
+from fastpart.graphs.ingest.tables.paths import glob_pattern
 
 HOME = Path(__file__).parents[1]
 
@@ -288,7 +288,7 @@ def test_row_groups_of_what_is_no_parquet(tmp_path, content):
 
 
 def test_a_file_of_one_huge_row_group_is_read_as_a_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("fastpart.graphs.ingest.tablefiles.LARGEST_GROUP", 100)
+    monkeypatch.setattr("fastpart.graphs.ingest.tables.tablefiles.LARGEST_GROUP", 100)
     pl.DataFrame({"id": range(200)}).write_parquet(tmp_path / "t.parquet", row_group_size=100)
     assert table("t.parquet", tmp_path).divisible(0)
     pl.DataFrame({"id": range(202)}).write_parquet(tmp_path / "t.parquet")
