@@ -197,6 +197,7 @@ def test_help_lists_the_commands(text_of, words):
             "report",
             "export",
             "plan",
+            "cache",
             "upgrade",
             "restore",
             "verify",

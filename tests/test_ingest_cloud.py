@@ -4,6 +4,7 @@ import gzip
 import io
 import logging
 import os
+import pickle
 import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import polars as pl
 import pytest
 
+import fastpart as fp
 from fastpart.core.options import run_options
 from fastpart.errors import EdgeFileChangedError, GraphFormatError
 from fastpart.graphs.ingest import ingest
@@ -260,3 +262,42 @@ def test_the_web():
     finally:
         server.shutdown()
         server.server_close()
+
+
+# The one door.
+
+
+def test_open_graph_takes_a_url(lake, caplog):
+    caplog.set_level("INFO", "fastpart")
+    for name, rows in {"a": [[5, 7], [7, 9]], "b": [[0, 9]]}.items():
+        frame = pl.DataFrame(rows, schema=["source", "target"], orient="row")
+        lake.put(f"graph/{name}.parquet", frame.with_columns(w=pl.lit(0.5), x=pl.lit("y")))
+    expected = fp.open_graph([[5, 7], [7, 9], [0, 9]])
+    for url in ("s3://lake/graph/", "s3://lake/graph/*.parquet"):
+        for _ in range(2):
+            graph = fp.open_graph(url)
+            assert (graph.identify(), graph.path) == (expected.identify(), None)
+        assert pickle.loads(pickle.dumps(graph)) == graph
+    assert (
+        sum("read from its conversion" in text for text in caplog.messages) == 5
+    )  # both name the same files
+    assert fp.open_graph("s3://lake/graph/", weights="w").weight_scale > 1
+    assert fp.open_graph("s3://lake/graph/", columns=("target", 1)).identify() != expected.identify()
+    lake.put("graph/b.parquet", pl.DataFrame({"source": [0], "target": [8]}))
+    assert fp.open_graph("s3://lake/graph/").identify() != expected.identify()
+    with pytest.raises(GraphFormatError, match=r"graph/b\.parquet: it has no column 'w'"):
+        fp.open_graph("s3://lake/graph/", weights="w")
+    with pytest.raises(FileNotFoundError, match="s3://lake/none"):
+        fp.open_graph("s3://lake/none.parquet")
+
+
+def test_open_graph_takes_strings_from_a_url_and_a_lazy_frame(lake):
+    frame = pl.DataFrame({"source": ["ann", "bob"], "target": ["bob", "eve"], "x": [1, 2]})
+    lake.put("names/a.parquet", frame)
+    expected = fp.open_graph([[0, 1], [1, 2]])
+    url = "s3://lake/names/a.parquet"
+    for source in (url, pl.scan_parquet(url).select("source", "target")):
+        graph = fp.open_graph(source)
+        assert graph.identify() == expected.identify()
+        ids = pl.read_parquet(graph.directory / "ids" / "vertex.parquet")
+        assert ids["id"].to_list() == ["ann", "bob", "eve"]

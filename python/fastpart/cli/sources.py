@@ -25,7 +25,7 @@ from ..partitions.partitioners import documents
 from ..train.methods import METHODS, method
 
 SOURCES = {
-    "open_graph": "graphs.graph",
+    "open_graph": "graphs.opening",
     "partition": "partitions.partitioners.choosing",
     "info": "graphs.info",
     "convert": "graphs.convert",

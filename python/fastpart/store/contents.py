@@ -112,7 +112,7 @@ class Extras(dict[str, Any]):
 
     def open(self, graph: Graph, memory_limit: int | None) -> Contents:
         """Open all files, and refuse those that do not fit the graph."""
-        n, m = graph.num_vertices, graph.num_edges
+        n, m, ids = graph.num_vertices, graph.num_edges, graph._id_tables
         given = edge_features = features = None
         if self["features"] is not None:
             given = rows_of("features", self["features"], memory_limit, fields=True)
@@ -125,8 +125,8 @@ class Extras(dict[str, Any]):
             match_vertices("times", len(times), n)
         if edge_times is not None:
             _match_records("edge_times", len(edge_times), m)
-        labels = None if self["labels"] is None else rows_of("labels", labels_of(self["labels"], n))
-        masks = {} if self["splits"] is None else _masks(splits_of(self["splits"], n, self["split"]), n)
+        labels = None if self["labels"] is None else rows_of("labels", labels_of(self["labels"], n, ids))
+        masks = {} if self["splits"] is None else _masks(splits_of(self["splits"], n, self["split"], ids), n)
         if given is not None:
             train = masks.get("train", np.zeros(n, np.bool_)) if self["standardise"] else None
             features = stored_features(given, self["feature_dtype"], train)

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.parameters import StrPath
-from ..graph import Graph, open_graph
+from ..graph import Graph, open_records
 from ..graph_directory import EDGES
 from .catalog import open_catalog
 from .documents import read_schema
@@ -105,4 +105,4 @@ def ingest(
         done = True
     finally:
         job.close(done)
-    return open_graph(target / EDGES)
+    return open_records(target / EDGES)

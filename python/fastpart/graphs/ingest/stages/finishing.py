@@ -15,7 +15,7 @@ import numpy as np
 from .... import _core
 from ....core.folders import below
 from ....core.notes import log
-from ...graph import Graph, open_graph
+from ...graph import Graph, open_records
 from ...graph_directory import MARKER, RELATION_FILES
 from ...sidecars import Sidecar
 from ...types import Reverse, TypedRanges, default_reverse
@@ -40,7 +40,7 @@ def finish(
     edges = job.graph / "edges.bin"
     n = sum(each.n for each in types.values())
     directedness = job.catalog.schema.directedness
-    graph = open_graph(edges, dtype="u32", num_vertices=n, directedness=directedness, weights=False)
+    graph = open_records(edges, dtype="u32", num_vertices=n, directedness=directedness, weights=False)
     _, checksum = graph.identify(job.run)
     weights = _write_weights(job, records, graph)
     _write_times(job, records)
@@ -121,7 +121,7 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
         np.save(written, values)
         written.flush()
         os.fsync(written.fileno())
-    opened = open_graph(job.graph / "edges.bin", dtype="u32", num_vertices=graph.num_vertices, weights=target)
+    opened = open_records(job.graph / "edges.bin", dtype="u32", num_vertices=graph.num_vertices, weights=target)
     weights = opened._weights
     return None if weights is None else {"scale": scale, "checksum": weights.checksum}
 
