@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -257,8 +260,10 @@ def _is_number(text: str) -> bool:
 def open_strings(table: Table, given: Given, run: RunOptions) -> Graph:
     """Open a frame whose ids are strings, through a temporary folder that lives as long as the graph."""
     ends = {"source": {"vertex": "source"}, "target": {"vertex": "target"}}
-    relation = {"files": table.two_columns(), **ends}
-    return _opened(temporary(lambda into: _ingest(relation, into, given, run), run), None, given, run)
+    weights = given.weight_column if isinstance(given.weight_column, str) else None
+    relation = {"files": table.named_columns(weights), **ends}
+    named = given if weights is None else replace(given, weights="weight")
+    return _opened(temporary(lambda into: _ingest(relation, into, named, run), run), None, named, run)
 
 
 def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions) -> None:
@@ -278,7 +283,20 @@ def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions)
     }
     if given.directedness is not None:
         schema["directedness"] = given.directedness
-    ingest(schema, into / _GRAPH, **vars(run))
+    with _without_schema():
+        ingest(schema, into / _GRAPH, **vars(run))
+
+
+@contextmanager
+def _without_schema() -> Iterator[None]:
+    """Take the schema, which the user does not know, out of errors."""
+    try:
+        yield
+    except (GraphFormatError, ParameterError) as error:
+        text = re.sub(r", or say `[^`]*` for '\w+' in the schema", "", str(error))
+        text = re.sub(r"^relations\.edge\.weight: ", "weights: ", text)
+        text = re.sub(r"relations\.edge(\.\w+)?( \(data frame\))?", "the table", text)
+        raise type(error)(text) from None
 
 
 @dataclass(frozen=True)
