@@ -38,6 +38,7 @@ conversion_cache, ends, graph_directory, table_output, types, weights
 sidecars, tables
 sources
 graph, staging
+directory_opening
 convert, ingest
 remote
 converted

@@ -19,6 +19,7 @@ from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
 from .convert.inputs import Files, estimate, first_lines, one_kind, spooled, unpacked
 from .convert.weights import weight_source
+from .directory_opening import open_directory
 from .ends import PAIRS, Pair
 from .graph import LAYOUTS, Graph, open_records
 from .graph_directory import EDGES
@@ -127,8 +128,7 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
     """Open what a conversion wrote, under the path that the user named."""
     separate = given.separate_weights
     if (stored.folder / _GRAPH).is_dir():
-        plain = replace(given, num_vertices=None, directedness=None, weights=_of_directory(given))
-        graph = open_directory(stored.folder / _GRAPH, plain, run)
+        graph = open_directory(stored.folder / _GRAPH, run, given.io, _of_directory(given))
         log.info(
             "vertices are numbered by the rank of their ids. fp.restore(result, graph=graph) brings results back"
         )
@@ -143,18 +143,6 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
 def _of_directory(given: Given) -> Any:
     """Return the weights to open a graph directory with. Those in a column of its table lie beside the records."""
     return None if given.weight_column not in (None, False) else given.weights
-
-
-def open_directory(folder: Path, given: Given, run: RunOptions) -> Graph:
-    """Open a graph directory, which an ingest wrote."""
-    edges = folder / EDGES
-    if not edges.is_file():
-        raise GraphFormatError(
-            f"{shown(folder)}: an incomplete graph directory, without {EDGES}. Ingest it again"
-        )
-    graph = open_records(edges, options=run, **given.of_records())
-    graph.path = graph.directory = folder
-    return graph
 
 
 def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -> None:
