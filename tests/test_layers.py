@@ -35,7 +35,7 @@ standardising
 """,
     "graphs": """
 graph_directory, table_output, sources, types, weights
-sidecars
+directory_data, sidecars
 graph, staging
 convert, info, ingest
 splits
@@ -43,6 +43,8 @@ splits
     "partitions": """
 coding, plan, results, saved
 part_files
+vertex_rows
+typed_parts
 clustering, parts
 loadable
 partition, seeds

@@ -276,6 +276,7 @@ def traffic_of(
         train_of(splits),
         plan.fanouts,
         directedness=graph.directedness,
+        relations=graph._directions,
         batch_size=plan.batch_size,
         caches=plan.caches,
         options=options,

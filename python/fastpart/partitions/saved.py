@@ -15,7 +15,9 @@ class SavedData(TypedDict, total=False):
     labels: Any
     splits: Any
     split: int | None
+    times: Any
     edge_features: Any
+    edge_times: Any
     halo_hops: int
     halo_features: bool
     edge_splits: Any
