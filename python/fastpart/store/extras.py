@@ -14,8 +14,8 @@ from ..core.notes import log
 from ..core.options import Options
 from ..core.parameters import FeatureDtype, shown
 from ..errors import ParameterError
-from ..graphs.graph import Graph
 from ..graphs.directory_data import found_in, is_in_one
+from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SAVE_DEFAULTS, SavedData
 from .contents import Contents, Given
