@@ -115,12 +115,10 @@ class Extras(dict[str, Any]):
                         )
 
     def open(self, graph: Graph, of: str, memory_limit: int | None) -> Contents:
-        """Open all files, and refuse those that do not fit the graph."""
-        completed = self.complete(graph)
-        given = Given(completed, memory_limit)
+        """Open all files, and refuse those that do not fit the graph. The arguments are complete."""
         typed = graph._typed
         if typed is None:
-            return given.open(graph.num_vertices, graph.num_edges)
+            return Given(self, memory_limit).open(graph.num_vertices, graph.num_edges)
         typed.refuse_as_folders()
         if of == "edges":
             raise ParameterError(
@@ -131,11 +129,11 @@ class Extras(dict[str, Any]):
             raise ParameterError(
                 "edge_splits: the pairs of a typed graph would be of several relations. Split a graph of one relation"
             )
-        types = [each.name for each in typed.types]
+        types, by_name = [each.name for each in typed.types], dict[str, Any]()
         for name in (*OF_VERTICES, *OF_EDGES):
             known = types if name in OF_VERTICES else typed.names
-            completed[name] = _by_name(name, completed[name], known)
-        return given.open_typed(typed)
+            by_name[name] = _by_name(name, self[name], known)
+        return Given(self | by_name, memory_limit).open_typed(typed)
 
 
 def _by_name(name: str, value: Any, known: list[str]) -> Mapping[str, Any] | None:
