@@ -292,7 +292,7 @@ class Partition(Assignment):
             The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
             or opened with. A directory then also holds its parts and measures. Without any graph, as after
             ``p.graph = None``, it holds the assignment only.
-        features : path or array, optional
+        features : path or array, or mapping of them, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
             are loaded as a whole.
@@ -314,8 +314,12 @@ class Partition(Assignment):
             ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks.
         split : int, optional
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+        times : path or array, optional
+            int64: a time of each vertex. The smallest number stands for none.
         edge_features : path or array, optional
             One row per record, as ``features``.
+        edge_times : path or array, optional
+            int64: a time of each record.
         halo_hops : {0, 1, 2}
             Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
             fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
@@ -343,6 +347,14 @@ class Partition(Assignment):
         Notes
         -----
         ``docs/reference/partition-directory.md`` describes the schema of the directory.
+
+        A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
+        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
+        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
+        not know types.
+
+        What lies in the directory of a graph that :func:`fastpart.ingest` wrote is taken from there, with a note, where
+        an argument is None. ``False`` leaves it out.
 
         Examples
         --------

@@ -230,7 +230,7 @@ class TypedPart(PartFiles):
 
     @cached_property
     def relations(self) -> Array | None:
-        """Number of the edge type of each in-edge, uint8, or uint16 from 256 on. They ascend in each row."""
+        """Number of the edge type of each in-edge, uint8, or uint16 if there are more than 256. They ascend in each row."""
         if self.edge_types is None:
             return None
         dtype = np.uint8 if len(self.edge_types) <= 256 else np.uint16
