@@ -131,7 +131,9 @@ pub mod convert {
     pub use crate::convert::dedup::dedup;
     pub use crate::convert::renumber::renumber;
     pub use crate::convert::write::write;
-    pub use crate::convert::{Conversion, Convert, Format, WeightsFrom, convert};
+    pub use crate::convert::{
+        Column, Conversion, Convert, Format, WeightsFrom, convert, convert_all, format_of,
+    };
     pub mod metis {
         pub use crate::convert::metis::read;
     }

@@ -57,6 +57,14 @@ def pytest_runtest_makereport(item):
         )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Keep conversions out of the cache of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def datasets() -> Path:
     """Folder of the small real graphs that come with the repository."""

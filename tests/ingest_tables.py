@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastpart.graphs.ingest import ids, records, units
+from fastpart.graphs.ingest.stages import ids, records, units
 
 
 def oracle(vertices, records):

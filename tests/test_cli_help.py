@@ -55,6 +55,7 @@ COMMANDS = {
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
     "plan": (fp.VertexPartition.plan,),
+    "restore": (fp.restore,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
@@ -123,6 +124,8 @@ def test_help_lists_what_the_functions_take(text_of, command):
         options["--resume"] = None
     if command == "ingest":
         options["--guess"] = options.pop("--schema")
+    if command == "restore":
+        options["--graph"] = options.pop("--result")
     if command == "order":
         options["--partition"] = None
     if command == "plan":
@@ -194,7 +197,9 @@ def test_help_lists_the_commands(text_of, words):
             "report",
             "export",
             "plan",
+            "cache",
             "upgrade",
+            "restore",
             "verify",
             "train",
         ),

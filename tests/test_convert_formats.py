@@ -195,10 +195,11 @@ def test_wide_ids_of_parquet_are_relabelled(tmp_path):
             {"u": [0, 2**32 - 1], "v": [1, 2]},
             "column 'u', row 1: the id 4294967295 exceeds the largest, 4294967294.*--relabel",
         ),
-        ({"u": [0, 1]}, r"two integer columns, source and target, got 'u' \(Int64\)"),
-        ({"u": [0], "v": [1], "w": [2]}, "got 'u'.*'v'.*'w'.*Select two"),
-        ({"u": [0.5], "v": [1.0]}, r"got 'u' \(Float64\)"),
-        ({"u": ["0"], "v": ["1"]}, r"got 'u' \(String\)"),
+        ({"u": [0, 1]}, r"expected two columns of integers or strings, got 'u' \(Int64\)"),
+        ({"a": [0], "b": [1], "c": [2]}, "which columns hold the ids.*'a'.*'b'.*'c'.*columns="),
+        ({"u": [0], "v": [1], "src": [1], "dst": [0]}, "several pairs of columns may hold the ids.*columns="),
+        ({"u": [0.5], "v": [1.0]}, r"column 'u' is Float64"),
+        ({"u": ["0"], "v": ["1"]}, r"column 'u' is String. fp.open_graph numbers vertices with such ids"),
     ],
 )
 def test_wrong_columns_name_column_and_row(tmp_path, monkeypatch, columns, text):

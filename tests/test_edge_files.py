@@ -1,7 +1,6 @@
 """Edge files: their sidecars, every refusal, and paths of any bytes."""
 
 import ctypes
-import gzip
 import json
 import os
 import socket
@@ -218,7 +217,7 @@ def test_messages_show_odd_paths_lossily(tmp_path, name):
     folder = os.fsencode(tmp_path) + b"/" + name
     os.mkdir(folder)
     for file, content in {
-        b"g.bin": b"x",
+        b"g.bin": b"\xff",
         b"s.bin": b"",
         b"s.bin.json": b"{",
         b"p.npy": b"x",
@@ -370,18 +369,15 @@ def test_big_endian_files_are_refused_with_the_remedy(tmp_path):
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
-        (b"# a comment\n0 1\n1 2\n", "text, .*fastpart convert IN OUT"),
-        (b"0\t1\r\n", "text, .*fastpart convert"),
-        (gzip.compress(b"0 1\n1 2\n2 3\n", mtime=0), r"a gzip file \(magic 1f 8b\), .*fastpart convert"),
-        (b"PK\x03\x04" + bytes(20), r"a zip or \.npz file \(magic PK\), .*Unpack it"),
-        (b"PAR1" + bytes(20), r"a Parquet file \(magic PAR1\)"),
-        (b"\x28\xb5\x2f\xfd" + bytes(20), r"a zstd file \(magic 28 b5 2f fd\)"),
-        (b"\x7fELF" + bytes(20), r"an ELF program \(magic 7f ELF\)"),
+        (b"PK\x03\x04" + bytes(20), r"this is a zip or \.npz file \(magic PK\), .*Unpack it"),
+        (b"PAR1" + bytes(20), r"not a Parquet file"),
+        (b"\x28\xb5\x2f\xfd" + bytes(20), r"the zstd data are damaged"),
+        (b"\x7fELF" + bytes(20), r"this is an ELF program \(magic 7f ELF\)"),
     ],
 )
 def test_other_kinds_of_files_are_refused_by_their_magic(tmp_path, content, seen):
     (tmp_path / "g.bin").write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin: this is {seen}"):
+    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin: {seen}"):
         fp.open_graph(tmp_path / "g.bin")
 
 

@@ -12,8 +12,8 @@ import fastpart as fp
 from fastpart.cli import main
 from fastpart.generate import tables, typed
 from fastpart.graphs.ingest.catalog import VertexTable
+from fastpart.graphs.ingest.catalog.requirements import features_of
 from fastpart.graphs.ingest.columns import VertexColumns
-from fastpart.graphs.ingest.requirements import features_of
 from fastpart.graphs.ingest.schema import Schema
 from fastpart.graphs.ingest.tables import open_table
 
@@ -152,3 +152,39 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert "fastpart ingest mag/schema.yaml -o graph/" in out
     assert main(["generate", "typed", "mag", "--scale", "1e-4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["relations"]["affiliated"] == 104
+
+
+def test_two_commands_make_a_graph(folder, frames, tmp_path):
+    assert main(["ingest", str(folder / "schema.yaml"), "-o", str(tmp_path / "graph"), "-q"]) == 0
+    graph = fp.open_graph(tmp_path / "graph" / "edges.bin")
+    graph.identify()
+    assert [each.name for each in graph.types] == sorted(tables.TYPES)
+    assert [(each.name, each.source, each.target) for each in graph.relations] == [
+        ("affiliated", "author", "institution"),
+        ("cites", "paper", "paper"),
+        ("has_topic", "paper", "field"),
+        ("writes", "author", "paper"),
+    ]
+    numbers = {}
+    for each in graph.types:
+        ids = pl.read_parquet(tmp_path / "graph" / "ids" / f"{each.name}.parquet")
+        assert ids["id"].to_list() == sorted(frames[each.name][f"{each.name}_id"])
+        assert ids["vertex"].to_list() == list(each.range)
+        numbers[each.name] = dict(ids.iter_rows())
+    records = np.fromfile(tmp_path / "graph" / "edges.bin", np.uint32).reshape(-1, 2)
+    for each in graph.relations:
+        source, target = (
+            ("citing", "cited") if each.name == "cites" else (f"{each.source}_id", f"{each.target}_id")
+        )
+        rows = zip(frames[each.name][source], frames[each.name][target], strict=True)
+        expected = [[numbers[each.source][u], numbers[each.target][v]] for u, v in rows]
+        assert records[each.range.start : each.range.stop].tolist() == expected
+    papers = frames["paper"].sort("paper_id")
+    columns = tmp_path / "graph" / "types" / "paper"
+    np.testing.assert_array_equal(
+        np.load(columns / "features.npy"), np.array(papers["emb"].to_list(), np.float32)
+    )
+    np.testing.assert_array_equal(np.load(columns / "times.npy"), papers["year"])
+    venues = json.loads((columns / "categories.json").read_text())["venue"]["values"]
+    assert [venues[code] for code in np.load(columns / "labels.npy")] == papers["venue"].to_list()
+    assert np.load(columns / "split.npz")["val"].tolist() == np.flatnonzero(papers["year"] == 2018).tolist()

@@ -29,6 +29,8 @@ def folder(tmp_path):
         labels=np.arange(6) % 2,
         splits=SPLITS,
         edge_features=np.arange(9.0),
+        times=np.arange(6),
+        edge_times=np.arange(9),
         halo_features=True,
         edge_splits={"val": [[1, 5]], "test": [[2, 4]]},
     )
@@ -103,7 +105,7 @@ KEYS = {
     "n m num_directed_edges loops": WRONG,
     "k of halo_hops": WRONG,
     "schema directedness": [value for value in WRONG if value is not True and value != "absent"],
-    "features labels edge_features halo_features": [
+    "features labels edge_features halo_features times edge_times": [
         value for value in WRONG if value not in (None, "absent")
     ] + [{"dtype": "float32"}, {"shape": [6]}, {"dtype": "float32", "shape": [-1]}, {"dtype": "O", "shape": []}],
     "splits edge_splits summary files": [True, -1, 1.5, "x", [-1], {"train": -1}],

@@ -94,8 +94,10 @@ def test_as_string_and_as_int_bring_ids_together():
          r"Int64, but column 's' of relations\.r.* is String\. Say `as: string` at vertices\.v\.id, or, .*`as: int` at "
          r"relations\.r\.source: `\{column: s, as: int\}`"),
         (["a"], [b"a"], "is String, but .* is Binary. Say `as: string` at each"),
-        ([1.5], [1], r"vertices\.v\.id: column 'id' .* is Float64\. Ids are .*`\{id: \{column: id, as: string\}\}`"),
-        ([1], [1.5], r"relations\.r\.source: .*Float64.*`\{v: \{column: s, as: string\}\}`"),
+        ([1.5], [1], r"vertices\.v\.id: column 'id' .* is Float64\. Such numbers are not exact"),
+        ([1], [1.5], r"relations\.r\.source: .*Float64"),
+        ([1], series(pl.Date), r"relations\.r\.source: .*is Date\. Ids are .*`\{v: \{column: s, as: string\}\}`"),
+        (series(pl.Date), [1], r"is Date\. Ids are .*`\{id: \{column: id, as: string\}\}`"),
         ([True], [True], "is Boolean.*as: string"),
         (series(pl.Date), series(pl.Date), "is Date.*as: string"),
         (series(pl.Datetime), [1], "is Datetime.*as: string"),
@@ -107,6 +109,11 @@ def test_as_string_and_as_int_bring_ids_together():
 def test_ids_refused(ids, ends, said):
     with pytest.raises(GraphFormatError, match=said):
         simple(ids, ends)
+
+
+def test_floats_are_never_ids():
+    with pytest.raises(GraphFormatError, match="not exact"):
+        simple([1.5], ["a"], id={"column": "id", "as": "string"})
 
 
 def test_files_of_one_table_may_differ_in_the_width_of_integers_only(tmp_path):
@@ -308,14 +315,22 @@ def rows_of(table):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.lists(
+    in_memory=st.sampled_from([1, 4, 1 << 21]),
+    cut=st.integers(0, 9),
+    rows=st.lists(
         st.tuples(st.integers(0, 9), st.sampled_from(["a", "b/c", "b c", ".d", "é"]), st.integers(0, 9)),
         min_size=1,
-    )
+    ),
 )
-def test_each_name_is_a_relation(rows):
+def test_each_name_is_a_relation(tmp_path_factory, in_memory, cut, rows):
     frame = pl.DataFrame(rows, schema=["h", "p", "t"], orient="row")
-    found = triples(frame)
+    folder = tmp_path_factory.mktemp("t")
+    cut = min(cut, len(rows))
+    frame[:cut].write_parquet(folder / "a.parquet")
+    frame[cut:].write_parquet(folder / "b.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fastpart.graphs.ingest.catalog.triples._ROWS", in_memory)
+        found = triples(str(folder))
     assert list(found.relations) == sorted(found.relations)
     assert {table.value for table in found.relations.values()} == {p for _, p, _ in rows}
     for name, table in found.relations.items():
@@ -327,7 +342,8 @@ def test_each_name_is_a_relation(rows):
         ids = pl.concat(table.reader.ids(0, table.columns, ["signed", "string"], half))
         assert ids.rows() == [(h, str(t)) for h, t in expected[half:]]
         where = [number for number, (_, p, _) in enumerate(rows) if p == table.value][half]
-        assert table.reader.place(0, half).endswith(f": row {where}")
+        file, row = ("a", where) if where < cut else ("b", where - cut)
+        assert table.reader.place(0, half) == f"{folder / file}.parquet: row {row}"
 
 
 def test_names_of_relations_become_folders(caplog):
@@ -354,11 +370,23 @@ def test_triples_of_several_files(tmp_path):
     found = triples(str(tmp_path)).relations
     assert rows_of(found["x"]) == [("ax", "x")]
     assert rows_of(found["y"]) == [("ay", "y"), ("by", "y")]
-    assert [file.rows for file in found["x"].reader.files] == [1, 0]
+    assert found["y"].reader.place(0, 1) == f"{tmp_path / 'b.parquet'}: row 0"
+    before = found["x"].reader.files[0].mark
+    (tmp_path / "b.parquet").touch()
+    assert triples(str(tmp_path)).relations["x"].reader.files[0].mark != before
     (tmp_path / "c.csv").write_text("h,p,t\nq,y,y\n1,,y\n")
     with pytest.raises(GraphFormatError, match=r"c\.csv: line 3: column 'p' names no relation.*nulls: drop"):
         triples(str(tmp_path))
     assert rows_of(triples(str(tmp_path), "drop").relations["y"])[-1] == ("q", "y")
+
+
+def test_types_of_triples_meet(tmp_path):
+    for name, dtype in (("a", pl.Int32), ("b", pl.Int64), ("c", pl.String)):
+        ids = series(dtype)
+        pl.DataFrame({"h": ids, "p": ["x", "y"], "t": ids}).write_parquet(tmp_path / f"{name}.parquet")
+    assert rows_of(triples(str(tmp_path / "[ab].parquet")).relations["x"]) == [(1, 1), (1, 1)]
+    with pytest.raises(GraphFormatError, match=r"'h' is Int32 in \S*a\.parquet, but String in \S*c\.parquet"):
+        triples(str(tmp_path / "[ac].parquet"))
 
 
 def test_triples_refused(monkeypatch):
@@ -370,7 +398,7 @@ def test_triples_refused(monkeypatch):
         triples(frame.clear())
     with pytest.raises(GraphFormatError, match=r"relations\.\*\.relation: .*Float64"):
         triples(frame.with_columns(p=0.5))
-    monkeypatch.setattr("fastpart.graphs.ingest.triples.MOST", 1)
+    monkeypatch.setattr("fastpart.graphs.ingest.catalog.triples.MOST", 1)
     with pytest.raises(CapacityError, match="column 'p' has 2 values"):
         triples(frame)
 
@@ -378,3 +406,17 @@ def test_triples_refused(monkeypatch):
 def test_tables_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         simple(None, [1]).root = "x"
+
+
+def test_copies_of_triples_hold_what_is_of_use_and_go_with_the_catalog(tmp_path):
+    frame = pl.DataFrame(
+        {"h": [1, 2, 3], "p": ["a", "b", "a"], "t": [2, 2, 2], "w": [0.5, 1.5, 2.5], "x": [b"x"] * 3}
+    )
+    star = {"files": frame, "relation": "p", "source": {"e": "h"}, "target": {"e": "t"}, "weight": "w"}
+    schema, root = read_schema({"vertices": {"e": {}}, "relations": {"*": star}})
+    found = open_catalog(schema, root, run_options(tmp_dir=tmp_path))
+    (folder,) = tmp_path.iterdir()
+    assert len(list(folder.iterdir())) == 1
+    assert pl.concat(found.relations["a"].reader.batches(0, ["w"], 1))["w"].to_list() == [2.5]
+    del found
+    assert not list(tmp_path.iterdir())

@@ -3,6 +3,8 @@
 import gzip
 import io
 import logging
+import os
+import pickle
 import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,13 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import polars as pl
 import pytest
 
+import fastpart as fp
 from fastpart.core.options import run_options
 from fastpart.errors import EdgeFileChangedError, GraphFormatError
-from fastpart.graphs.ingest import cloud, ingest
+from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.catalog import open_catalog
 from fastpart.graphs.ingest.documents import read_schema
 from fastpart.graphs.ingest.schema import Csv, Format
-from fastpart.graphs.ingest.tables import open_table
+from fastpart.graphs.ingest.tables import cloud, open_table
 
 obstore = pytest.importorskip("obstore")
 moto_server = pytest.importorskip("moto.server")
@@ -104,7 +107,7 @@ def test_columns_that_the_path_tells(lake):
     ("name", "content"),
     [
         ("t.csv", b"id;n\na;1\n"),
-        ("t.csv.gz", gzip.compress(b"id;n\na;1\n")),
+        ("t.csv.gz", gzip.compress(b"id;n\na;1\n", mtime=0)),
         ("t.ndjson", b'{"id": "a", "n": "1"}\n'),
         ("t.unknown", b"id;n\na;1\n"),
     ],
@@ -185,6 +188,24 @@ def test_delta_in_the_store(lake):
     assert pl.concat(reader.batches(0, ["id"]))["id"].sort().to_list() == [1, 2]
 
 
+def test_iceberg_in_the_store(lake):
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql")
+    pyarrow = pytest.importorskip("pyarrow")
+    endpoint = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": "us-east-1"}
+    secret = {"s3.access-key-id": "x", "s3.secret-access-key": "y"}
+    catalog = catalogs.SqlCatalog(
+        "c", uri="sqlite:///:memory:", warehouse="s3://lake/ice", **endpoint, **secret
+    )
+    catalog.create_namespace("n")
+    rows = pyarrow.table({"id": pyarrow.array([3, 4], pyarrow.int64())})
+    made = catalog.create_table("n.t", schema=rows.schema)
+    made.append(rows)
+    made.append(rows)
+    reader = open_table("t", made.location())
+    assert reader.files[0].mark.startswith("snapshot ")
+    assert pl.concat(reader.batches(0, ["id"]))["id"].to_list() == [3, 4, 3, 4]
+
+
 # The web.
 
 
@@ -241,3 +262,42 @@ def test_the_web():
     finally:
         server.shutdown()
         server.server_close()
+
+
+# The one door.
+
+
+def test_open_graph_takes_a_url(lake, caplog):
+    caplog.set_level("INFO", "fastpart")
+    for name, rows in {"a": [[5, 7], [7, 9]], "b": [[0, 9]]}.items():
+        frame = pl.DataFrame(rows, schema=["source", "target"], orient="row")
+        lake.put(f"graph/{name}.parquet", frame.with_columns(w=pl.lit(0.5), x=pl.lit("y")))
+    expected = fp.open_graph([[5, 7], [7, 9], [0, 9]])
+    for url in ("s3://lake/graph/", "s3://lake/graph/*.parquet"):
+        for _ in range(2):
+            graph = fp.open_graph(url)
+            assert (graph.identify(), graph.path) == (expected.identify(), None)
+        assert pickle.loads(pickle.dumps(graph)) == graph
+    assert (
+        sum("read from its conversion" in text for text in caplog.messages) == 5
+    )  # both name the same files
+    assert fp.open_graph("s3://lake/graph/", weights="w").weight_scale > 1
+    assert fp.open_graph("s3://lake/graph/", columns=("target", 1)).identify() != expected.identify()
+    lake.put("graph/b.parquet", pl.DataFrame({"source": [0], "target": [8]}))
+    assert fp.open_graph("s3://lake/graph/").identify() != expected.identify()
+    with pytest.raises(GraphFormatError, match=r"graph/b\.parquet: it has no column 'w'"):
+        fp.open_graph("s3://lake/graph/", weights="w")
+    with pytest.raises(FileNotFoundError, match="s3://lake/none"):
+        fp.open_graph("s3://lake/none.parquet")
+
+
+def test_open_graph_takes_strings_from_a_url_and_a_lazy_frame(lake):
+    frame = pl.DataFrame({"source": ["ann", "bob"], "target": ["bob", "eve"], "x": [1, 2]})
+    lake.put("names/a.parquet", frame)
+    expected = fp.open_graph([[0, 1], [1, 2]])
+    url = "s3://lake/names/a.parquet"
+    for source in (url, pl.scan_parquet(url).select("source", "target")):
+        graph = fp.open_graph(source)
+        assert graph.identify() == expected.identify()
+        ids = pl.read_parquet(graph.directory / "ids" / "vertex.parquet")
+        assert ids["id"].to_list() == ["ann", "bob", "eve"]

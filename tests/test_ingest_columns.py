@@ -1,8 +1,11 @@
 """Columns of tables as arrays: against an oracle of Polars, for any cut into files and any order of work."""
 
 import json
+import re
 import tempfile
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.graphs.ingest import splitting
+from fastpart.graphs.ingest import columns as module
 from fastpart.graphs.ingest.catalog import RelationTable, VertexTable
-from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns
-from fastpart.graphs.ingest.pieces import LEFT_OUT
-from fastpart.graphs.ingest.requirements import features_of
+from fastpart.graphs.ingest.catalog.requirements import features_of
+from fastpart.graphs.ingest.columns import RelationColumns, VertexColumns, splitting
+from fastpart.graphs.ingest.columns.pieces import LEFT_OUT
 from fastpart.graphs.ingest.schema import Relation, Vertices
 from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
 
@@ -145,7 +148,7 @@ def cases(draw):
     return frame, n, bounds, units
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases(), st.sampled_from(["split", "random", "time", None]))
 def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
     frame, n, bounds, units = case
@@ -487,3 +490,90 @@ def test_a_file_in_which_all_values_are_missing(tmp_path, other):
         )
     if uses["time"]:
         assert np.load(out / "times.npy")[1] == UNKNOWN
+
+
+WHOLE = [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Int128]
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_categories_of_whole_numbers_are_sorted_by_value(tmp_path, dtype):
+    largest = 2**100 if dtype == pl.Int128 else 100
+    frame = pl.DataFrame({"x": pl.Series([9, None, largest, 10, 9], dtype=dtype)})
+    out, _ = simple(tmp_path, frame, features=[{"column": "x", "as": "category", "fill": 11}])
+    assert np.load(out / "features.npy")[:, 0].tolist() == [0, 2, 3, 1, 0]
+    assert json.loads((out / "categories.json").read_text())["x"] == {
+        "values": [9, 10, 11, largest],
+        "counts": [2, 1, 0, 1],
+    }
+
+
+ODD = {
+    "Int128": [1, None],
+    "UInt64": [2**63, 1],
+    "Decimal": [Decimal("1.5"), None],
+    "Duration": [timedelta(1), None],
+    "Time": [time(1), None],
+    "Binary": [b"a", None],
+    "Struct": [{"a": 1}, None],
+    "lists of lists": [[[1]], None],
+    "lists of bools": [[True], None],
+    "lists of text": [["a"], None],
+    "lists of nulls": [[None], [1]],
+    "empty lists": [[], [1.0]],
+    "matrices": pl.Series([[[1, 2]], None], dtype=pl.Array(pl.Int8, (1, 2))),
+    "empty arrays": pl.Series([[], []], dtype=pl.Array(pl.Int8, 0)),
+    "Enum": pl.Series(["a", None], dtype=pl.Enum(["b", "a"])),
+    "nanoseconds": pl.Series([datetime(2020, 1, 1), None], dtype=pl.Datetime("ns")),
+    "zones": pl.Series([datetime(2020, 1, 1), None]).dt.replace_time_zone("Europe/Berlin"),
+    "infinite": [float("inf"), None],
+    "empty text": ["", "x"],
+    "numbers as text": ["1e3", "nan"],
+    "nothing": [None, None],
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_of_any_type_are_taken_or_refused_by_name(tmp_path, kind):
+    dtype = {"dtype": pl.Int128} if kind == "Int128" else {"dtype": pl.UInt64} if kind == "UInt64" else {}
+    table = reader(tmp_path, [pl.DataFrame({"x": pl.Series(ODD[kind], **dtype)})])
+    for entry in (
+        {"features": [{"column": "x", "fill": 1}]},
+        {"features": [{"column": "x", "as": "category", "fill": 1}]},
+        {"features": [{"column": "x", "fill": 3, "standardise": True}]},
+        {"label": "x"},
+        {"time": "x", "split": {"by": "time", "train": 0.5}},
+        {"split": "x"},
+    ):
+        refusal = ""
+        try:
+            ingested(partial(vertices_of, table, 3, **entry), tmp_path, table, [np.array([0, 1], np.uint32)])
+        except fp.FastpartError as error:
+            refusal = str(error)
+        assert not re.search("polars|arrow|msgspec|numpy", refusal, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("step", ["_standardise", "_close", "_finished"])
+def test_a_kill_while_columns_are_finished(tmp_path, monkeypatch, step):
+    frame = pl.DataFrame({"x": [1.0, 3.0, None, 4.0], "y": ["a", "b", None, "b"], "t": [1, 2, 3, 4]})
+    entry = {"features": [{"column": "x", "fill": 0, "standardise": True}], "label": "y", "time": "t"}
+    entry["split"] = {"by": "time", "train": 0.6, "test": 0.4}
+    expected, told = simple(tmp_path, frame, 5, **entry)
+    table = open_table("vertices.paper", [tmp_path / "0.parquet"])
+    columns, out = vertices_of(table, 5, **entry), tmp_path / "out"
+    surveys = [columns.survey(0)]
+    columns.begin(out, surveys)
+    columns.write(out, 0, np.arange(4, dtype=np.uint32), 0, 4)
+
+    def killed(*arguments):
+        if step == "_finished" and not (out / "columns.json").exists():
+            return
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module if step == "_finished" else VertexColumns, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            columns.finish(out, surveys)
+    again = vertices_of(table, 5, **entry)
+    again.begin(out, surveys)
+    assert again.finish(out, surveys) == told
+    assert content(out) == content(expected)

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastpart.errors import EdgeFileChangedError, GraphFormatError
-from fastpart.graphs.ingest.paths import glob_pattern
 from fastpart.graphs.ingest.schema import Csv, Format
 from fastpart.graphs.ingest.tables import BATCH, open_table
+from fastpart.graphs.ingest.tables.footers import row_groups
+from fastpart.graphs.ingest.tables.paths import glob_pattern
 
 HOME = Path(__file__).parents[1]
 
@@ -64,6 +65,15 @@ def lake(tmp_path):
 )
 def test_files_are_sorted_by_the_bytes_of_their_paths_and_each_counts_once(lake, files, found):
     assert paths(table(files, lake)) == found
+
+
+def test_links_are_followed_once(lake):
+    (lake / "t" / "again").symlink_to(lake / "t")
+    (lake / "t" / "z").symlink_to(lake / "more")
+    (lake / "more").mkdir()
+    pl.DataFrame({"id": ["x"]}).write_parquet(lake / "more" / "x.parquet")
+    found = ["part-10.parquet", "part-2.parquet", "sub/part-1.parquet", "z/x.parquet"]
+    assert paths(table("t", lake)) == found
 
 
 def test_an_absolute_path_and_a_url_of_a_file_ignore_the_root(lake):
@@ -259,6 +269,32 @@ def test_units_of_a_file_are_its_rows(tmp_path_factory, rows, group, cuts, suffi
     assert [(int(n), s) for s, n in found] == rows
 
 
+@pytest.mark.parametrize("rows", [1, 3, 20, 1000])
+def test_row_groups_are_counted(tmp_path, rows):
+    file = tmp_path / "t.parquet"
+    wide = {f"c{number}": range(100) for number in range(20)}
+    pl.DataFrame(wide | {"s": [["x"]] * 100, "b": [True] * 100}).write_parquet(file, row_group_size=rows)
+    assert row_groups(str(file)) == -(-100 // rows)
+    from_arrow = tmp_path / "u.parquet"
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pl.DataFrame(wide).to_arrow(), from_arrow, row_group_size=rows)
+    assert row_groups(str(from_arrow)) == parquet.ParquetFile(from_arrow).metadata.num_row_groups
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff\xff\xff\x7fPAR1", b"\xff" * 40 + b"\x28\0\0\0PAR1"])
+def test_row_groups_of_what_is_no_parquet(tmp_path, content):
+    (tmp_path / "t").write_bytes(content)
+    assert row_groups(str(tmp_path / "t")) is None
+
+
+def test_a_file_of_one_huge_row_group_is_read_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("fastpart.graphs.ingest.tables.tablefiles.LARGEST_GROUP", 100)
+    pl.DataFrame({"id": range(200)}).write_parquet(tmp_path / "t.parquet", row_group_size=100)
+    assert table("t.parquet", tmp_path).divisible(0)
+    pl.DataFrame({"id": range(202)}).write_parquet(tmp_path / "t.parquet")
+    assert not table("t.parquet", tmp_path).divisible(0)
+
+
 def test_a_reader_left_early_does_not_hang(tmp_path):
     pl.DataFrame({"id": range(BATCH * 3)}).write_parquet(tmp_path / "t.parquet")
     next(table("t.parquet", tmp_path).batches(0, ["id"]))
@@ -334,6 +370,7 @@ DAMAGE = {
     "wide.csv": (lambda good: b"id,n\n1,2\n1,2,3\n", "line 3 has 3 columns, the first line has 2"),
     "quote.csv": (lambda good: b'id,n\na,1\n"b,2\n', "after line 2: a quote"),
     "inner.csv": (lambda good: b'id,n\na,1\n"b"c,2\n', "after line 2: a quote"),
+    "twice.csv": (lambda good: b"id,n,id\n1,2,3\n", "two columns are called 'id'"),
     "cut.csv.gz": (lambda good: gzip.compress(b"id\n" + b"a\n" * 99)[:-9], "cut off"),
     "cut.csv.xz": (lambda good: lzma.compress(b"id\n" + b"a\n" * 99)[:-9], r"not a \.xz file, or cut off"),
     "no.csv.bz2": (lambda good: b"id\na\n", r"not a \.bz2 file, or cut off"),

@@ -29,16 +29,20 @@ INSIDE = {
     "core": """
 folders forks frames notes pairs parameters processes progress
 options, parsing, protocols
-shared_parameters
+shared_parameters, vertex_tables
 declared, inputs, rows
 standardising
 """,
     "graphs": """
-graph_directory, table_output, sources, types, weights
-directory_data, sidecars
+conversion_cache, ends, graph_directory, table_output, types, weights
+directory_data, sidecars, tables
+sources
 graph, staging
-convert, info, ingest
-splits
+convert, ingest
+remote
+converted
+opening
+info, splits
 """,
     "partitions": """
 coding, plan, results, saved

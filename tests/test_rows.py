@@ -323,6 +323,8 @@ ONLY_DIRECTORIES = {
     "labels": np.zeros(6, int),
     "splits": {"train": [0]},
     "edge_features": np.zeros(8),
+    "times": np.zeros(6, int),
+    "edge_times": np.zeros(8, int),
     "halo_hops": 2,
     "split": 0,
 }
@@ -349,7 +351,7 @@ def test_edge_partitions_have_no_halo(refused):
         )
 
 
-@pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "graph"])
+@pytest.mark.parametrize("name", ["features", "labels", "splits", "edge_features", "times", "graph"])
 @pytest.mark.parametrize("as_memmap", [False, True])
 def test_inputs_within_the_directory_that_is_replaced_are_kept(refused, tmp_path, name, as_memmap):
     PART.save(tmp_path / "parts", graph=EDGES)

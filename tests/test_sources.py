@@ -91,7 +91,7 @@ def test_arrow_tables():
     same(table)
     same(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
     with pytest.raises(
-        TypeError, match=r"the pyarrow frame has 1 columns\. Select the two that hold the ids"
+        TypeError, match="the pyarrow frame: expected two columns of integers or strings, got 'u'"
     ):
         fp.open_graph(table.select(["u"]))
 
@@ -100,8 +100,12 @@ def test_pandas_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(PATH, columns=["u", "v"])
     same(frame)
-    with pytest.raises(TypeError, match="the pandas frame has 3 columns"):
-        fp.open_graph(frame.assign(weight=1.0))
+    same(frame.assign(weight=1.0))
+    same(frame.assign(id=7).set_axis(["a", "b", "c"], axis=1), columns=("a", 2))
+    with pytest.raises(
+        TypeError, match=r"the pandas frame: which columns hold the ids\? It has 'a' .*columns="
+    ):
+        fp.open_graph(frame.assign(id=7).set_axis(["a", "b", "c"], axis=1))
     with pytest.raises(TypeError, match=r"expected integers, but column 'v' is float64 or has nulls"):
         fp.open_graph(frame.assign(v=[1.0, None, 3.0]))
 
@@ -126,7 +130,7 @@ def test_lazy_frames_that_hold_no_edges():
         fp.open_graph(pl.LazyFrame({"u": [0, 1], "v": [0, -1]}))
     with pytest.raises(TypeError, match="column 'v' is Float64"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [0.5]}))
-    with pytest.raises(TypeError, match="the polars frame has 1 columns"):
+    with pytest.raises(TypeError, match="the polars frame: expected two columns"):
         fp.open_graph(pl.LazyFrame({"u": [0]}))
     with pytest.raises(fp.ParameterError, match=r"tmp_dir: .* is not a directory"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [1]}), tmp_dir=tempfile.gettempdir() + "/none")

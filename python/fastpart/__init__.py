@@ -32,8 +32,9 @@ from .errors import (
     ParameterError,
     TrainingError,
 )
-from .graphs.graph import Graph, open_graph
+from .graphs.graph import Graph
 from .graphs.info import info
+from .graphs.opening import open_graph
 from .measures.evaluate import evaluate
 from .partitions.clustering import cluster
 from .partitions.homes import home_parts

@@ -558,6 +558,7 @@ class EdgeCounts:
 class Converted:
     graph: Identity
     notes: list[str]
+    both: bool | None
 
 @final
 class Ordered:
@@ -653,8 +654,9 @@ def multilevel_plans(edges: EdgeSource, k: int, symmetric: bool, options: RunOpt
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_grid(target: _Path, *, rows: int, columns: int, options: RunOptions) -> tuple[int, str]: ...
+def format_of(file: _Path) -> str: ...
 def convert(
-    source: _Path,
+    sources: Sequence[_Path],
     target: _Path,
     *,
     format: str | None,
@@ -663,11 +665,13 @@ def convert(
     dtype: str | None,
     layout: str | None,
     num_vertices: int | None,
+    max_vertices: int | None,
     drop_loops: bool,
     dedup: bool,
     shuffle: int | None,
     weights: str | None,
-    column: int | None,
+    column: int | str | None,
+    columns: tuple[int | str, int | str] | None,
     unsure: bool,
     options: RunOptions,
 ) -> Converted: ...

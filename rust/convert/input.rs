@@ -10,7 +10,7 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 
 use super::sink::Intake;
-use super::{Convert, Format, WeightsFrom, metis, text, with_suffix};
+use super::{Convert, Format, WeightsFrom, matrix, metis, text, with_suffix};
 use crate::base::npy::MAGIC;
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, plausible};
@@ -29,9 +29,25 @@ const METIS: [&str; 2] = ["graph", "metis"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Text { metis: bool, gzip: bool },
+    Matrix { gzip: bool },
     Npy,
     Raw,
     Binedgelist,
+}
+
+/// What an input says of the graph beside its records.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stated {
+    /// Number of vertices.
+    pub(super) n: Option<u64>,
+    /// Whether an undirected edge is listed in both directions.
+    pub(super) both: Option<bool>,
+}
+
+impl Stated {
+    fn of(n: u64) -> Self {
+        Stated { n: Some(n), both: None }
+    }
 }
 
 impl Input {
@@ -55,6 +71,9 @@ impl Input {
             None if binary => Input::Raw,
             None if plausible::other_format(&head).is_some() => Input::Raw, // which is refused by name
             None if named(path, &["binedgelist"]) => Input::Binedgelist,
+            None if head.starts_with(text::MATRIX_MARKET) || gzip && named(stem, &["mtx"]) => {
+                Input::Matrix { gzip }
+            }
             None if named(stem, &METIS) => Input::Text { metis: true, gzip },
             None if gzip => Input::Text { metis: false, gzip },
             None if plausible::is_text(&head)
@@ -67,7 +86,19 @@ impl Input {
         })
     }
 
-    /// Hands the records to `intake`. Returns the number of vertices, if the input says it.
+    /// What `fastpart.convert` calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Input::Text { metis: true, .. } => "metis",
+            Input::Text { .. } => "text",
+            Input::Matrix { .. } => "matrix",
+            Input::Npy => "npy",
+            Input::Raw => "raw",
+            Input::Binedgelist => "binedgelist",
+        }
+    }
+
+    /// Hands the records to `intake`. Returns what the input says of the graph.
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),
@@ -75,24 +106,26 @@ impl Input {
         options: &Convert,
         intake: &mut Intake,
         run: &Run,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Stated> {
         let weights = (options.weights == WeightsFrom::File).then(|| with_suffix(target, ".weights.in"));
         let weights = weights.as_deref();
         match self {
-            Input::Text { metis, gzip } => {
+            Input::Text { gzip, .. } | Input::Matrix { gzip } => {
                 run.begin("convert", metadata.len());
                 let mut source: Box<dyn Read + Send> = Box::new(ProgressReader { file, run });
                 if gzip {
                     source = Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)));
                 }
-                let weight = match options.weights {
+                let weight = match &options.weights {
                     WeightsFrom::Column(column) => Some(column),
                     _ => None,
                 };
-                let asked = text::Asked { weight, unsure: options.unsure };
-                let read = match metis {
-                    true => from_metis(source, path, intake, run).map(Some),
-                    false => from_text(source, path, asked, intake, run).map(|()| None),
+                let asked = text::Asked { ids: options.columns.as_ref(), weight, unsure: options.unsure };
+                let read = match self {
+                    Input::Matrix { .. } => matrix::read(source, path, weight.is_some(), intake, run)
+                        .map(|(n, both)| Stated { n: Some(n), both: Some(both) }),
+                    Input::Text { metis: true, .. } => from_metis(source, path, intake, run).map(Stated::of),
+                    _ => from_text(source, path, asked, intake, run).map(|()| Stated::default()),
                 };
                 // Asked first: nonsense in a file that changed is no fault of the file.
                 check_unchanged(file, metadata, path)?;
@@ -101,9 +134,9 @@ impl Input {
             Input::Npy | Input::Raw => {
                 let layout = options.layout.filter(|_| !options.swap);
                 let edges = EdgeFile::open_ordered(path, options.id_type, layout, Io::Map, options.swap)?;
-                from_binary(&edges, weights, intake, run).map(|()| None)
+                from_binary(&edges, weights, intake, run).map(|()| Stated::default())
             }
-            Input::Binedgelist => from_binedgelist(path, weights, intake, run).map(Some),
+            Input::Binedgelist => from_binedgelist(path, weights, intake, run).map(Stated::of),
         }
     }
 }

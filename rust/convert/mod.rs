@@ -14,6 +14,7 @@
 
 pub(crate) mod dedup;
 mod input;
+mod matrix;
 pub(crate) mod metis;
 mod relabel;
 pub(crate) mod renumber;
@@ -21,12 +22,13 @@ mod sink;
 pub(crate) mod text;
 pub(crate) mod write;
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use self::input::Input;
+use self::input::{Input, Stated};
 use self::sink::{Forward, Intake, RawWriter};
+pub use self::text::Column;
 use crate::base::{AtomicFile, Error, Result, Run, named, shown};
 use crate::convert::dedup::dedup;
 use crate::edges::file::Layout;
@@ -69,6 +71,8 @@ pub struct Convert {
     pub layout: Option<Layout>,
     /// Number of vertices. `None`: what the input says, else largest id + 1.
     pub num_vertices: Option<u64>,
+    /// The largest n that is accepted from the ids. `None`: what is plausible for their number.
+    pub max_vertices: Option<u64>,
     /// Leave out records whose two ids are equal.
     pub drop_loops: bool,
     /// Keep the first record of each undirected pair.
@@ -79,18 +83,20 @@ pub struct Convert {
     pub weights: WeightsFrom,
     /// Refuse text of more than two columns where nothing says which hold the ids.
     pub unsure: bool,
+    /// The columns of text that hold the ids. `None`: those that a header names, else the first two.
+    pub columns: Option<[Column; 2]>,
 }
 
 /// Where an input has the weights of its records. Those of METIS graphs stand beside the neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum WeightsFrom {
     /// They are not kept.
     #[default]
     Nowhere,
     /// Nowhere but in METIS graphs.
     Metis,
-    /// In this column of text, from 3.
-    Column(usize),
+    /// In this column of text.
+    Column(Column),
     /// In `TARGET.weights.in`, as f64, for binary records.
     File,
 }
@@ -108,23 +114,36 @@ pub struct Conversion {
     pub checksum: String,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// Whether the input lists an undirected edge in both directions, if it says so.
+    pub both: Option<bool>,
+}
+
+/// What the file is: "text", "metis", "matrix", "npy", "binedgelist" or "raw". Compressed files are what they hold.
+pub fn format_of(input: &Path) -> Result<&'static str> {
+    let (file, _) = open_regular(input)?;
+    Ok(Input::find(&file, input, &Convert::default())?.name())
 }
 
 /// Converts the file `input` into the file `target`.
 pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
-    let (file, metadata) = open_regular(input)?;
+    convert_all(&[input.to_owned()], target, options, run)
+}
+
+/// Converts files, whose records come in this order, into the file `target`. With [`WeightsFrom::File`] there is one.
+pub fn convert_all(inputs: &[PathBuf], target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
     let ids_target = ids_beside(target);
-    refuse_same(&metadata, input, target)?;
-    if options.relabel {
-        refuse_same(&metadata, input, &ids_target)?;
-    }
+    let opened = inputs.iter().map(|input| open_input(input, target, &ids_target, options));
+    let opened = opened.collect::<Result<Vec<_>>>()?;
+    let origin = match inputs {
+        [input] => shown(input).to_string(),
+        _ => format!(
+            "{} files, the first of them {}",
+            inputs.len(),
+            inputs.first().map_or_else(String::new, |input| shown(input).to_string())
+        ),
+    };
     if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
         return Err(Error::parameter("num_vertices", format!("{given}. Use at most {MAX_VERTICES}")));
-    }
-    let format = Input::find(&file, input, options)?;
-    if matches!(format, Input::Text { .. } | Input::Binedgelist) && options.layout.is_some() {
-        let what = "text holds one record a line. layout= is for arrays and .npy";
-        return Err(Error::parameter("layout", what));
     }
     let ids = options.relabel.then_some(&*ids_target);
     let weights = (options.weights != WeightsFrom::Nowhere).then(|| with_suffix(target, ".weights.f64"));
@@ -135,22 +154,27 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     let mut writer = RawWriter::create(target)?;
     let read = |forward: &mut Forward| {
         let mut intake = Intake::new(ids, weights.as_deref(), options.drop_loops, run, forward)?;
-        let stated = format.read((&file, &metadata), (input, target), options, &mut intake, run)?;
+        let mut stated = Stated::default();
+        for (input, (file, metadata, format)) in inputs.iter().zip(&opened) {
+            let said = format.read((file, metadata), (input, target), options, &mut intake, run)?;
+            stated = Stated { n: stated.n.max(said.n), both: stated.both.or(said.both) };
+        }
+        let both = stated.both;
         if let Some(given) = options.num_vertices.filter(|&given| given < intake.n) {
             let what = format!("{given}, but the largest id is {}", intake.n - 1);
             return Err(Error::parameter("num_vertices", what));
         }
         // Relabelled graphs have no isolated vertices.
-        let stated = stated.filter(|_| !options.relabel);
+        let stated = stated.n.filter(|_| !options.relabel);
         if let (Some(given), Some(stated)) = (options.num_vertices, stated)
             && given < stated
         {
             return Err(Error::parameter("num_vertices", format!("{given}, but the input says {stated}")));
         }
         let (n, files, notes) = intake.finish()?;
-        Ok((options.num_vertices.or(stated).unwrap_or(n), stated.is_some(), files, notes))
+        Ok((options.num_vertices.or(stated).unwrap_or(n), (stated.is_some(), both), files, notes))
     };
-    let (n, stated, files, notes) = if options.dedup || options.shuffle.is_some() {
+    let (n, (stated, both), files, notes) = if options.dedup || options.shuffle.is_some() {
         let mut records = TempRecords::create(directory(target))?;
         let (n, stated, files, mut notes) = read(&mut |more| records.append(more))?;
         notes.extend(reorder(records, options, directory(target), run, &mut writer)?);
@@ -160,10 +184,37 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     };
     let (m, loops) = (writer.m, writer.loops);
     if options.num_vertices.is_none() && !options.relabel && !stated {
-        check_plausible(n, m, &shown(input))?;
+        check_plausible(n, m, options.max_vertices, &origin)?;
     }
     files.into_iter().try_for_each(AtomicFile::commit)?;
-    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes })
+    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes, both })
+}
+
+/// Opens an input and finds what it is.
+fn open_input(
+    input: &Path,
+    target: &Path,
+    ids_target: &Path,
+    options: &Convert,
+) -> Result<(File, Metadata, Input)> {
+    let (file, metadata) = open_regular(input)?;
+    refuse_same(&metadata, input, target)?;
+    if options.relabel {
+        refuse_same(&metadata, input, ids_target)?;
+    }
+    let format = Input::find(&file, input, options)?;
+    if matches!(format, Input::Text { .. } | Input::Matrix { .. } | Input::Binedgelist)
+        && options.layout.is_some()
+    {
+        let what = "text holds one record a line. layout= is for arrays and .npy";
+        return Err(Error::parameter("layout", what));
+    }
+    if format.name() != "text" && options.columns.is_some() {
+        let what =
+            format!("{}: it has no columns to choose from. They are for text and Parquet", shown(input));
+        return Err(Error::parameter("columns", what));
+    }
+    Ok((file, metadata, format))
 }
 
 /// Drops repeated pairs and shuffles, as asked. Returns notes.
@@ -195,11 +246,11 @@ fn reorder(
 }
 
 /// Refuses ids that can only be a mistake, such as times.
-fn check_plausible(n: u64, m: u64, origin: &str) -> Result<()> {
-    identity::check_plausible(n, m, None, origin, || {
+fn check_plausible(n: u64, m: u64, max_vertices: Option<u64>, origin: &str) -> Result<()> {
+    identity::check_plausible(n, m, max_vertices, origin, || {
         format!(
-            "If they are ids, relabel them with --relabel (relabel=True), or pass num_vertices={n}. If they are times \
-             or row numbers, name the columns of the ids source and target in a header"
+            "If they are ids with gaps, relabel them (relabel=True, --relabel). If all of them are wanted, pass \
+             num_vertices={n}. If they are times or row numbers, name the columns of the ids with columns="
         )
     })
 }

@@ -45,5 +45,5 @@ pub fn renumber(
     })?;
     let (n, m, loops) = (edges.num_vertices(), writer.m, writer.loops);
     ids.commit()?;
-    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes: vec![] })
+    Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes: vec![], both: None })
 }

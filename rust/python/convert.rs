@@ -9,25 +9,48 @@ use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
 use fastpart::internals::base::Result;
-use fastpart::internals::convert::{Convert, Format, WeightsFrom, convert as run_convert, write};
+use fastpart::internals::convert::{Column, Convert, Format, WeightsFrom, convert_all, write};
 
 /// What a conversion wrote.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct Converted {
     graph: Identity,
     notes: Vec<String>,
+    both: Option<bool>,
 }
 
-/// See `fastpart.convert`. `shuffle` is the seed. `weights` is "file" for those in a file
-/// beside the target, and another word for those of the source itself.
+/// A column by its number, from 1, or by its name.
+#[derive(FromPyObject)]
+pub enum ColumnOf {
+    Number(usize),
+    Name(String),
+}
+
+impl From<ColumnOf> for Column {
+    fn from(column: ColumnOf) -> Column {
+        match column {
+            ColumnOf::Number(number) => Column::Number(number),
+            ColumnOf::Name(name) => Column::Name(name),
+        }
+    }
+}
+
+/// What a file is: "text", "metis", "matrix", "npy", "binedgelist" or "raw".
+#[pyfunction]
+pub fn format_of(py: Python<'_>, file: PathBuf) -> PyResult<&'static str> {
+    fastpart::internals::convert::format_of(&file).map_err(|error| raise(py, error))
+}
+
+/// See `fastpart.convert`. `sources` are files whose records come in this order. `shuffle` is the seed. `weights` is
+/// "file" for those in a file beside the target, and another word for those of the source itself.
 #[pyfunction]
 #[pyo3(signature = (
-    source, target, *, format, relabel, swap, dtype, layout, num_vertices, drop_loops, dedup, shuffle, weights, column,
-    unsure, options
+    sources, target, *, format, relabel, swap, dtype, layout, num_vertices, max_vertices, drop_loops, dedup, shuffle,
+    weights, column, columns, unsure, options
 ))]
 pub fn convert(
     py: Python<'_>,
-    source: PathBuf,
+    sources: Vec<PathBuf>,
     target: PathBuf,
     format: Option<&str>,
     relabel: bool,
@@ -35,11 +58,13 @@ pub fn convert(
     dtype: Option<&str>,
     layout: Option<&str>,
     num_vertices: Option<u64>,
+    max_vertices: Option<u64>,
     drop_loops: bool,
     dedup: bool,
     shuffle: Option<u64>,
     weights: Option<&str>,
-    column: Option<usize>,
+    column: Option<ColumnOf>,
+    columns: Option<[ColumnOf; 2]>,
     unsure: bool,
     options: Options,
 ) -> PyResult<Converted> {
@@ -48,7 +73,7 @@ pub fn convert(
         let layout = layout_of(layout);
         let weights = match (weights, column) {
             (None, _) => WeightsFrom::Nowhere,
-            (Some(_), Some(column)) => WeightsFrom::Column(column),
+            (Some(_), Some(column)) => WeightsFrom::Column(column.into()),
             (Some("file"), None) => WeightsFrom::File,
             (Some(_), None) => WeightsFrom::Metis,
         };
@@ -59,17 +84,19 @@ pub fn convert(
             id_type,
             layout,
             num_vertices,
+            max_vertices,
             drop_loops,
             dedup,
             shuffle,
             weights,
             unsure,
+            columns: columns.map(|columns| columns.map(Column::from)),
         })
     };
     let how = how().map_err(|error| raise(py, error))?;
-    let written = detached(py, &options, |run| run_convert(&source, &target, &how, run))?;
+    let written = detached(py, &options, |run| convert_all(&sources, &target, &how, run))?;
     let graph = Identity { n: written.n, m: written.m, loops: written.loops, checksum: written.checksum };
-    Ok(Converted { graph, notes: written.notes })
+    Ok(Converted { graph, notes: written.notes, both: written.both })
 }
 
 /// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). `scale` is that of their weights.

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};
     #[pymodule_export]
-    use super::convert::{Converted, convert, write_edges};
+    use super::convert::{Converted, convert, format_of, write_edges};
     #[pymodule_export]
     use super::counts::{
         EdgeCounts, VertexCounts, count_edge_partition, count_vertex_partition, label_skew,

@@ -116,6 +116,8 @@ const PLAIN: Convert = Convert {
     shuffle: None,
     weights: WeightsFrom::Nowhere,
     unsure: false,
+    columns: None,
+    max_vertices: None,
 };
 pub const RELABEL: Convert = Convert { relabel: true, ..PLAIN };
 pub const SWAP: Convert = Convert { swap: true, ..PLAIN };

@@ -18,7 +18,8 @@ from pathlib import Path
 import polars  # before the fork, and without its threads
 sys.path.insert(0, sys.argv[1])
 from ingest_tables import small
-from fastpart.graphs.ingest import ingest, journal
+from fastpart.graphs.ingest import ingest
+from fastpart.graphs.ingest.stages import journal
 folder, form = Path(sys.argv[2]), sys.argv[3]
 schema = json.loads((folder / "schema.json").read_text())
 plain_add = journal.Journal.add
@@ -133,7 +134,7 @@ def interrupted(folder, stop):
     """Run an ingest that ends after some units, as if it had been killed."""
     schema = json.loads((folder / "schema.json").read_text())
     with small(100, 1500), pytest.MonkeyPatch.context() as patch:
-        from fastpart.graphs.ingest import job, journal
+        from fastpart.graphs.ingest.stages import job, journal
 
         patch.setattr(job, "_WORTHLESS", -1)
         add, left = journal.Journal.add, [stop]

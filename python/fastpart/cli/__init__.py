@@ -26,7 +26,7 @@ from cyclopts import (
 from ..core.notes import log
 from ..core.parameters import meant, shown
 from ..errors import FastpartError, GraphWarning, ParameterError
-from .app import make_app
+from .app import STANDARD_INPUT, make_app
 from .verbs import algorithms_with
 
 __all__ = ["main"]
@@ -71,6 +71,7 @@ def _run(words: list[str]) -> None:
         for word in words:
             if word.startswith("--") and "_" in word.partition("=")[0]:  # cyclopts accepts _ for -
                 raise ParameterError(f"unknown option {word!r}{meant(word, [word.replace('_', '-')])}")
+        words = [STANDARD_INPUT if word == "-" else word for word in words]  # cyclopts takes - for an option
         command, given, _ = app.parse_args(words, print_error=False, exit_on_error=False)
     except CycloptsError as error:
         called = " ".join(["fastpart", *(error.command_chain or ())])

@@ -27,6 +27,9 @@ evaluate g.bin parts/"""
 _INDENT = 28
 """Width of the column of names."""
 
+STANDARD_INPUT = "\0stdin"
+"""Stands for the argument - while words are parsed."""
+
 _SHORT = {"out": "-o", "quiet": "-q"}
 
 _GROUPS = {title: Group.create_ordered(title) for title in TITLES}
@@ -79,6 +82,7 @@ def _command(name: str, verb: Verb) -> Callable[..., None]:
 
     def command(*given: Any, **named: Any) -> None:
         names = list(verb.arguments)
+        given = tuple("-" if value == STANDARD_INPUT else value for value in given)
         values = dict(zip(names, given, strict=False))
         if verb.several:
             values[names[-1]] = given[len(names) - 1 :]

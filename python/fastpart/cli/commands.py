@@ -13,14 +13,16 @@ from typing import Any
 from .. import _core, store
 from .. import generate as generators
 from ..core.notes import log
-from ..core.parameters import shown
+from ..core.parameters import shown, sized
 from ..errors import ParameterError
 from ..generate.tables import MARKER as TABLES
+from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
 from ..graphs.graph_directory import MARKER
 from ..graphs.info import RATES
 from ..graphs.info import info as graph_info
+from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..measures.evaluate import evaluate as measure
@@ -252,6 +254,16 @@ def plan(call: Call) -> None:
         print(made)
 
 
+def restore(call: Call) -> None:
+    """``fastpart restore``."""
+    store.restore(graph=call["graph"], **call.of("restore", "graph"))
+    written = Path(call["out"])
+    if call["json"]:
+        print(json.dumps({"result": call["result"], "out": str(written)}))
+    elif not call["quiet"]:
+        print(f"saved to {shown(written)}")
+
+
 def upgrade(call: Call) -> None:
     """``fastpart upgrade``."""
     source, upgraded = call["source"], store.upgrade(call["source"])
@@ -274,6 +286,23 @@ def verify(call: Call) -> None:
         print(
             f"{shown(call['source'])}: {found.files:,} files with {found.bytes:,} bytes are as they were written"
         )
+
+
+def cache(call: Call) -> None:
+    """``fastpart cache``."""
+    found = list(conversion_cache.entries())
+    total = sum(entry.bytes for entry in found)
+    if call["clear"]:
+        conversion_cache.clear()
+    if call["json"]:
+        listed = [
+            {"folder": str(each.folder), "sources": each.sources, "bytes": each.bytes} for each in found
+        ]
+        print(json.dumps({"entries": listed, "bytes": total, "cleared": bool(call["clear"])}))
+        return
+    for entry in found if not call["quiet"] else ():
+        print(f"{sized(entry.bytes):>10}  {', '.join(map(shown, entry.sources)) or shown(entry.folder)}")
+    print(f"{sized(total):>10}  {'removed' if call['clear'] else 'in all'}")
 
 
 def open_input(call: Call) -> Graph:

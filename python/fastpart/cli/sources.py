@@ -25,7 +25,7 @@ from ..partitions.partitioners import documents
 from ..train.methods import METHODS, method
 
 SOURCES = {
-    "open_graph": "graphs.graph",
+    "open_graph": "graphs.opening",
     "partition": "partitions.partitioners.choosing",
     "info": "graphs.info",
     "convert": "graphs.convert",
@@ -37,6 +37,7 @@ SOURCES = {
     "compare": "measures.compare.running",
     "open_partition": "store.loading",
     "save": "partitions.partition",
+    "restore": "store.restoring",
     "upgrade": "store.upgrading",
     "verify": "store.verifying",
     "Options": "core.options",

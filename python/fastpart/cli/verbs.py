@@ -52,7 +52,9 @@ _COMMON = (
 OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
 """Parameters of a training that decide what it reads and takes."""
 
-_FILE = {"file": "Edges: raw u32 or u64 pairs, or .npy."}
+_FILE = {
+    "file": "Edges: raw pairs, .npy, text, .parquet, .graph, .mtx, a folder or glob of these, or - (stdin)."
+}
 
 
 _PARTITION_FILE = {"partition": "A .npy, .txt or .parquet file, or a partition directory."}
@@ -88,7 +90,9 @@ class Verb:
     def options(self) -> dict[str, tuple[str, Option]]:
         """Return title and option by name, in the order of the help."""
         hidden = {*_NOT_OPTIONS, *_RUNNING, *self.without, *self.arguments}
-        running = [option for name, option in read(self.takes[0]).items() if name in _RUNNING]
+        running = [
+            option for first in self.takes[:1] for name, option in read(first).items() if name in _RUNNING
+        ]
         options = {option.name: ("Options", option) for option in self.own}
         for function in self.takes:
             for name, option in read(function).items():
@@ -200,11 +204,12 @@ _VERBS: dict[str, Verb | Family] = {
         "commands:convert",
         ("convert",),
         {
-            "source": "Text (plain or .gz), .graph (METIS), .parquet, .binedgelist, .npy, or raw pairs.",
+            "source": "Text, .graph (METIS), .mtx, .parquet, .binedgelist, .npy or raw pairs, also packed. - is stdin.",
             "out": "A .txt, .tsv, .graph, .parquet or .binedgelist, else raw pairs with the sidecar OUT.json.",
         },
         "convert soc-LiveJournal1.txt.gz lj.bin\n"
         "convert hashed-ids.csv g.bin --relabel    # dense ids, their map in g.bin.ids.npy\n"
+        "convert 'days/*.csv' g.bin --columns follower,followed\n"
         "convert mesh.graph g.bin                  # METIS, or .parquet, .binedgelist, .npy\n"
         "convert g.bin simple.bin --drop-loops --dedup --shuffle --seed 1\n"
         "convert g.bin g.graph                     # also .parquet, .binedgelist, .txt, .tsv\n"
@@ -342,7 +347,29 @@ _VERBS: dict[str, Verb | Family] = {
         without=frozenset({"pack"}),
         says="Say what the next epochs will read and, with -o, pack it in the order of its use.",
     ),
+    "cache": Verb(
+        "commands:cache",
+        (),
+        {},
+        "cache\ncache --clear",
+        (Option("clear", "bool", None, doc="Remove them."),),
+        says="List the conversions of files that hold no raw records, which are kept for the next time.",
+    ),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
+    "restore": Verb(
+        "commands:restore",
+        ("restore",),
+        {"result": "A partition of the vertices, or a .npy of one row per vertex, such as predictions."},
+        "restore parts/ --graph graph/ -o parts.parquet\n"
+        "restore predictions.npy --graph graph/ -o predictions.parquet --column class\n"
+        "restore embeddings.npy --graph graph/ -o embeddings/    # a file for each type",
+        (
+            *_out(
+                "A .parquet or .csv. For several types also a folder, which gets a file for each.", REQUIRED
+            ),
+            Option("graph", "StrPath", REQUIRED, doc="The folder that `fastpart ingest` wrote."),
+        ),
+    ),
     "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",

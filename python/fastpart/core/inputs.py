@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..errors import ParameterError
 from . import parameters
 from .notes import log
 from .parsing import Archive, mapped
+from .vertex_tables import Ids, is_table, labels_in, splits_in
 
 SPLITS = ("train", "val", "test")
 
@@ -25,12 +27,16 @@ _NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 
 
-def labels_of(labels: Any, n: int) -> Labels:
+def labels_of(labels: Any, n: int, ids: Ids = ()) -> Labels:
     """Return the class of each vertex as int64. -1 (or NaN in a float array) is unlabelled.
+
+    ``ids`` are the files with the ids that the vertices had in tables. A table of labels has these ids.
 
     For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes). Numbers with fractions are
     targets of a regression, float32 of the shape given. NaN is unlabelled.
     """
+    if (table := _table_of("labels", labels)) is not None:
+        labels = labels_in(table, n, ids)
     of_file = isinstance(labels, str | bytes | os.PathLike)
     array = _load("labels", labels) if of_file else np.asarray(labels)
     if not isinstance(array, np.ndarray):
@@ -122,12 +128,19 @@ def archive_and_name(text: str) -> tuple[str, str]:
     return (file, name) if file.endswith(".npz") else (text, "")
 
 
-def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``."""
+def splits_of(
+    splits: Any, n: int, split: int | None = None, ids: Ids = ()
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``.
+
+    ``ids`` are the files with the ids that the vertices had in tables. A table of splits has these ids.
+    """
+    if (table := _table_of("splits", splits)) is not None:
+        splits = splits_in(table, n, ids)
     if isinstance(splits, str | bytes | os.PathLike):
         splits = _load("splits", splits)
     if not isinstance(splits, Mapping):
-        raise TypeError("splits: expected a mapping or a .npz with train, val and test")
+        raise TypeError("splits: expected a mapping, a .npz or a table with train, val and test")
     if split is not None:
         split = parameters.integer("split", split, 0, 2**31)
     return {
@@ -136,6 +149,14 @@ def splits_of(splits: Any, n: int, split: int | None = None) -> dict[str, npt.ND
         else _ids(key, _entries(splits, key, n), n)
         for name, key in _keys_of(splits, split).items()
     }
+
+
+def _table_of(name: str, given: Any) -> Path | None:
+    """Return the path of a table."""
+    if not isinstance(given, str | bytes | os.PathLike):
+        return None
+    file = parameters.path(name, given)
+    return file if is_table(file) else None
 
 
 def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:

@@ -259,6 +259,7 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         return None
     if types & {"Sequence", "Iterable", "tuple"}:
         item = next((each for each in ("int", "float") if each in types), "str")
+        item = "int | str" if "[int | str]" in annotation else item
         return [from_text(name, word.strip(), item) for word in text.split(",")]
     if "bool" in types:
         if text.lower() not in ("true", "false"):

@@ -13,7 +13,8 @@ from .. import _core
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import FeatureDtype, StrPath
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.staging import RAW, beside, staged
 from .tables import typed

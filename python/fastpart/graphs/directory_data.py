@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.parsing import mapped
-from .graph_directory import EDGES, MARKER, RELATION_FILES
+from .graph_directory import EDGES, RELATION_FILES
 from .types import TypedRanges
 
 OF_VERTICES = {
@@ -22,11 +22,6 @@ OF_VERTICES = {
 
 _NO_TIME = np.iinfo(np.int64).min
 _BLOCK = 1 << 20
-
-
-def is_in_one(file: Path | None) -> bool:
-    """Return whether a file holds the edges of a graph directory."""
-    return file is not None and file.name == EDGES and (file.parent / MARKER).is_file()
 
 
 def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, Protocol, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.parameters import Directedness, IdType, Layout, StrPath, choice, integer, path, shown
+from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
 from ..core.protocols import facts
 from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
+from .graph_directory import EDGES, MARKER
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import columns_of
 from .types import Relation, TypedRanges, VertexType
@@ -38,7 +39,9 @@ class Graph:
     directedness : {"undirected", "symmetric", "directed"}
         Meaning of a record for training. Partitioning treats all three alike.
     path : pathlib.Path or None
-        The file, or None for an array.
+        The file or folder that was given. None for an array, the standard input and several files.
+    directory : pathlib.Path or None
+        The graph directory, which holds the ids that the vertices had in tables.
     dtype : str or None
         Type of the ids in the file.
     weights : numpy.ndarray or None
@@ -70,7 +73,10 @@ class Graph:
         self.directedness = directedness
         self.path = file
         self.notes = notes
-        self._origin: _Origin | None = None
+        self._origin: Origin | None = None
+        self.directory: Path | None = None
+        self._folder: object = None
+        """A temporary folder, which lives as long as this object."""
         for note in notes:
             warn(note, GraphWarning)
 
@@ -95,6 +101,11 @@ class Graph:
         return None if self._weights is None else self._weights.array
 
     @property
+    def _id_tables(self) -> tuple[Path, ...]:
+        """The files with the ids that the vertices had in tables."""
+        return () if self.directory is None else tuple(sorted((self.directory / "ids").glob("*.parquet")))
+
+    @property
     def types(self) -> tuple[VertexType, ...] | None:
         """Types of the vertices."""
         return None if self._typed is None else self._typed.types
@@ -115,6 +126,7 @@ class Graph:
         measured = Weights(weights).measured(core, options)
         graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
         graph._identity, graph._types_checked = self._identity, self._types_checked
+        graph.directory, graph._folder = self.directory, self._folder
         return graph
 
     @property
@@ -156,12 +168,12 @@ class Graph:
         return self.num_vertices, self.num_edges, self.directedness, weights
 
     def __reduce__(self) -> tuple[Any, ...]:
-        typed = self._typed, self._types_checked
-        known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed)
-        if self.path is None or self._origin is None:
+        if self._origin is None:
+            typed = self._typed, self._types_checked
+            known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed)
             return _of_records, (self._source.block(0, self.num_edges), *known)
         self.check_unchanged()
-        return _reopened, (self._origin, *known)
+        return self._origin.reduced(self)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -215,8 +227,7 @@ class Graph:
         return degrees
 
 
-@with_options
-def open_graph(
+def open_records(
     source: Any,
     *,
     dtype: IdType | npt.DTypeLike | None = None,
@@ -225,77 +236,14 @@ def open_graph(
     io: Literal["mmap", "read"] = "mmap",
     layout: Layout | None = None,
     max_vertices: int | None = None,
-    weights: npt.ArrayLike | StrPath | Literal[False] | None = None,
-    **options: Unpack[Options],
+    weights: Any = None,
+    options: RunOptions | None = None,
 ) -> Graph:
-    """Open a graph: a file of edge records, an array that holds them, or a graph of another library.
+    """Open a file of raw records, a .npy, an array, a table of integers, or a graph of another library.
 
-    Parameters
-    ----------
-    source : path, array, pair of arrays, table, graph of another library or Graph
-        A file of headerless little-endian pairs of u32 (or u64) ids, or a ``.npy`` file. An array (numpy, or anything
-        with ``__dlpack__``) of shape (m, 2), or (2, m) if m != 2 or ``layout="edge_index"``. A torch ``edge_index`` of
-        shape (2, m). A list of pairs. A pair (sources, targets) of arrays, or a tuple of two lists. A table of two
-        integer columns (Polars, pandas, or anything with ``__arrow_c_stream__``). A square matrix of scipy.sparse,
-        whose stored entries are the edges. A graph of networkx, igraph or rustworkx, a homogeneous graph of DGL, or a
-        ``Data`` of PyG. Arrays hold uint32, int32, uint64 or int64 and are read in place, never copied as a whole. Do
-        not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
-    dtype : {"u32", "u64", "i32", "i64"}, optional
-        Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
-        text, archives, u64 ids and big-endian files are refused.
-    num_vertices : int, optional
-        Number of vertices n. Default: that of the sidecar, or of the graph of another library. Else the largest id + 1,
-        which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a file
-        this is a :class:`GraphWarning`.
-    directedness : {"undirected", "symmetric", "directed"}, optional
-        Meaning of a record for training: an edge in both directions, one of the two directions of such an edge (the
-        source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or
-        rustworkx. Graphs of scipy.sparse, DGL and PyG store each direction by itself: they are "symmetric" if every
-        edge has its opposite, else "directed". For a triangular matrix say "undirected". All others are "undirected".
-    io : {"mmap", "read"}
-        "read" never maps the file. Use it where others may truncate the file during a run. It is about files that are
-        named, here and as ``weights``. Temporary files are mapped in any case.
-    layout : {"rows", "edge_index"}, optional
-        Which axis of a two-dimensional array counts the records.
-    max_vertices : int, optional
-        The largest n that is accepted from the ids. Default: an n above 16 million is refused as a mistake if it is
-        also more than 2,048 times the number of records.
-    weights : array, path of a .npy, name or False, optional
-        One number of at least 0 per record. They multiply the cut of :func:`multilevel` and :func:`partition`, and
-        :func:`evaluate` measures the weighted cut. For a table or a graph of another library: the name of a column, of
-        an edge attribute (1 where it is missing in networkx), or "data" for a matrix of scipy.sparse. Whole numbers up
-        to 2**32 - 1 are kept. Others are multiplied once by a power of two, ``weight_scale``, and rounded to 31 bits.
-        Default: for a file ``FILE.weights.npy`` beside it, if there is one. False leaves them out.
-    threads, tmp_dir, progress, memory_limit
-        As in :class:`fastpart.Options`.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    FileNotFoundError, PermissionError
-        With the path.
-    GraphFormatError
-        The file is of another format. The text says what the bytes look like.
-    ParameterError
-        An argument contradicts the sidecar or the ``.npy`` header.
-    TypeError
-        The source is of a type, or an array of a dtype, that cannot hold edges. The text says what to pass.
-
-    Examples
-    --------
-    >>> import numpy as np, fastpart as fp
-    >>> graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32))
-    >>> graph.num_vertices, graph.num_edges
-    (3, 3)
+    :func:`fastpart.open_graph` documents the parameters. Here they are checked.
     """
-    run = run_options(**options)
-    if isinstance(source, Graph):
-        if weights is not None:
-            raise ParameterError("weights: the graph is open already. Open its source with weights=")
-        return source
+    run = options or RunOptions()
     if num_vertices is not None:
         num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
     if max_vertices is not None:
@@ -382,17 +330,35 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
     state = file.stat()
     graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
+    graph.directory = _directory_of(file)
     return graph
+
+
+def _directory_of(file: Path) -> Path | None:
+    """Return the graph directory of a file of edges."""
+    return file.parent if file.name == EDGES and (file.parent / MARKER).is_file() else None
+
+
+class Origin(Protocol):
+    """Where a graph came from, and how it was opened, for pickles."""
+
+    def reduced(self, graph: Graph) -> tuple[Any, ...]:
+        """Return the function that opens the graph again, and its arguments."""
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """The file of a graph and how it was opened, for pickles."""
+    """The file of a graph and how it was opened."""
 
     path: str
     given: _Arguments
     size: int
     changed: int
+
+    def reduced(self, graph: Graph) -> tuple[Any, ...]:
+        typed = graph._typed, graph._types_checked
+        known = (graph.num_vertices, graph.directedness, graph.notes, graph._identity, graph._weights, typed)
+        return _reopened, (self, *known)
 
 
 def _reopened(
@@ -418,6 +384,7 @@ def _reopened(
     core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
     graph = Graph(core, directedness, file, weights=weights, typed=typed[0])
     graph.notes, graph._origin, graph._types_checked = notes, origin, typed[1]
+    graph.directory = _directory_of(file)
     changed = "records" if touched and graph.identify() != identity else ""
     if weights is not None and weights.measured(core, RunOptions()) != weights:
         changed = changed or "weights"

@@ -9,7 +9,8 @@ import numpy as np
 from .. import _core
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
-from .graph import Graph, open_graph
+from .graph import Graph
+from .opening import open_graph
 
 RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
 """Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""

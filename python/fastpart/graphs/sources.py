@@ -15,30 +15,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
-from ..core.parsing import named
 from ..errors import GraphFormatError, ParameterError
+from .ends import Pair
+from .tables import Table, table_of
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 1 << 16
 """Records per step."""
 
-_BATCH = 1 << 18
-"""Rows of a lazy frame in memory at a time."""
-
-_LARGEST = 2**32 - 2
-
 _HOST = (1, 3, 11)
 """Devices of DLPack whose memory the CPU can read: its own, and memory pinned by CUDA or ROCm."""
 
 ACCEPTED = (
-    "a path, an array of shape (m, 2) or (2, m), a pair of arrays (sources, targets), a list of pairs, a table of two "
-    "integer columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, DGL or PyG"
+    "a path or a list of paths, an array of shape (m, 2) or (2, m), a pair of arrays (sources, targets), a list of "
+    "pairs, a table of two columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, "
+    "DGL, PyG or OGB"
 )
 
 
@@ -64,6 +59,11 @@ class Columns:
         return "directed" if self.directed else "undirected"
 
 
+def table(source: Any, columns: Pair | None, weights: str | None) -> Table | None:
+    """Return a frame of another library, or None if the object is none."""
+    return table_of(source, _libraries(source), columns, weights)
+
+
 def columns_of(
     source: Any, layout: Layout | None, options: RunOptions, weights: str | None = None
 ) -> Columns:
@@ -71,28 +71,37 @@ def columns_of(
 
     ``layout`` applies to two-dimensional arrays. For these, ``weights`` is no name but a path, and not looked at.
     """
-    libraries = {base.__module__.partition(".")[0] for base in type(source).__mro__}
+    if isinstance(source, Table):
+        return Columns(*source.records(options), weights=source.weights(weights))
+    source = _of_pair(source)
+    libraries = _libraries(source)
     for library, adapter in _GRAPHS.items():
         if library in libraries:
             columns = adapter(source)
             if weights is None:
                 return columns
             return replace(columns, weights=_weights_of_graph(library, source, weights))
-    if "polars" in libraries and hasattr(source, "collect_batches"):
-        if weights is not None:
-            raise TypeError("weights: a lazy frame is streamed without weights. Pass .collect() of it")
-        return Columns(*_streamed(source, options).T)
-    if "pandas" in libraries and hasattr(source, "iloc") and source.ndim == 2:
-        source, given = _without("pandas", source, weights, list(source.columns), axis=1)
-        names = _two("pandas", list(source.columns))
-        u, v = (_ids(name, source.iloc[:, i].to_numpy()) for i, name in enumerate(names))
-        return Columns(u, v, weights=given)
-    if hasattr(source, "__arrow_c_stream__"):
-        return _arrow(source, weights)
+    if isinstance(source, Mapping):
+        return _ogb(source, weights)
     if "torch" in libraries and hasattr(source, "detach"):
+        if "sparse" in str(source.layout):
+            return _sparse(source.detach().cpu(), weights)
         source, layout = source.detach().cpu().numpy(), layout or "edge_index"
+    if hasattr(source, "sparse_sizes") and hasattr(source, "coo"):
+        rows, columns_, values = source.coo()
+        return _entries(source.sparse_sizes(), rows, columns_, values, weights)
     pair = _pair(source)
     return Columns(*(pair or _array(source, layout)))
+
+
+def _libraries(source: Any) -> set[str]:
+    return {base.__module__.partition(".")[0] for base in type(source).__mro__}
+
+
+def _of_pair(source: Any) -> Any:
+    """Return the graph of an item of a data set of OGB, which is a graph and its labels."""
+    pair = isinstance(source, list | tuple) and len(source) == 2
+    return source[0] if pair and isinstance(source[0], Mapping) else source
 
 
 def mirrored(sources: Array, targets: Array) -> bool:
@@ -167,89 +176,6 @@ def _on_host(item: Any) -> Any:
     return item.detach().cpu().numpy() if hasattr(item, "detach") else item
 
 
-# Tables.
-
-
-def _arrow(source: Any, weights: str | None) -> Columns:
-    frame = source
-    if not isinstance(source, pl.DataFrame):
-        before_polars_threads("graph: an Arrow table")
-        frame = pl.DataFrame(source)
-    library = type(source).__module__.partition(".")[0]
-    frame, given = _without(library, frame, weights, frame.columns)
-    _two(library, frame.columns)
-    u, v = map(_of_series, frame.get_columns())
-    return Columns(u, v, weights=given)
-
-
-def _without(
-    library: str, frame: Any, name: str | None, names: list[Any], **how: Any
-) -> tuple[Any, Array | None]:
-    """Return a frame without the column of that name, and what the column holds."""
-    if name is None:
-        return frame, None
-    if name not in names:
-        raise ParameterError(
-            f"weights: the {library} frame has no column {name!r}, only {', '.join(map(str, names))}"
-        )
-    return frame.drop(name, **how), frame[name].to_numpy()
-
-
-def _two(library: str, names: list[Any]) -> list[Any]:
-    if len(names) != 2:
-        raise TypeError(
-            f"graph: the {library} frame has {len(names)} columns. Select the two that hold the ids"
-        )
-    return names
-
-
-def _of_series(column: Any) -> Array:
-    if column.null_count() or not column.dtype.is_integer():
-        raise TypeError(
-            f"graph: expected integers, but column {column.name!r} is {column.dtype} or has nulls"
-        )
-    ids: Array = column.to_numpy()
-    return ids
-
-
-def _ids(name: object, ids: Array) -> Array:
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"graph: expected integers, but column {name!r} is {ids.dtype} or has nulls")
-    return ids
-
-
-def _streamed(frame: Any, options: RunOptions) -> Array:
-    """Return the records of a lazy frame in a nameless mapped file. Only one batch is in memory at a time."""
-    import tempfile  # here, because its import is slow
-
-    before_polars_threads("graph: a lazy frame")
-    names = _two("polars", frame.collect_schema().names())
-    count = 0
-    with tempfile.TemporaryFile(dir=options.tmp_dir) as file:
-        for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            records = np.empty((len(batch), 2), "<u4")
-            for slot, name in enumerate(names):
-                records[:, slot] = _checked(batch[name], count)
-            with named(options.tmp_dir or tempfile.gettempdir()):
-                file.write(records.data)  # numpy's tofile hides the reason of an error
-                file.flush()
-            count += len(batch)
-        if not count:
-            return np.empty((0, 2), np.uint32)
-        return np.memmap(file, "<u4", "r", shape=(count, 2))
-
-
-def _checked(column: Any, first: int) -> Array:
-    """Return the ids of a batch that begins with record ``first``. Refuse those that a cast would wrap."""
-    ids = _of_series(column)
-    bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
-    if bad.size:
-        raise GraphFormatError(
-            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}, outside 0 to 2^32 - 2. Relabel the ids"
-        )
-    return ids
-
-
 # Graphs of other libraries.
 
 
@@ -307,10 +233,15 @@ def _dgl(graph: Any) -> Columns:
 
 
 def _pyg(graph: Any) -> Columns:
+    if _is_dataset(graph):
+        graph = _dataset(graph)
     if hasattr(graph, "edge_types"):
         raise TypeError(
             f"graph: {_named(graph)} has several types of nodes or edges. Pass graph.to_homogeneous()"
         )
+    if getattr(graph, "edge_index", None) is None and hasattr(getattr(graph, "adj_t", None), "coo"):
+        columns, rows, _ = graph.adj_t.coo()  # the transposed adjacency
+        return Columns(_on_host(rows), _on_host(columns), graph.num_nodes, both=True)
     if getattr(graph, "edge_index", None) is None:
         raise TypeError(f"graph: {_named(graph)} has no edge_index. Pass a Data that has one")
     u, v = _on_host(graph.edge_index)
@@ -318,6 +249,74 @@ def _pyg(graph: Any) -> Columns:
         warnings.simplefilter("ignore")  # PyG warns when it guesses the number as the largest id + 1
         n = graph.num_nodes
     return Columns(u, v, n, both=True)
+
+
+def _dataset(graphs: Any) -> Any:
+    """Return the only graph of a data set."""
+    if len(graphs) != 1:
+        raise TypeError(
+            f"graph: {_named(graphs)} has {len(graphs)} graphs. Pass one of them, such as dataset[0]"
+        )
+    return graphs[0]
+
+
+def _is_dataset(graph: Any) -> bool:
+    return any(base.__name__ == "Dataset" for base in type(graph).__mro__)
+
+
+def _ogb_dataset(graphs: Any) -> Columns:
+    return _ogb(_of_pair(_dataset(graphs)), None)
+
+
+def _ogb(graph: Any, weights: str | None) -> Columns:
+    """Return the edges of a graph as OGB has it: a dict with ``edge_index`` and ``num_nodes``."""
+    if "edge_index_dict" in graph:
+        raise TypeError("graph: the dict has edge_index_dict, several types of edges. Use fastpart ingest")
+    if graph.get("edge_index") is None:
+        keys = ", ".join(map(str, list(graph)[:10])) or "none"
+        raise TypeError(f"graph: expected a dict with edge_index and num_nodes, got the keys {keys}")
+    u, v = _array(_on_host(graph["edge_index"]), "edge_index")
+    if weights is not None and graph.get(weights) is None:
+        keys = ", ".join(str(key) for key, value in graph.items() if value is not None)
+        raise ParameterError(f"weights: the dict has no {weights!r}, only {keys}")
+    n = graph.get("num_nodes")
+    return Columns(
+        u, v, None if n is None else int(n), both=True, weights=None if weights is None else graph[weights]
+    )
+
+
+def _sparse(matrix: Any, weights: str | None) -> Columns:
+    """Return the entries of a sparse tensor of torch."""
+    match str(matrix.layout).removeprefix("torch.sparse_"):
+        case "coo":
+            (rows, columns), values = matrix._indices(), matrix._values()
+        case "csr":
+            columns, values = matrix.col_indices(), matrix.values()
+            rows = _spread(matrix.crow_indices())
+        case "csc":
+            rows, values = matrix.row_indices(), matrix.values()
+            columns = _spread(matrix.ccol_indices())
+        case other:
+            raise TypeError(f"graph: a sparse tensor of layout {other}. Pass .to_sparse_coo() of it")
+    return _entries(tuple(matrix.shape), rows, columns, values, weights)
+
+
+def _spread(starts: Any) -> Array:
+    """Return the row of each entry, from where the rows start."""
+    counts = np.diff(starts.numpy())
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _entries(shape: Any, rows: Any, columns: Any, values: Any, weights: str | None) -> Columns:
+    """Return the entries of a square matrix as edges from row to column."""
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise TypeError(f"graph: expected a square matrix, got a sparse tensor of shape {tuple(shape)}")
+    if weights is not None and (weights != "data" or values is None):
+        raise ParameterError(
+            f'weights: the sparse tensor has no {weights!r}. A matrix with values has "data"'
+        )
+    u, v = (_plain(_on_host(ids)) for ids in (rows, columns))
+    return Columns(u, v, int(shape[0]), both=True, weights=None if weights is None else values)
 
 
 def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
@@ -339,6 +338,10 @@ def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
     except KeyError:
         known = ' A matrix has "data"' if library == "scipy" else ""
         raise ParameterError(f"weights: the {library} graph has no {name!r} on its edges.{known}") from None
+    if library == "ogb":
+        return _ogb(_of_pair(graph[0]), name).weights
+    if _is_dataset(graph):
+        graph = graph[0]
     if getattr(graph, name, None) is None:
         raise ParameterError(
             f"weights: the PyG graph has no {name!r}. Its data are {', '.join(graph.keys())}"
@@ -364,6 +367,7 @@ _GRAPHS: dict[str, Callable[[Any], Columns]] = {
     "scipy": _scipy,
     "dgl": _dgl,
     "torch_geometric": _pyg,
+    "ogb": _ogb_dataset,
 }
 """By the package that defines the type or one of its bases."""
 

@@ -17,7 +17,8 @@ from ..core.pairs import keys_of, mixed, undirected_keys
 from ..core.parameters import StrPath
 from ..errors import ParameterError
 from .convert import refuse_input
-from .graph import Graph, open_graph
+from .graph import Graph
+from .opening import open_graph
 from .sidecars import Sidecar
 from .staging import RAW, beside, staged
 

@@ -1,4 +1,4 @@
-"""Tables from frames that are made one by one, as Parquet or CSV."""
+"""Tables from frames that are made one by one, as Parquet, CSV or Arrow."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def write_table(
     frames: Iterator[pl.DataFrame],
     compression: Literal["zstd", "lz4"] = "zstd",
 ) -> None:
-    """Write frames as one file, Parquet or ``.csv``, which is then on the disk. Only a few are in memory at a time.
+    """Write frames as one file, Parquet, ``.csv`` or ``.arrow``, which is then on the disk.
 
-    An error in ``frames`` is raised as it is. Those of the system name the file.
+    Only a few are in memory at a time. An error in ``frames`` is raised as it is. Those of the system name the file.
     """
     before_polars_threads(shown(target))
     from polars.io.plugins import register_io_source
@@ -44,6 +44,8 @@ def write_table(
         frame = register_io_source(source, schema=schema)
         if target.suffix == ".csv":
             frame.sink_csv(target)
+        elif target.suffix == ".arrow":
+            frame.sink_ipc(target, compression="uncompressed")  # whose rows can be mapped
         else:
             frame.sink_parquet(target, compression=compression, row_group_size=ROWS)
     except BaseException as error:

@@ -16,7 +16,8 @@ from ..core.frames import pl
 from ..core.inputs import labels_of, splits_of
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..errors import ParameterError
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
 
@@ -42,11 +43,13 @@ def evaluate(
         The graph, as :func:`open_graph` accepts it.
     partition : VertexPartition, EdgePartition, Clustering or array of integers
         The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
-    labels : array or path of a .npy, optional
+    labels : array, or path of a .npy or a table, optional
         Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
-        Targets of a regression have none.
-    splits : mapping or path of a .npz, optional
-        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances.
+        Targets of a regression have none. A table (``.csv``, ``.tsv``, ``.parquet``) has columns for the vertex and the
+        label, or one row per vertex.
+    splits : mapping, or path of a .npz or a table, optional
+        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances. A table has
+        columns for the vertex and its split.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
     threads, tmp_dir, progress, memory_limit
@@ -104,8 +107,8 @@ def evaluate(
         if labels is not None or splits is not None:
             raise ParameterError("labels, splits: an edge partition has no measures of them. Leave them out")
         return _evaluate_edge(opened, partition, run)
-    members = {} if splits is None else splits_of(splits, opened.num_vertices, split)
-    classes = None if labels is None else labels_of(labels, opened.num_vertices)
+    members = {} if splits is None else splits_of(splits, opened.num_vertices, split, opened._id_tables)
+    classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
     return _evaluate_vertex(opened, partition, classes, members, run)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.options import Options, with_options
 from ..errors import ParameterError
-from ..graphs.graph import open_graph
+from ..graphs.opening import open_graph
 from ..partitions.partition import VertexPartition
 
 _BLOCK = 1 << 16

@@ -18,7 +18,8 @@ from ..core.inputs import splits_of, train_of
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.protocols import tables
 from ..errors import ParameterError
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..partitions.partition import (
     EdgePartition,
     Partition,
@@ -136,7 +137,7 @@ def predict_traffic(
         often. 0 keeps none.
     graph : path, array or Graph, optional
         The graph, as :func:`open_graph` accepts it. Default: the parts of the directory.
-    splits : mapping or path of a .npz, optional
+    splits : mapping, or path of a .npz or a table, optional
         ``train``: vertex ids, or a bool mask of length n. Default: the labelled training vertices of the directory.
     split : int, optional
         Which row of ``train_masks`` of shape (s, n) to use.
@@ -204,7 +205,9 @@ def predict_traffic(
         if splits is None:
             raise ParameterError("splits: there are no training vertices. Pass splits=")
         whole = open_graph(source, **options)
-        found = traffic_of(whole, opened, splits_of(splits, whole.num_vertices, split), plan, run)
+        found = traffic_of(
+            whole, opened, splits_of(splits, whole.num_vertices, split, whole._id_tables), plan, run
+        )
     return plan.traffic(found, 0, row_bytes)
 
 

@@ -8,7 +8,7 @@ from .. import _core
 from ..core import parameters
 from ..core.options import Options, run_options, with_options
 from ..errors import ParameterError
-from ..graphs.graph import open_graph
+from ..graphs.opening import open_graph
 from .results import Clustering
 
 Method = Literal["modularity", "hollocou"]

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from .. import _core
 from ..core.options import Options, run_options, with_options
-from ..graphs.graph import open_graph
+from ..graphs.opening import open_graph
 from .partition import EdgePartition, VertexPartition
 
 

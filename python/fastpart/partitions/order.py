@@ -18,7 +18,8 @@ from ..core.protocols import facts
 from ..errors import ParameterError
 from ..graphs.convert import refuse_input
 from ..graphs.convert import weights as record_weights
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.staging import RAW, beside, staged
 from .partition import VertexPartition

@@ -144,6 +144,26 @@ class PartFiles:
         except (FastpartError, TypeError) as error:
             raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {error}") from None
 
+    def _labels(self, rows: int) -> Array | None:
+        labels = self._described("labels", rows)
+        if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
+            return labels
+        if labels.dtype == np.float32 and labels.ndim in (1, 2):
+            return labels
+        if labels.dtype != np.uint8 or labels.ndim != 2:
+            raise GraphFormatError(
+                f"{shown(self._root / MANIFEST)}: labels: expected one int64, a row of uint8, or float32 per vertex"
+            )
+        if labels.max(initial=0) > 1:
+            raise self._damaged("labels", "0 and 1")
+        return labels
+
+    def _times(self, name: str, rows: int) -> Ids | None:
+        times = self._described(name, rows)
+        if times is not None and (times.dtype != np.int64 or times.ndim != 1):
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {name}: expected one int64 per row")
+        return times
+
     def _mask(self, name: str) -> npt.NDArray[np.bool_] | None:
         stated = self._manifest.get("splits", [])
         if not isinstance(stated, list):

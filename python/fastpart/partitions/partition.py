@@ -307,19 +307,22 @@ class Partition(Assignment):
             vertices in ``splits``, column by column, in float64. A column that is constant there is not divided. The
             directory keeps them in ``feature_statistics.npy``. Rows become float32 unless ``feature_dtype`` says
             otherwise, and rows that are given with 8 bits are coded anew.
-        labels : array or path of a .npy, optional
+        labels : array, or path of a .npy or a table, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.
-        splits : mapping or path of a .npz, optional
-            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks.
+            A table (``.csv``, ``.tsv``, ``.parquet``) has columns for the vertex and the label, or one row per vertex.
+        splits : mapping, or path of a .npz or a table, optional
+            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks. A table
+            has columns for the vertex and its split.
         split : int, optional
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
-        times : path or array, optional
-            int64: a time of each vertex. The smallest number stands for none.
         edge_features : path or array, optional
             One row per record, as ``features``.
-        edge_times : path or array, optional
-            int64: a time of each record.
+        <<<<<<< HEAD
+        =======
+        times, edge_times : path or array, optional
+            A whole number per vertex, and per record: when it came to be. The parts hold them as int64.
+        >>>>>>> main
         halo_hops : {0, 1, 2}
             Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
             fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the

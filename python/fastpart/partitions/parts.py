@@ -132,7 +132,7 @@ class PartData(VertexRows):
     @cached_property
     def edge_times(self) -> Ids | None:
         """Time of each in-edge, int64, in the order of ``edge_ids``. The smallest number stands for none."""
-        return self._described("edge_times", self.num_edges)
+        return self._times("edge_times", self.num_edges)
 
     def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
         """Return all in-edges that are stored here.

@@ -15,8 +15,8 @@ class SavedData(TypedDict, total=False):
     labels: Any
     splits: Any
     split: int | None
-    times: Any
     edge_features: Any
+    times: Any
     edge_times: Any
     halo_hops: int
     halo_features: bool

@@ -166,7 +166,7 @@ class RelationData(PartFiles):
     @cached_property
     def times(self) -> Ids | None:
         """Time of each in-edge, int64, in the order of ``edges``. The smallest number stands for none."""
-        return self._described("times", self.num_edges)
+        return self._times("times", self.num_edges)
 
     def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
         """Return sources, destinations and ids of its in-edges, as ``in_edges`` of the part does for all."""
@@ -230,7 +230,7 @@ class TypedPart(PartFiles):
 
     @cached_property
     def relations(self) -> Array | None:
-        """Number of the edge type of each in-edge, uint8, or uint16 if there are more than 256. They ascend in each row."""
+        """Number of the edge type of each in-edge, ascending in each row. uint8, or uint16 beyond 256 types."""
         if self.edge_types is None:
             return None
         dtype = np.uint8 if len(self.edge_types) <= 256 else np.uint16

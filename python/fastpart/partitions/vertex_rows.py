@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.inputs import known_of
-from ..core.parameters import shown
-from ..errors import GraphFormatError
-from .part_files import MANIFEST, Array, Ids, PartFiles
+from .part_files import Array, Ids, PartFiles
 
 
 class VertexRows(PartFiles):
@@ -32,23 +30,12 @@ class VertexRows(PartFiles):
 
         Targets of a regression are float32, of shape (num_inner,) or (num_inner, width), NaN = none.
         """
-        labels = self._described("labels", self.num_inner)
-        if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
-            return labels
-        if labels.dtype == np.float32 and labels.ndim in (1, 2):
-            return labels
-        if labels.dtype != np.uint8 or labels.ndim != 2:
-            raise GraphFormatError(
-                f"{shown(self._root / MANIFEST)}: labels: expected one int64, a row of uint8, or float32 per vertex"
-            )
-        if labels.max(initial=0) > 1:
-            raise self._damaged("labels", "0 and 1")
-        return labels
+        return self._labels(self.num_inner)
 
     @cached_property
     def times(self) -> Ids | None:
         """Time of each inner vertex, int64. The smallest number stands for none."""
-        return self._described("times", self.num_inner)
+        return self._times("times", self.num_inner)
 
     @cached_property
     def train(self) -> npt.NDArray[np.bool_] | None:

@@ -72,7 +72,7 @@ class Gathering:
 def plain_arrays(contents: Contents) -> Iterator[Gathering]:
     """Yield the arrays of a plain graph."""
     features = None if contents.features is None else contents.features.rows
-    of_vertices = {"features": features, "labels": contents.labels, **contents.masks, "times": contents.times}
+    of_vertices = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
     for name, rows in of_vertices.items():
         if rows is not None:
             yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
@@ -100,7 +100,7 @@ def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Itera
         vertices = np.load(folder / "vertices.npy", mmap_mode="r")
         return np.concatenate([vertices[start:stop] for start, stop in spans(size)[1:]])
 
-    named_rows = {"features": features, "labels": contents.labels, **contents.masks, "times": contents.times}
+    named_rows = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
     for name, rows in named_rows.items():
         if rows is not None:
             yield Gathering(

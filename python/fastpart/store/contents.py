@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,12 @@ class Contents:
 
 
 class Given:
-    """The arguments about data, complete."""
+    """The arguments about data, complete. ``ids`` are the files with the ids that the vertices had in tables."""
 
-    def __init__(self, given: Mapping[str, Any], memory_limit: int | None) -> None:
-        self._given, self._memory_limit = given, memory_limit
+    def __init__(
+        self, given: Mapping[str, Any], memory_limit: int | None, ids: tuple[Path, ...] = ()
+    ) -> None:
+        self._given, self._memory_limit, self._ids = given, memory_limit, ids
         self._shape = {name: given[name] for name in ("halo_hops", "halo_features")}
 
     def open(self, n: int, m: int) -> Contents:
@@ -78,9 +81,14 @@ class Given:
         if given["features"] is not None:
             opened = rows_of("features", given["features"], self._memory_limit, fields=True)
             match_vertices("features", len(opened), n)
-        labels = None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n))
-        splits = {} if given["splits"] is None else splits_of(given["splits"], n, given["split"])
+        labels = (
+            None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, self._ids))
+        )
+        splits = {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], self._ids)
         masks = _masks(splits, n)
+        times = self._times("times", given["times"])
+        if times is not None:
+            match_vertices("times", len(times), n)
         features = None
         if opened is not None:
             train = None
@@ -91,32 +99,40 @@ class Given:
             "features": features,
             "labels": labels,
             "masks": {name: rows_of(name, mask) for name, mask in masks.items()},
-            "times": _times("times", given["times"], n, "vertices"),
+            "times": times,
         }
 
     def _of_edges(self, given: Mapping[str, Any], m: int) -> dict[str, Any]:
         edge_features = None
         if given["edge_features"] is not None:
             edge_features = rows_of("edge_features", given["edge_features"], self._memory_limit)
-            if len(edge_features) != m:
-                raise ParameterError(
-                    f"edge_features: {len(edge_features)} rows for {m} records. Expected one row per record"
-                )
-        times = _times("edge_times", given["edge_times"], m, "records")
+            _match_records("edge_features", len(edge_features), m)
+        times = self._times("edge_times", given["edge_times"])
+        if times is not None:
+            _match_records("edge_times", len(times), m)
         return {"edge_features": edge_features, "edge_times": times}
 
-
-def _times(name: str, given: Any, length: int, what: str) -> Rows | None:
-    """Return one whole number per vertex or record."""
-    if given is None:
-        return None
-    rows = rows_of(name, given)
-    if rows.dtype != np.int64 or rows.shape != (length,):
-        raise ParameterError(
-            f"{name}: expected int64 of shape ({length},), one for each of the {what}, got {rows.dtype} of shape "
-            f"{tuple(rows.shape)}"
+    def _times(self, name: str, given: Any) -> Rows | None:
+        """Open times, one whole number per row."""
+        if given is None:
+            return None
+        rows = rows_of(name, given, self._memory_limit)
+        if rows.dtype.kind not in "iu" or rows.dtype == np.uint64:
+            raise TypeError(f"{name}: expected whole numbers of int64, got {rows.dtype}")
+        if rows.shape[1:] not in ((), (1,)):
+            raise ParameterError(f"{name}: shape {rows.shape}, expected one number per row")
+        read = rows.read
+        return Rows(
+            rows.shape[:1],
+            np.dtype(np.int64),
+            lambda start, stop: read(start, stop).reshape(-1).astype(np.int64),
         )
-    return rows
+
+
+def _match_records(name: str, rows: int, m: int) -> None:
+    """Refuse rows of another number than m."""
+    if rows != m:
+        raise ParameterError(f"{name}: {rows} rows for {m} records. Expected one row per record")
 
 
 class _About:

@@ -14,7 +14,7 @@ from ..core.notes import log
 from ..core.options import Options
 from ..core.parameters import FeatureDtype, shown
 from ..errors import ParameterError
-from ..graphs.directory_data import found_in, is_in_one
+from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SAVE_DEFAULTS, SavedData
@@ -68,11 +68,11 @@ class Extras(dict[str, Any]):
         ``False`` in place of data leaves out what is found.
         """
         found: dict[str, Any] = {}
-        if graph.path is not None and is_in_one(graph.path):
-            there = found_in(graph.path.parent, graph._typed)
+        if graph.directory is not None:
+            there = found_in(graph.directory, graph._typed)
             found = {name: files for name, files in there.items() if self[name] is None}
         if found:
-            log.info("%s taken from %s", ", ".join(found), shown(cast(Path, graph.path).parent))
+            log.info("%s taken from %s", ", ".join(found), shown(graph.directory or ""))
         completed = Extras(self | found)
         for name in (*OF_VERTICES, *OF_EDGES):
             if completed[name] is False:
@@ -118,7 +118,7 @@ class Extras(dict[str, Any]):
         """Open all files, and refuse those that do not fit the graph. The arguments are complete."""
         typed = graph._typed
         if typed is None:
-            return Given(self, memory_limit).open(graph.num_vertices, graph.num_edges)
+            return Given(self, memory_limit, graph._id_tables).open(graph.num_vertices, graph.num_edges)
         typed.refuse_as_folders()
         if of == "edges":
             raise ParameterError(

@@ -17,7 +17,7 @@ from ..core.options import Options, run_options, with_options
 from ..core.parameters import Of, StrPath, shown
 from ..core.parsing import damaged, json_object, mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..graphs.graph import open_graph
+from ..graphs.opening import open_graph
 from ..partitions.part_files import MANIFEST, inside, refuse_other_size
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from .manifest import read_manifest, refuse_mistyped

@@ -16,7 +16,8 @@ from ..core.frames import pl
 from ..core.options import RunOptions, run_options
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..measures.evaluate import evaluate
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.results import Evaluation

@@ -20,7 +20,8 @@ from ..core.forks import before_polars_threads
 from ..core.inputs import labels_of
 from ..core.options import NAMES, RunOptions, with_options
 from ..errors import CapacityWarning, ParameterError
-from ..graphs.graph import Graph, open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
 from ..partitions import partitioners as known_partitioners
 from .config import DEFAULTS, MOST
 from .keywords import ComparisonTraining
@@ -143,7 +144,7 @@ def compare(
     functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
-    if labels_of(labels, opened.num_vertices).dtype.kind == "f":
+    if labels_of(labels, opened.num_vertices, opened._id_tables).dtype.kind == "f":
         raise ParameterError(
             "labels: they are targets of a regression, but this table has accuracies. Train with each method, and "
             "compare the summaries"

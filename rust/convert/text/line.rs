@@ -344,7 +344,7 @@ fn explain_named(
 ) -> (usize, String) {
     let fields = delimiter.fields(line).count();
     if fields != count {
-        return (line.len(), format!("{fields} columns, but the header names {count}"));
+        return (line.len(), format!("{fields} columns, but the first line has {count}"));
     }
     let wrong = delimiter.fields(line).enumerate().find_map(|(index, (at, field))| match id(field, 0) {
         _ if !ids.contains(&index) => None,
@@ -372,7 +372,10 @@ fn refuse_field(field: &[u8]) -> String {
         _ if digits > 0 && matches!(field[digits], b'.' | b'e' | b'E') => {
             format!("{seen} is a floating-point number. Write ids as whole numbers")
         }
-        _ => format!("{seen} is no id. Ids are whole numbers from 0. Comment lines begin with #, % or //"),
+        _ => format!(
+            "{seen} is no id. Ids are whole numbers from 0. If they are names, say which \
+                       columns hold them: columns= of open_graph. Comment lines begin with #, % or //"
+        ),
     }
 }
 

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub use self::columns::Asked;
 use self::columns::Columns;
+pub use self::columns::{Asked, Column};
 use self::line::{Fault, Piece};
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::WideRecord;
@@ -33,7 +33,7 @@ pub use line::LONGEST_LINE;
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a Matrix Market file begins: its first line of numbers is no record.
-const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+pub(super) const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
 
 /// Bytes in which a header is looked for.
 const HEAD: usize = 1 << 16;
@@ -108,8 +108,7 @@ fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
     if !text.starts_with(MATRIX_MARKET) {
         return Ok(text);
     }
-    let what =
-        "a Matrix Market file, whose first line of numbers holds sizes. Delete its lines up to that one";
+    let what = "a Matrix Market file, whose first line of numbers holds sizes. Name it x.mtx, or x.mtx.gz";
     Err(Error::Text { path: path.into(), line: 1, column: 1, what: what.into() })
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Unpack, get_args
+
+import numpy as np
 
 from ... import _core
 from ...core import parameters
@@ -14,14 +16,17 @@ from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Directedness, IdType, Layout, StrPath, choice
 from ...errors import ParameterError
-from ..graph import LAYOUTS, Graph, id_type, open_graph
+from ..ends import Pair, asked
+from ..graph import LAYOUTS, Graph, id_type, open_records
 from ..sidecars import DIRECTEDNESS, Sidecar
+from ..sources import mirrored
 from ..staging import RAW, beside, staged
 from ..weights import Weights
 from . import parquet
 from . import weights as record_weights
+from .inputs import Files, Kind, files_of, is_standard_input, one_kind, renamed, spooled, unpacked
 
-__all__ = ["FORMATS", "convert"]
+__all__ = ["FORMATS", "convert", "convert_files"]
 
 Format = Literal["text", "metis", "binedgelist", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -40,9 +45,10 @@ _OUTPUTS = {
 
 @with_options
 def convert(
-    source: StrPath,
+    source: StrPath | Sequence[StrPath],
     out: StrPath,
     *,
+    columns: Sequence[int | str] | None = None,
     format: Format | None = None,
     relabel: bool = False,
     drop_loops: bool = False,
@@ -61,14 +67,16 @@ def convert(
 
     Parameters
     ----------
-    source : path
+    source : path or list of paths
         Text as in SNAP, KONECT, TSV or CSV files: the first two columns, or those that a header names source and
-        target, src and dst, from and to, or u and v. Text with other names of more than two columns, or with three
-        whole numbers a line and no header, needs ``weights=``. Columns are separated by blanks, tabs, a comma or a
-        semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph (``.graph``, ``.metis``).
-        The weights of its edges are kept, those of its vertices are not. Text and METIS graphs may be compressed with
-        gzip. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS and HEP programs. A ``.npy`` file. Or
-        raw pairs of u32 or u64.
+        target, src and dst, from and to, u and v, or head and tail. Text with other names of more than two columns, or
+        with three whole numbers a line and no header, needs ``columns=``. Columns are separated by blanks, tabs, a
+        comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph (``.graph``,
+        ``.metis``). The weights of its edges are kept, those of its vertices are not. A matrix of MatrixMarket
+        (``.mtx``), whose entries are the edges. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS
+        and HEP programs. A ``.npy`` file. Or raw pairs of u32 or u64. Files may be compressed with gzip, bzip2, xz or
+        zstd. Several files of one format: a list of paths, a glob, or a folder, whose files are read in the order of
+        their paths. ``-`` is the standard input.
     out : path
         The format follows from the suffix. ``.txt`` or ``.tsv``: one line ``u<tab>v`` per record. ``.graph`` or
         ``.metis``: each vertex with its neighbours, without loops and repeated pairs, which METIS forbids.
@@ -76,6 +84,9 @@ def convert(
         u32 pairs, with the sidecar ``OUT.json`` beside them, and the weights of the records, if there are any, in
         ``OUT.weights.npy``. Text gets weights as the third column, Parquet as the column ``weight``, a METIS graph at
         its edges. A ``.binedgelist`` has no place for them.
+    columns : pair of str or int, optional
+        The columns of text and Parquet that hold the ids of sources and targets: by their names, or by their numbers
+        from 1. Default: those with known names, else the only two.
     format : {"text", "metis", "binedgelist", "parquet"}, optional
         Format of the source. Default: by its suffix.
     relabel : bool
@@ -101,10 +112,10 @@ def convert(
     directedness : {"undirected", "symmetric", "directed"}, optional
         The directedness in the sidecar. See :func:`open_graph`. Default: that of the source's sidecar, or "undirected".
     weights : int, str or False, optional
-        The column that holds the weights of the records: its number in text, from 3, or its name in Parquet. See
-        :func:`open_graph` for their scale. Default: those of METIS graphs, and those beside a raw source. False leaves
-        them out, and says that the first two columns of text hold the ids. ``dedup`` and ``shuffle`` do not keep
-        weights.
+        The column that holds the weights of the records: its name, or its number in text. 3 reads the values of a
+        matrix. See :func:`open_graph` for their scale. Default: those of METIS graphs, and those beside a raw source.
+        False leaves them out, and says that the first two columns of text hold the ids. ``dedup`` and ``shuffle`` do
+        not keep weights.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -138,7 +149,6 @@ def convert(
     >>> fp.convert(folder / "g.txt", folder / "g.bin").num_edges
     2
     """
-    origin, target = parameters.path("source", source), parameters.path("out", out)
     if directedness is not None:
         choice("directedness", directedness, DIRECTEDNESS)
     if layout is not None:
@@ -155,43 +165,88 @@ def convert(
         )
     seed, dtype = parameters.seed(seed), id_type(dtype)
     reordered = dedup or parameters.flag("shuffle", shuffle)
-    weights_from = record_weights.weight_source(weights, reordered)
-    run = run_options(**options)
-    refuse_input(origin, target)
-    sidecar = Sidecar.of(origin) if format is None and not swap else None
-    if sidecar is not None:
-        dtype = dtype or sidecar.dtype
-        num_vertices = sidecar.n if num_vertices is None and not relabel else num_vertices
-        directedness = directedness or sidecar.directedness
-    directedness = "undirected" if directedness is None or dedup else directedness
+    pair = asked(columns)
+    how = How(
+        format=format,
+        dtype=dtype,
+        layout=layout,
+        num_vertices=num_vertices,
+        directedness=directedness,
+        columns=pair,
+        weights=record_weights.weight_source(weights, reordered, 3 if pair is None else 1),
+        unsure=weights is None,
+        relabel=parameters.flag("relabel", relabel),
+        swap=parameters.flag("swap", swap),
+        drop_loops=parameters.flag("drop_loops", drop_loops),
+        dedup=dedup,
+        shuffle=seed if shuffle else None,
+    )
+    run, target = run_options(**options), parameters.path("out", out)
+    if not is_standard_input(source):
+        return convert_files(files_of("source", source), target, how, run)
+    import tempfile  # here, because its import is slow
+
+    with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
+        return convert_files(spooled(Path(folder)), target, how, run)
+
+
+@dataclass(frozen=True)
+class How:
+    """The checked parameters of :func:`convert`."""
+
+    weights: record_weights.WeightSource
+    format: Format | None = None
+    dtype: IdType | None = None
+    layout: Layout | None = None
+    num_vertices: int | None = None
+    max_vertices: int | None = None
+    directedness: Directedness | None = None
+    columns: Pair | None = None
+    unsure: bool = True
+    """Whether nothing says which columns of text hold the ids."""
+    relabel: bool = False
+    swap: bool = False
+    drop_loops: bool = False
+    dedup: bool = False
+    shuffle: int | None = None
+    """The seed."""
+
+
+def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Graph:
+    """Convert files as :func:`convert` does."""
+    for origin in files.files:
+        refuse_input(origin, target)
+    only = files.files[0] if len(files.files) == 1 else None
+    how = _with_sidecar(how, only)
+    reordered = how.dedup or how.shuffle is not None
     wanted = _OUTPUTS.get(target.suffix, "raw")
-    writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if relabel else [])]
-    with staged(target, writes, run) as file:
+    writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if how.relabel else [])]
+    with staged(target, writes, run) as file, unpacked(files, file.parent) as plain:
         raw = file if wanted == "raw" else beside(file, "raw")
-        weights_from = record_weights.bring(weights_from, origin, raw, dtype, layout, reordered)
-        with _readable(origin, format, raw, relabel, dtype, weights_from, run) as (
-            readable,
-            dtype,
-            format,
-            found,
-        ):
+        weights_from = how.weights
+        if only is not None:
+            weights_from = record_weights.bring(weights_from, only, raw, how.dtype, how.layout, reordered)
+        with _readable(plain, raw, replace(how, weights=weights_from), run) as source:
             converted = _core.convert(
-                readable,
+                source.files,
                 raw,
-                format=format,
-                relabel=parameters.flag("relabel", relabel),
-                swap=parameters.flag("swap", swap),
-                dtype=dtype,
-                layout=layout,
-                num_vertices=num_vertices,
-                drop_loops=parameters.flag("drop_loops", drop_loops),
-                dedup=dedup,
-                shuffle=seed if shuffle else None,
-                weights=found,
-                column=weights_from.column,
-                unsure=weights is None,
+                format=source.format,
+                dtype=source.dtype,
+                weights=source.weights,
+                column=source.column,
+                columns=source.columns,
+                unsure=how.unsure and how.columns is None,
+                num_vertices=how.num_vertices,
+                max_vertices=how.max_vertices,
+                layout=how.layout,
+                relabel=how.relabel,
+                swap=how.swap,
+                drop_loops=how.drop_loops,
+                dedup=how.dedup,
+                shuffle=how.shuffle,
                 options=run,
             )
+        directedness = "undirected" if how.dedup else how.directedness or _directedness(raw, converted)
         weighted = record_weights.take(weights_from, raw, converted.graph.m)
         notes = list(converted.notes)
         if wanted == "raw":
@@ -199,7 +254,7 @@ def convert(
             known = converted.graph
             Sidecar("u32", known.n, known.m, directedness, known.checksum, description).write(file)
         else:
-            graph = open_graph(
+            graph = open_records(
                 raw,
                 dtype="u32",
                 num_vertices=converted.graph.n,
@@ -212,38 +267,65 @@ def convert(
     for note in notes:
         log.info("%s", note)
     ids = beside(target, "ids.npy")
-    if not relabel and ids.exists():
+    if not how.relabel and ids.exists():
         log.info("%s does not belong to the new file", parameters.shown(ids))
     if wanted == "raw":
-        graph = open_graph(target)
+        graph = open_records(target)
     graph.remember(converted.graph.loops, converted.graph.checksum)
     return graph
 
 
-@contextmanager
-def _readable(
-    origin: Path,
-    format: Format | None,
-    raw: Path,
-    relabel: bool,
-    dtype: IdType | None,
-    weights_from: record_weights.WeightSource,
-    options: RunOptions,
-) -> Iterator[tuple[Path, IdType | None, Format | None, Literal["file", "source"] | None]]:
-    """Yield a file that the core can read, with its dtype and format, and where it finds weights.
+def _directedness(raw: Path, converted: _core.Converted) -> Directedness:
+    """Return the meaning of a record. A matrix that is not symmetric by its header lists each direction by itself."""
+    if not converted.both or not converted.graph.m:
+        return "undirected"
+    records = np.memmap(raw, "<u4", "r").reshape(-1, 2)
+    return "symmetric" if mirrored(records[:, 0], records[:, 1]) else "directed"
 
-    For Parquet this is a copy beside the output.
-    """
-    if format != "parquet" and (format is not None or dtype is not None or origin.suffix != ".parquet"):
-        yield origin, dtype, format, weights_from.found
+
+def _with_sidecar(how: How, only: Path | None) -> How:
+    """Complete the parameters from the sidecar of the source, if there is one."""
+    if only is None or how.format is not None or how.swap or (sidecar := Sidecar.of(only)) is None:
+        return how
+    stated = sidecar.n if how.num_vertices is None and not how.relabel else how.num_vertices
+    directedness = how.directedness or sidecar.directedness
+    return replace(how, dtype=how.dtype or sidecar.dtype, num_vertices=stated, directedness=directedness)
+
+
+@dataclass(frozen=True)
+class _Readable:
+    """Files that the core reads, and where it finds ids and weights."""
+
+    files: Sequence[Path]
+    dtype: IdType | None
+    format: Format | None
+    weights: Literal["file", "source"] | None
+    column: int | str | None = None
+    columns: Pair | None = None
+
+
+@contextmanager
+def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterator[_Readable]:
+    """Yield files that the core can read. For Parquet this is a copy beside the output."""
+    kind: Kind = (
+        "raw" if how.format is None and (how.dtype is not None or how.swap) else one_kind(files, how.format)
+    )
+    weights_from, named = how.weights, how.weights.column
+    if kind != "parquet":
+        if named is not None and kind not in ("text", "matrix"):
+            raise ParameterError(f"weights: {files} is {kind}, and has no column {named!r}")
+        by = 3 if kind == "matrix" and named == "data" else named
+        yield _Readable(files.files, how.dtype, how.format, weights_from.found, by, how.columns)
         return
-    if dtype is not None:
+    if how.dtype is not None or how.swap:
         raise ParameterError("format: dtype= applies to raw pairs only. Leave it out")
     copy = beside(raw, "columns")
     try:
         weights = None if weights_from.name is None else beside(raw, "weights.in")
-        wide = parquet.read(origin, copy, relabel, options, weights_from.name, weights)
-        yield copy, wide, None, "file" if weights_from.name is not None else weights_from.found
+        wide = parquet.read(files, copy, how.relabel, options, how.columns, weights_from.name, weights)
+        found = weights_from.found if weights is None else "file"
+        with renamed({copy: str(files)}):
+            yield _Readable([copy], wide, None, found)
     finally:
         copy.unlink(missing_ok=True)
 
@@ -266,7 +348,7 @@ def _write(graph: Graph, raw: Path, target: Path, format: str, options: RunOptio
     if format == "binedgelist" and graph._weights is not None:
         notes.append("the weights are left out, because a .binedgelist has no place for them")
     raw.unlink()
-    graph.path = None
+    graph.path = graph._origin = None
     if beside(raw, "ids.npy").exists():
         beside(raw, "ids.npy").rename(beside(target, "ids.npy"))
     return notes

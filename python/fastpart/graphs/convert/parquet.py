@@ -14,11 +14,14 @@ from ...core.forks import before_polars_threads
 from ...core.frames import pl
 from ...core.notes import log
 from ...core.options import RunOptions
-from ...core.parameters import IdType, shown
+from ...core.parameters import IdType
 from ...core.parsing import damaged
 from ...errors import GraphFormatError, ParameterError
+from ..ends import Pair, ends_of
 from ..table_output import ROWS, write_table
+from ..tables import kinds_of
 from ..weights import Weights
+from .inputs import Files
 from .weights import in_units
 
 _LARGEST = 2**32 - 2
@@ -26,72 +29,88 @@ _COLUMNS = ("source", "target")
 
 
 def read(
-    file: Path,
+    files: Files,
     copy: Path,
     relabel: bool,
     options: RunOptions,
+    columns: Pair | None = None,
     weights: str | None = None,
     into: Path | None = None,
 ) -> IdType:
-    """Write the two integer columns of a Parquet file as raw pairs, and return their type.
+    """Write two integer columns of Parquet files as raw pairs, and return their type.
 
     The column ``weights`` goes to the file ``into``, as f64.
     """
-    before_polars_threads(f"convert: {shown(file)}")
     wide: IdType = "u64" if relabel else "u32"
     what = "not a Parquet file of edges"
-    with parameters.regular(file).open("rb") as opened, copy.open("xb") as written:
-        with damaged(file, what):
-            frame = pl.scan_parquet(opened)
-            frame = frame.select(_columns(file, frame.collect_schema(), weights))
-            rows = frame.select(pl.len()).collect().item()
-        for start in range(0, rows, ROWS):
+    for file in files.files:
+        name = files.name_of(file)
+        before_polars_threads(f"convert: {name}")
+        with parameters.regular(file).open("rb") as opened, copy.open("ab") as written:
             with damaged(file, what):
-                rows_here = frame.slice(start, ROWS).collect()
-            records = np.empty((len(rows_here), 2), "<u8" if relabel else "<u4")
-            if weights is not None and into is not None:
-                with into.open("ab") as weighed:
-                    _numbers(file, start, rows_here.drop_in_place(weights)).tofile(weighed)
-            for slot, column in enumerate(rows_here):
-                _check(file, start, column, relabel)
-                records[:, slot] = column.to_numpy()
-            records.tofile(written)
-            if options.progress is not None:
-                options.progress("parquet", start + len(rows_here), rows)
+                frame = pl.scan_parquet(opened)
+                found = _columns(name, frame.collect_schema(), columns, weights)
+                frame = frame.select(found if weights is None else [*found, weights])
+                rows = frame.select(pl.len()).collect().item()
+            columns = found  # those of the first file, in all
+            for start in range(0, rows, ROWS):
+                with damaged(file, what):
+                    rows_here = frame.slice(start, ROWS).collect()
+                records = np.empty((len(rows_here), 2), "<u8" if relabel else "<u4")
+                if weights is not None and into is not None:
+                    with into.open("ab") as weighed:
+                        _numbers(name, start, rows_here.drop_in_place(weights)).tofile(weighed)
+                for slot, column in enumerate(rows_here):
+                    _check(name, start, column, relabel)
+                    records[:, slot] = column.to_numpy()
+                records.tofile(written)
+                if options.progress is not None:
+                    options.progress("parquet", start + len(rows_here), rows)
     return wide
 
 
-def _columns(file: Path, schema: pl.Schema, weights: str | None) -> list[str]:
+def ids_of(files: Files, columns: Pair | None, weights: str | None = None) -> tuple[tuple[str, str], bool]:
+    """Return the columns of the ids, and whether at least one of them holds strings."""
+    file, name = files.files[0], files.name_of(files.files[0])
+    before_polars_threads(f"graph: {name}")
+    with parameters.regular(file).open("rb") as opened, damaged(file, "not a Parquet file of edges"):
+        schema = pl.scan_parquet(opened).collect_schema()
+    kinds = kinds_of(schema)
+    ends = ends_of(name, kinds, columns, weights, GraphFormatError)
+    return (kinds[ends[0]][0], kinds[ends[1]][0]), any(kinds[end][1] == "string" for end in ends)
+
+
+def _columns(name: str, schema: pl.Schema, columns: Pair | None, weights: str | None) -> tuple[str, str]:
     if weights is not None and weights not in schema:
-        raise ParameterError(f"weights: {shown(file)} has no column {weights!r}, only {', '.join(schema)}")
-    whole = [
-        name
-        for name, dtype in schema.items()
-        if name != weights and dtype.is_integer() and dtype.to_python() is int
-    ]
-    if len(whole) != 2:
-        columns = ", ".join(f"{name!r} ({dtype})" for name, dtype in schema.items())
-        raise GraphFormatError(
-            f"{shown(file)}: expected two integer columns, source and target, got {columns or 'none'}. Select two"
-        )
-    if ignored := [name for name in schema if name not in [*whole, weights]]:
-        log.info("%s: ignored the columns %s", shown(file), ", ".join(ignored))
-    return whole if weights is None else [*whole, weights]
+        raise ParameterError(f"weights: {name} has no column {weights!r}, only {', '.join(schema)}")
+    kinds = kinds_of(schema)
+    ends = ends_of(name, kinds, columns, weights, GraphFormatError)
+    for column, kind, dtype in (kinds[end] for end in ends):
+        if kind == "string":
+            raise GraphFormatError(
+                f"{name}: column {column!r} is {dtype}. fp.open_graph numbers vertices with such ids, convert does not"
+            )
+        if kind == "other":
+            raise GraphFormatError(f"{name}: column {column!r} is {dtype}. Ids are whole numbers or strings")
+    found = kinds[ends[0]][0], kinds[ends[1]][0]
+    if ignored := [each for each in schema if each not in [*found, weights]]:
+        log.info("%s: ignored the columns %s", name, ", ".join(ignored))
+    return found
 
 
-def _numbers(file: Path, start: int, column: pl.Series) -> npt.NDArray[np.float64]:
+def _numbers(name: str, start: int, column: pl.Series) -> npt.NDArray[np.float64]:
     """Return weights, and refuse what is none."""
     if column.null_count() or not column.dtype.is_numeric():
         raise GraphFormatError(
-            f"{shown(file)}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
+            f"{name}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
             f"{' with nulls' if column.null_count() else ''}"
         )
     return column.to_numpy().astype("<f8")
 
 
-def _check(file: Path, start: int, column: pl.Series, relabel: bool) -> None:
+def _check(name: str, start: int, column: pl.Series, relabel: bool) -> None:
     """Refuse an invalid id, and name its row."""
-    at = f"{shown(file)}: column {column.name!r}, row"
+    at = f"{name}: column {column.name!r}, row"
     if column.null_count():
         row = column.is_null().arg_max() or 0
         raise GraphFormatError(f"{at} {start + row}: the id is null")

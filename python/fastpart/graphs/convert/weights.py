@@ -35,9 +35,9 @@ class WeightSource:
     scale: float = 1.0
 
     @property
-    def column(self) -> int | None:
-        """The column of text, from 1."""
-        return self.given if isinstance(self.given, int) and self.given is not False else None
+    def column(self) -> int | str | None:
+        """The column of text, by number from 1 or by name."""
+        return None if self.given is False else self.given
 
     @property
     def name(self) -> str | None:
@@ -45,12 +45,15 @@ class WeightSource:
         return self.given if isinstance(self.given, str) else None
 
 
-def weight_source(given: Given, reordered: bool) -> WeightSource:
-    """Check the given parameter. Records that are dropped or put in another order lose their weights."""
+def weight_source(given: Given, reordered: bool, first: int = 3) -> WeightSource:
+    """Check the given parameter. Columns of weights have a number of at least ``first``.
+
+    Records that are dropped or put in another order lose their weights.
+    """
     if given is False or (given is None and reordered):
         return WeightSource(given, None)
     if given is not None and not isinstance(given, str):
-        given = parameters.integer("weights", given, 3, 2**31 - 1)
+        given = parameters.integer("weights", given, first, 2**31 - 1)
     return WeightSource(given)
 
 

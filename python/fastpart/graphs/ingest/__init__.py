@@ -7,11 +7,11 @@ from typing import Any, Unpack
 from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.parameters import StrPath
-from ..graph import Graph, open_graph
+from ..graph import Graph, open_records
 from ..graph_directory import EDGES
 from .catalog import open_catalog
 from .documents import read_schema
-from .job import Job
+from .stages.job import Job
 
 __all__ = ["ingest"]
 
@@ -84,10 +84,10 @@ def ingest(
     >>> pl.read_parquet(folder / "graph/ids/user.parquet")["id"].to_list()
     ['ann', 'bob', 'eve']
     """
-    from .attributes import write_record_attributes, write_vertex_attributes
-    from .finishing import finish
-    from .ids import number_types
-    from .records import write_records
+    from .stages.attributes import write_record_attributes, write_vertex_attributes
+    from .stages.finishing import finish
+    from .stages.ids import number_types
+    from .stages.records import write_records
 
     target = parameters.path("out", out)
     run = run_options(**options)
@@ -105,4 +105,4 @@ def ingest(
         done = True
     finally:
         job.close(done)
-    return open_graph(target / EDGES)
+    return open_records(target / EDGES)

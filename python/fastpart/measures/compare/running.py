@@ -18,7 +18,8 @@ from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Progress, one_line, shown
 from ...errors import EdgeFileChangedError, FastpartError, ParameterError
-from ...graphs.graph import Graph, open_graph
+from ...graphs.graph import Graph
+from ...graphs.opening import open_graph
 from ...partitions.homes import home_parts
 from ...partitions.partition import EdgePartition, Partition
 from ...partitions.results import Evaluation
@@ -134,8 +135,8 @@ def compare(
     opened = open_graph(graph, **options)
     n = opened.num_vertices
     measured = {
-        "labels": None if labels is None else labels_of(labels, n),
-        "splits": None if splits is None else splits_of(splits, n, split),
+        "labels": None if labels is None else labels_of(labels, n, opened._id_tables),
+        "splits": None if splits is None else splits_of(splits, n, split, opened._id_tables),
     }
     predict = _prediction(opened, measured["splits"], (fanouts, batch_size, cache, row_bytes), run)
     if opened.weights is not None:

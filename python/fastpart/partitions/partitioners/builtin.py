@@ -14,7 +14,7 @@ from ...core import parameters
 from ...core.inputs import split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...errors import ParameterError
-from ...graphs.graph import open_graph
+from ...graphs.opening import open_graph
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
@@ -88,7 +88,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
         if field.kind not in ("degrees", "partition", "folder") and field.only in (None, of)
     }
     if values.get("splits") is not None:
-        chosen = splits_of(values["splits"], opened.num_vertices, values["split"])
+        chosen = splits_of(values["splits"], opened.num_vertices, values["split"], opened._id_tables)
         train_of(chosen)
         values["splits"] = split_bits(chosen, opened.num_vertices)
         recorded["splits"] = {name: len(ids) for name, ids in chosen.items()}

@@ -11,7 +11,8 @@ from ...core.inputs import splits_of, train_of
 from ...core.options import Options, run_options, with_options
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...errors import ParameterError
-from ...graphs.graph import Graph, open_graph
+from ...graphs.graph import Graph
+from ...graphs.opening import open_graph
 from ..partition import EdgePartition, VertexPartition
 from .candidates import Request
 from .choice import choose
@@ -105,7 +106,7 @@ def partition(
     machines : list of int, optional
         How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
         few between the parts of a machine second. Only for vertices.
-    splits : mapping or path of a .npz, optional
+    splits : mapping, or path of a .npz or a table, optional
         ``train``: vertex ids, or a bool mask of length n. For ``objective="traffic"``, which needs it.
     split : int, optional
         Which row of ``train_masks`` of shape (s, n) to use.
@@ -222,7 +223,7 @@ def _weighted_by_samples(graph: Graph, k: int, given: tuple[Any, ...], options: 
     weights = _core.sampling_weights(
         graph._source,
         k,
-        train_of(splits_of(splits, graph.num_vertices, split)),
+        train_of(splits_of(splits, graph.num_vertices, split, graph._id_tables)),
         fanouts_of((10, 10) if fanouts is None else fanouts),
         directedness=graph.directedness,
         relations=graph._directions,

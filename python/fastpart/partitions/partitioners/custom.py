@@ -13,7 +13,8 @@ from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.parameters import Of, Progress
 from ...errors import CapacityError, CapacityWarning, ParameterError, warn
-from ...graphs.graph import Graph, open_graph
+from ...graphs.graph import Graph
+from ...graphs.opening import open_graph
 from ..partition import EdgePartition, Partition, VertexPartition
 from .common import cap_of
 

@@ -13,7 +13,8 @@ from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions, run_options
 from ...errors import MemoryBudgetError, ParameterError
-from ...graphs.graph import Graph, open_graph
+from ...graphs.graph import Graph
+from ...graphs.opening import open_graph
 from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
 from ..typed_parts import typed_of
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ...graphs.graph import open_graph
+from ...graphs.opening import open_graph
 from ...partitions import partitioners
 from ..config import Options
 from .batch import Batch, induced, size_of_batches

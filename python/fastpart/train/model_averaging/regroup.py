@@ -16,7 +16,8 @@ import numpy as np
 
 from ...core.options import NAMES, RunOptions
 from ...errors import CapacityWarning
-from ...graphs.graph import Graph, open_graph
+from ...graphs.graph import Graph
+from ...graphs.opening import open_graph
 from ...partitions import partitioners
 from ...partitions.partition import VertexPartition
 from ...store import save

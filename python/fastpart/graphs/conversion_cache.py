@@ -1,0 +1,225 @@
+"""Conversions of files that hold no raw records, kept for the next time in the cache folder of the user.
+
+An entry is a folder with what the conversion wrote and ``entry.json``, which lists it. Its name is a hash of the paths,
+sizes and times of the sources, of the options that change the result, and of the version of fastpart.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..core.folders import below
+from ..core.notes import log
+from ..core.options import RunOptions
+from ..core.parameters import shown, sized
+from ..errors import FastpartError
+
+MARKER = "entry.json"
+
+_UNWRITABLE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.EFBIG,
+}
+"""Errors of the system for which the conversion goes to a temporary folder."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A conversion. ``keep`` is the temporary folder that holds it, if it is not in the cache."""
+
+    folder: Path
+    keep: object = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the cache holds of one source."""
+
+    folder: Path
+    sources: list[str]
+    bytes: int
+
+
+def home() -> Path:
+    """Return the folder of the cache, which need not exist."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path("~/.cache").expanduser()) / "fastpart"
+
+
+def conversion(
+    key: Mapping[str, Any], name: str, size: int, make: Callable[[Path], None], options: RunOptions
+) -> Stored:
+    """Return the conversion with this key. If there is none, ``make`` writes it to a folder.
+
+    Parameters
+    ----------
+    key : mapping
+        What the result depends on. Its ``files`` begin with their paths.
+    name : str
+        How notes call the source.
+    size : int
+        About how many bytes it will take.
+    make : callable
+        It may be called twice, the second time where the cache could not be written.
+    options : RunOptions
+        ``tmp_dir`` is where a conversion goes for which the cache has no place.
+    """
+    try:
+        entry = home() / "conversions" / _digest(key)
+        if _valid(entry, key):
+            log.info("%s: read from its conversion in %s", name, shown(entry))
+            return Stored(entry)
+        log.info(
+            "%s: converted once, to about %s in %s. `fastpart cache` lists conversions, --clear removes them",
+            name,
+            sized(size),
+            shown(entry),
+        )
+        _write(entry, key, make)
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        if isinstance(error, FastpartError) or not _unwritable(error):
+            raise
+        log.info("%s: the cache cannot be written (%s). The conversion is not kept", name, str(error))
+        return temporary(make, options)
+    return Stored(entry)
+
+
+def temporary(make: Callable[[Path], None], options: RunOptions) -> Stored:
+    """Write a conversion to a temporary folder."""
+    import tempfile  # here, because its import is slow
+
+    folder = Path(tempfile.mkdtemp(prefix="fastpart-", dir=options.tmp_dir))
+    keep = _Temporary(folder)
+    make(folder)
+    return Stored(folder, keep)
+
+
+class _Temporary:
+    """A folder that is removed with this object, by the process that made it."""
+
+    def __init__(self, folder: Path) -> None:
+        weakref.finalize(self, _remove, folder, os.getpid())
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unwritable(error: Exception) -> bool:
+    return not isinstance(error, OSError) or error.errno in _UNWRITABLE
+
+
+def _digest(key: Mapping[str, Any]) -> str:
+    return _core.hash_bytes(json.dumps(key, sort_keys=True).encode())
+
+
+def _valid(entry: Path, key: Mapping[str, Any] | None = None) -> bool:
+    """Return whether an entry is complete: all files are there, with the sizes that were written."""
+    content = _read(entry)
+    if content is None or (key is not None and content.get("key") != json.loads(json.dumps(key))):
+        return False
+    try:
+        return all((entry / name).stat().st_size == size for name, size in content["files"].items())
+    except (OSError, AttributeError, TypeError, KeyError):
+        return False
+
+
+def _read(entry: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads((entry / MARKER).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _write(entry: Path, key: Mapping[str, Any], make: Callable[[Path], None]) -> None:
+    """Write an entry in one step. Another process may do the same: the first one stays."""
+    entry.parent.parent.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (entry.parent.parent, entry.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)  # the source may be readable by its owner only
+    damaged = below(entry)
+    staged = _core.AtomicDir(entry, damaged)
+    try:
+        inside = Path(staged.path)
+        make(inside)
+        files = {name: (inside / name).stat().st_size for name in below(inside)}
+        content = {"fastpart": 1, "key": key, "files": files}
+        _core.write_file(inside / MARKER, json.dumps(content, indent=1).encode())
+        try:
+            staged.commit()
+        except (OSError, FastpartError):
+            if not _valid(entry, key):
+                raise
+    finally:
+        staged.discard()
+
+
+def entries() -> Iterator[Entry]:
+    """Yield what the cache holds."""
+    for folder in _folders():
+        content = _read(folder) or {}
+        files = content.get("key", {}).get("files", []) if isinstance(content.get("key"), dict) else []
+        names = [str(file[0]) for file in files if isinstance(file, list) and file]
+        yield Entry(folder, names, _bytes(folder))
+
+
+def clear() -> tuple[int, int]:
+    """Remove all entries. Return their number, and how many bytes they took."""
+    found = list(entries())
+    for entry in found:
+        shutil.rmtree(entry.folder)
+    with suppress(OSError):
+        for left in (home() / "conversions").glob(".*.tmp-*"):
+            _remove_dead(left)
+    return len(found), sum(entry.bytes for entry in found)
+
+
+def _folders() -> list[Path]:
+    """Return the folders of the entries. Their names are hashes."""
+    try:
+        found = [each for each in (home() / "conversions").iterdir() if each.is_dir()]
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):
+        return []
+    return sorted(
+        each for each in found if len(each.name) == 32 and set(each.name) <= set("0123456789abcdef")
+    )
+
+
+def _bytes(folder: Path) -> int:
+    total = 0
+    for name in below(folder):
+        with suppress(OSError):
+            total += (folder / name).stat().st_size
+    return total
+
+
+def _remove_dead(left: Path) -> None:
+    """Remove what a killed process has left. A living one holds a lock on it."""
+    import fcntl
+
+    handle = os.open(left, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,322 @@
+"""The files that a source of edges names: what they are, and their content unpacked."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+from ... import _core
+from ...core import parameters
+from ...core.forks import before_polars_threads
+from ...core.frames import pl
+from ...core.parameters import shown
+from ...core.parsing import damaged
+from ...errors import FastpartError, GraphFormatError, ParameterError
+from ..sidecars import Sidecar
+
+Kind = Literal["text", "metis", "matrix", "npy", "binedgelist", "parquet", "raw"]
+
+SUFFIXES = (".txt", ".tsv", ".csv", ".parquet", ".edges", ".el")
+"""Suffixes of the files that are read in a folder, also with one of :data:`PACKED`."""
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+_WHOLE = ("metis", "matrix", "binedgelist")
+"""Formats of which each file is a whole graph."""
+
+_MAGICS = {"bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files whose records come in this order.
+
+    ``path``: the file or folder that the user named, if there is one. ``names``: how messages call copies that the user
+    does not know.
+    """
+
+    files: tuple[Path, ...]
+    path: Path | None = None
+    names: Mapping[Path, str] = field(default_factory=dict)
+
+    def name_of(self, file: Path) -> str:
+        """Return how messages call a file."""
+        return self.names.get(file, shown(file))
+
+    def __str__(self) -> str:
+        if self.path is not None:
+            return shown(self.path)
+        first = self.name_of(self.files[0])
+        return first if len(self.files) == 1 else f"{first} and {len(self.files) - 1} more"
+
+
+def names_files(source: Any) -> bool:
+    """Return whether a source is a path or a list of paths."""
+    if isinstance(source, list | tuple):
+        return bool(source) and all(isinstance(each, str | bytes | os.PathLike) for each in source)
+    return isinstance(source, str | bytes | os.PathLike)
+
+
+def is_standard_input(source: Any) -> bool:
+    """Return whether a source is ``-``."""
+    return isinstance(source, str) and source == "-"
+
+
+def files_of(parameter: str, source: Any) -> Files:
+    """Return the files that a path, a glob, a folder or a list of these names.
+
+    The files of a glob and of a folder are in the order of the bytes of their paths.
+    """
+    if isinstance(source, list | tuple):
+        found = [file for each in source for file in files_of(parameter, each).files]
+        return Files(tuple(found))
+    path = parameters.path(parameter, source)
+    if re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(source)):
+        raise ParameterError(
+            f"{parameter}: {shown(os.fsdecode(source))} is a URL of a single table. Pass fp.open_graph a frame, "
+            "such as polars.scan_parquet(URL)"
+        )
+    if path.is_dir():
+        return Files(_in_folder(path), path)
+    if not os.path.lexists(path) and (pattern := _glob(path)):
+        if not (matches := [file for file in pattern if file.is_file()]):
+            raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
+        return Files(tuple(sorted(matches, key=os.fsencode)))
+    return Files((path,), path)
+
+
+def _glob(path: Path) -> Iterator[Path] | None:
+    """Return the files that match a glob, or None for a path that is none."""
+    if not re.search(r"[*?\[]", str(path)):
+        return None
+    return ((path.anchor and Path(path.anchor)) or Path()).glob(str(path.relative_to(path.anchor)))
+
+
+def _in_folder(folder: Path) -> tuple[Path, ...]:
+    """Return the files of a folder and the folders in it that hold edges by their names."""
+    if (folder / "manifest.json").is_file():
+        raise GraphFormatError(
+            f"{shown(folder)}: not a regular file (a directory), but a partition directory, and no graph. "
+            "fp.open_partition opens it"
+        )
+    files = list(_below(folder))
+    found = [file for file in files if _holds_edges(file)]
+    if not found:
+        raise GraphFormatError(
+            f"{shown(folder)}: not a regular file (a directory without files of edges: {', '.join(SUFFIXES)}, also "
+            "packed). A graph directory has a graph.json"
+        )
+    if other := next((file for file in files if not _holds_edges(file)), None):
+        raise GraphFormatError(
+            f"{shown(folder)}: not a regular file (a directory, in which {shown(other)} holds no edges). Name the "
+            "files, as by a glob"
+        )
+    return tuple(sorted(found, key=os.fsencode))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, without those that other programs hide or mark, as ``_SUCCESS``."""
+    for at, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        yield from (Path(at, name) for name in names if not name.startswith((".", "_")))
+
+
+def _holds_edges(file: Path) -> bool:
+    name = Path(file.stem) if file.suffix in PACKED else file
+    return name.suffix in SUFFIXES and file.is_file()
+
+
+def packing(file: Path) -> str | None:
+    """Return how a file is compressed, if the core cannot unpack it. Raw records have a sidecar."""
+    if not file.is_file():
+        return None  # the core says what it is instead
+    with file.open("rb") as opened:
+        head = opened.read(10)
+    found = next((name for name, magic in _MAGICS.items() if head.startswith(magic)), None)
+    if found == "bzip2" and head[4:] != b"1AY&SY":
+        return None
+    return None if found and Sidecar.of(file) is not None else found
+
+
+def kind_of(file: Path, format: str | None = None) -> Kind:
+    """Return what a file is, by its bytes and its name. One that is compressed by gzip is what it holds."""
+    if format is not None:
+        return cast(Kind, format)
+    if file.suffix == ".parquet":
+        return "parquet"
+    if file.is_file():
+        with file.open("rb") as opened:
+            if opened.read(4) == b"PAR1" and Sidecar.of(file) is None:
+                return "parquet"
+    return cast(Kind, _core.format_of(file))
+
+
+def one_kind(files: Files, format: str | None = None) -> Kind:
+    """Return what all files are. Refuse files of several formats."""
+    first = kind_of(files.files[0], format)
+    for file in files.files[1:]:
+        if first in _WHOLE:
+            raise ParameterError(
+                f"source: {files.name_of(files.files[0])} is a whole graph ({first}), but there are more files. "
+                "Open one"
+            )
+        if (other := kind_of(file, format)) != first:
+            raise ParameterError(
+                f"source: {files.name_of(files.files[0])} is {first}, but {files.name_of(file)} is {other}. Give files "
+                "of one format"
+            )
+    return first
+
+
+@contextmanager
+def unpacked(files: Files, folder: Path) -> Iterator[Files]:
+    """Yield the files with those unpacked that the core cannot unpack. The copies lie in ``folder`` until the end.
+
+    Errors name the files that the user gave.
+    """
+    import shutil
+    import tempfile  # here, because its import is slow
+
+    packed = {file: how for file in files.files if (how := packing(file))}
+    names, copies = dict(files.names), {}
+    into = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder)) if packed else None
+    try:
+        for number, (file, how) in enumerate(packed.items()):
+            copies[file] = _unpack(file, how, into / str(number), files.name_of(file))  # type: ignore[operator]
+            names[copies[file]] = files.name_of(file)
+        with renamed(names):
+            yield replace(files, files=tuple(copies.get(file, file) for file in files.files), names=names)
+    finally:
+        if into is not None:
+            shutil.rmtree(into, ignore_errors=True)
+
+
+def _unpack(file: Path, how: str, into: Path, name: str) -> Path:
+    """Write the content of a file, and return where. Its suffix is that of the file without the one of the packing."""
+    into.mkdir()
+    target = into / (file.stem if file.suffix in PACKED else file.name)
+    with target.open("xb") as written:
+        for block in blocks(file, how, name):
+            written.write(block)
+    return target
+
+
+def blocks(file: Path, how: str | None, name: str) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked."""
+    if how == "zstd":
+        before_polars_threads(f"{name}: a zstd file")
+        with damaged_as(file, name, how):
+            for batch in pl.scan_lines(file).collect_batches(maintain_order=True):
+                yield ("\n".join(batch.to_series().to_list()) + "\n").encode()
+        return
+    with damaged_as(file, name, how or "plain"), file.open("rb") as opened:
+        reader = _reader(opened, how)
+        while block := reader.read(_BLOCK):
+            yield block
+
+
+@contextmanager
+def damaged_as(file: Path, name: str, how: str) -> Iterator[None]:
+    """Name the file and its packing in errors of what unpacks it."""
+    try:
+        with damaged(file, f"the {how} data are damaged or cut off. Fetch the file again"):
+            yield
+    except EOFError:
+        raise GraphFormatError(f"{name}: the {how} data are cut off. Fetch the file again") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise GraphFormatError(
+            f"{name}: the {how} data are damaged ({error}). Fetch the file again"
+        ) from None
+
+
+def _reader(opened: IO[bytes], how: str | None) -> IO[bytes]:
+    import bz2
+    import gzip
+    import lzma  # here, because few need them
+
+    match how:
+        case "bzip2":
+            return cast(IO[bytes], bz2.open(opened))
+        case "xz":
+            return cast(IO[bytes], lzma.open(opened))
+        case "gzip":
+            return cast(IO[bytes], gzip.open(opened))
+    return opened
+
+
+@contextmanager
+def renamed(names: Mapping[Path, str]) -> Iterator[None]:
+    """Put the names that the user knows into the errors about copies."""
+    try:
+        yield
+    except FastpartError as error:
+        text = str(error)
+        for copy, name in names.items():
+            text = text.replace(shown(copy), name)
+        if text == str(error):
+            raise
+        raise type(error)(text) from None
+
+
+def spooled(folder: Path) -> Files:
+    """Return the standard input as a file in a folder."""
+    import shutil
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ParameterError("source: - is the standard input, which is a terminal. Pipe the edges into it")
+    copy = folder / "stdin"
+    with copy.open("xb") as written:
+        shutil.copyfileobj(sys.stdin.buffer, written, _BLOCK)
+    return Files((copy,), None, {copy: "stdin"})
+
+
+def first_lines(file: Path, name: str, count: int = 2) -> list[str]:
+    """Return the first lines of text, also of packed text, that are neither empty nor comments."""
+    block = next(blocks(file, _how(file), name), b"")
+    text = block.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    lines = (line.strip() for line in text.split("\n"))
+    return list(islice((line for line in lines if line and not line.startswith(("#", "%", "//"))), count))
+
+
+def _how(file: Path) -> str | None:
+    """Return how a file is compressed."""
+    if (found := packing(file)) is not None:
+        return found
+    with file.open("rb") as opened:
+        return "gzip" if opened.read(3) == b"\x1f\x8b\x08" else None
+
+
+def estimate(files: Files) -> int:
+    """Return about how many bytes the records will take, from a look at the beginning of each file."""
+    return sum(8 * _records(file, files.name_of(file)) for file in files.files)
+
+
+def _records(file: Path, name: str) -> int:
+    size, how = file.stat().st_size, _how(file)
+    if how == "zstd":
+        return size // 4
+    kind = kind_of(file) if how in (None, "gzip") else "text"
+    if kind == "parquet":
+        before_polars_threads(f"graph: {name}")
+        with damaged(file, "not a Parquet file"):
+            return int(pl.scan_parquet(file).select(pl.len()).collect().item())
+    if kind not in ("text", "metis", "matrix"):
+        return size // 8
+    with damaged_as(file, name, how or "plain"), file.open("rb") as opened:
+        sample = _reader(opened, how).read(_BLOCK)
+        consumed = max(opened.tell(), 1)
+    lines = max(sample.count(b"\n"), 1)
+    if kind == "metis":
+        lines = max((len(sample.split()) - lines) // 2, 1)
+    return lines * max(size, consumed) // consumed

@@ -1,0 +1,169 @@
+"""Columns of a table beside its ids: that they are there, and of a type that is of use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ....core.frames import pl
+from ....core.parameters import meant, shown
+from ....errors import GraphFormatError
+from ..schema import Column, Rates, Relation, Table, Vertices
+from ..tables import TableReader
+from ..tables.tablefiles import TableFile
+
+
+def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> None:
+    """Refuse a table of vertices that lacks a column, or has one of no use."""
+    _require(f"{place}.id", reader, id_column)
+    _check_time(place, entry, reader)
+    if entry.label is not None:
+        what = "classes (whole numbers, text), numbers, or lists of numbers"
+        _check(f"{place}.label", reader, entry.label, _is_label, what)
+    if isinstance(entry.split, str):
+        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
+    elif isinstance(entry.split, Rates) and entry.split.by == "time" and entry.time is not None:
+        _require(f"{place}.time", reader, entry.time)
+
+
+def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple[str, str]) -> None:
+    """Refuse a table of records that lacks a column, or has one of no use."""
+    if ends[0] == ends[1]:
+        raise GraphFormatError(f"{place}: source and target are the same column, {ends[0]!r}")
+    for end, column in zip(("source", "target"), ends, strict=True):
+        _require(f"{place}.{end}", reader, column)
+    _check_time(place, entry, reader)
+    if entry.weight is not None:
+        _check(f"{place}.weight", reader, entry.weight, _is_number, "numbers")
+    if entry.relation is not None:
+        what = "text or whole numbers"
+        _check(f"{place}.relation", reader, entry.relation, lambda dtype: _is_category(dtype), what)
+
+
+def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str]) -> tuple[Column, ...]:
+    """Return the columns of features, in the order of the schema.
+
+    The columns of a glob are in natural order, ``f_2`` before ``f_10``. It leaves out those that have another use, or
+    are named by themselves.
+    """
+    others = {*ids, *(getattr(entry, key, None) for key in ("label", "time", "split", "weight", "relation"))}
+    others |= {each.column if isinstance(each, Column) else each for each in entry.features}
+    found: dict[str, Column] = {}
+    for number, feature in enumerate(entry.features):
+        where = f"{place}.features[{number}]"
+        for column in _matching(where, feature, reader, others):
+            if column.column in found:
+                raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
+            _check_feature(where, column, reader)
+            found[column.column] = column
+    return tuple(found.values())
+
+
+def _matching(where: str, feature: str | Column, reader: TableReader, others: set[Any]) -> list[Column]:
+    if isinstance(feature, Column):
+        return [feature]
+    names = list(reader.files[0].dtypes)
+    if feature in names or not set(feature) & set("*?["):
+        return [Column(column=feature)]
+    matching = [name for name in names if fnmatchcase(name, feature) and name not in others]
+    if not matching:
+        raise GraphFormatError(
+            f"{where}: no column of {shown(reader.files[0].path)} matches {feature!r}. Its columns are {_list(names)}"
+        )
+    return [Column(column=name) for name in sorted(matching, key=_natural)]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts the numbers in names by their values."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _check_feature(where: str, column: Column, reader: TableReader) -> None:
+    if column.as_ == "category":
+        what = "categories (text, whole numbers)"
+        _check(where, reader, column.column, _is_category, what)
+        if column.standardise:
+            raise GraphFormatError(f"{where}: categories have no mean. Leave `standardise` out")
+        return
+    if isinstance(column.fill, str):
+        raise GraphFormatError(f"{where}.fill: {column.fill!r} is no number")
+    remedy = f"numbers or lists of numbers. For text, say `{{column: {column.column}, as: category}}`"
+    _check(where, reader, column.column, _is_vector, remedy)
+    widths = {_width(file.dtypes[column.column]) for file in reader.files} - {None}
+    if len(widths) > 1:
+        raise GraphFormatError(
+            f"{where}: column {column.column!r} has lists of {sorted(map(str, widths))} numbers"
+        )
+
+
+def _check_time(place: str, entry: Table, reader: TableReader) -> None:
+    if entry.time is not None:
+        _check(f"{place}.time", reader, entry.time, _is_time, "whole numbers, dates or time stamps")
+
+
+def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], bool], what: str) -> None:
+    """Refuse a column that is missing in a file, or of another type. In text tables, values are checked later."""
+    _require(place, reader, column)
+    for number, file in enumerate(reader.files):
+        dtype = file.dtypes[column]
+        if dtype != pl.Null and not (fits(dtype) or (dtype == pl.String and reader.is_text(number))):
+            raise GraphFormatError(
+                f"{place}: column {column!r} of {shown(file.path)} is {dtype}. Expected {what}"
+            )
+
+
+def _require(place: str, reader: TableReader, column: str) -> None:
+    for number, file in enumerate(reader.files):
+        if column not in file.dtypes:
+            has = _columns(file, column, reader.is_text(number))
+            raise GraphFormatError(f"{place}: {shown(file.path)} has no column {column!r}. {has}")
+
+
+def _columns(file: TableFile, column: str, text: bool) -> str:
+    names = list(file.dtypes)
+    if text and len(names) == 1:
+        for sign, written in ((";", ";"), ("\t", "\\t"), (",", ","), ("|", "|"), (" ", " ")):
+            if sign in names[0]:
+                return (
+                    f"Its only column is {names[0]!r}. The separator seems to be {written!r}: say "
+                    f'`format: {{csv: {{separator: "{written}"}}}}`'
+                )
+    return f"Its columns are {_list(names)}{meant(column, names)}"
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f", and {len(names) - 20} more" if len(names) > 20 else ""
+    return ", ".join(map(repr, names[:20])) + more if names else "none"
+
+
+def _width(dtype: Any) -> int | None:
+    return dtype.shape[0] if isinstance(dtype, pl.Array) else None
+
+
+def _is_number(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype == pl.Boolean)
+
+
+def _is_text(dtype: Any) -> bool:
+    return dtype in (pl.String, pl.Categorical, pl.Enum)
+
+
+def _is_vector(dtype: Any) -> bool:
+    if isinstance(dtype, pl.List | pl.Array):
+        inner = dtype.inner
+        return bool(inner.is_numeric()) and not (isinstance(dtype, pl.Array) and len(dtype.shape) > 1)
+    return _is_number(dtype)
+
+
+def _is_category(dtype: Any) -> bool:
+    return _is_text(dtype) or bool(dtype.is_integer() or dtype == pl.Boolean)
+
+
+def _is_label(dtype: Any) -> bool:
+    return _is_text(dtype) or _is_vector(dtype)
+
+
+def _is_time(dtype: Any) -> bool:
+    return bool(dtype.is_integer()) or dtype in (pl.Date, pl.Datetime)

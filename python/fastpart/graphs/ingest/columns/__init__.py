@@ -1,0 +1,425 @@
+"""Columns of tables as arrays beside the graph: features, labels, splits, times and weights.
+
+Arrays are created sparse, and written in place, a file of the table at a time. A file can be written again, and files
+in any order: the bytes are the same. In memory are a batch of rows, and a byte per vertex of a type with splits.
+
+The table of vertices has one row per vertex, up to those that are left out. A vertex without a row gets the value of
+``fill`` (or 0) as features, no label, no split and no time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .... import _core
+from ....core.notes import log
+from ....core.rows import Rows
+from ....core.standardising import STATISTICS, standardised
+from ....errors import GraphWarning, ParameterError, warn
+from ..catalog import RelationTable, VertexTable
+from ..schema import Column, Rates, Table
+from ..tables import TableReader
+from . import splitting
+from .arrays import Array, blocks, create, flush, opened
+from .features import Features, Layout
+from .kinds import dtype_in, is_number, is_text
+from .labels import LabelPlan, Labels
+from .pieces import Mask, Piece, Place, at_records, at_vertices, pieces
+from .splitting import NO_ROW, NO_SPLIT, TRAIN, SplitColumn
+from .surveys import Fact, Survey, surveyed
+from .times import UNKNOWN, Times
+from .values import scalars
+
+FEATURES = "features.npy"
+LABELS = "labels.npy"
+SPLIT = "split.npz"
+TIMES = "times.npy"
+WEIGHTS = "weights.npy"
+CATEGORIES = "categories.json"
+
+DESCRIPTION = "columns.json"
+"""What the arrays hold. It is written last, so it tells that they are complete."""
+
+RAW = "features.raw.npy"
+"""Features before they are standardised."""
+
+STATES = "states.npy"
+"""Which vertices have a row, and their split if a column says it."""
+
+Stored = tuple[str, tuple[int, ...], npt.DTypeLike]
+"""File, shape and type of an array."""
+
+_ROWS = 1 << 16
+"""Rows that are written at a time, at most."""
+
+
+class _Columns:
+    """What vertices and records have in common: features and times, of ``count`` items."""
+
+    def __init__(
+        self, where: str, entry: Table, reader: TableReader | None, features: Sequence[Column], count: int
+    ) -> None:
+        self._where, self._count, self._reader = where, count, reader
+        self._features: Features | None = None
+        self._times: Times | None = None
+        self._layout: Layout | None = None
+        self._kind = ""
+        self.wanted = False
+        if reader is not None and reader.files:
+            if entry.time is not None:
+                self._times = Times(entry.time, reader)
+            if features:
+                self._features = Features(features, reader)
+
+    def _facts(self, number: int) -> list[Fact]:
+        facts = [] if self._features is None else self._features.facts()
+        return facts + ([] if self._times is None else self._times.facts(number))
+
+    def _widths(self, number: int) -> dict[str, int | None]:
+        return {} if self._features is None else self._features.widths(number)
+
+    def survey(self, number: int) -> dict[str, Any]:
+        """Return what must be known of file ``number`` before rows are written, as JSON holds it.
+
+        Only columns of categories, of text, and those with ``fill`` are read. Of columns of lists the first list is.
+        """
+        if self._reader is None:
+            return {}
+        found = surveyed(self._reader, number, self._facts(number))
+        widths = self._widths(number)
+        return found | ({"widths": widths} if widths else {})
+
+    def begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
+        """Create the arrays in ``folder``. Those that are there are left as they are, and so is a finished folder."""
+        if not self.wanted:
+            return
+        self._prepare(surveys)
+        if not (folder / DESCRIPTION).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, shape, dtype in self._arrays().values():
+                create(folder / name, shape, dtype)
+
+    def _prepare(self, surveys: Sequence[Survey]) -> None:
+        """Learn from the surveys how rows are written."""
+        if self._features is not None:
+            self._layout = self._features.layout(surveys)
+        if self._times is not None:
+            self._kind = self._times.kind(surveys)
+
+    def _arrays(self) -> dict[str, Stored]:
+        """Return file, shape and type of each array that rows are written to, by what it holds."""
+        arrays: dict[str, Stored] = {}
+        if self._features is not None and self._layout is not None:
+            name = RAW if self._features.standardised(self._layout) else FEATURES
+            arrays["features"] = (name, (self._count, self._layout.width), self._layout.dtype)
+        if self._times is not None:
+            arrays["times"] = (TIMES, (self._count,), np.int64)
+        return arrays
+
+    def _columns(self) -> list[str]:
+        columns = [] if self._features is None else list(self._features.names)
+        return columns + ([] if self._times is None else [self._times.column])
+
+    def _pieces(self, number: int, start: int, stop: int, place: Place) -> Any:
+        assert self._reader is not None
+        rows = _ROWS if self._layout is None else min(_ROWS, self._layout.rows)
+        return pieces(self._reader, number, sorted(set(self._columns())), start, stop, rows, place)
+
+    def _open(self, folder: Path) -> dict[str, Array]:
+        """Map the arrays that rows are written to, by what they hold."""
+        return {key: opened(folder / each[0], write=True) for key, each in self._arrays().items()}
+
+    def _write(self, piece: Piece, arrays: dict[str, Array]) -> None:
+        if self._features is not None and self._layout is not None:
+            self._features.write(piece, self._layout, arrays["features"])
+        if self._times is not None:
+            self._times.write(piece, self._kind, arrays["times"])
+
+    def _describe(self, surveys: Sequence[Survey], arrays: dict[str, Array]) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        if self._features is not None and self._layout is not None:
+            told["features"] = self._features.description(self._layout, surveys)
+        if self._times is not None:
+            told["times"] = self._times.description(self._kind, arrays["times"])
+        return told
+
+    def _standardise(self, folder: Path, chosen: Mask, absent: Mask) -> None:
+        """Write the features whose columns of numbers are standardised, by the mean and deviation of chosen items.
+
+        Items that are absent from the table have the mean, if nothing else is told.
+        """
+        if self._features is None or self._layout is None:
+            return
+        columns = self._features.standardised(self._layout)
+        if not columns:
+            return
+        blank = self._features.standardised(self._layout, filled=False)
+        if not chosen.any():
+            raise ParameterError(
+                f"{self._where}: standardise: there are no rows, or no training vertices, to take it of"
+            )
+        raw = opened(folder / RAW)
+        create(folder / FEATURES, raw.shape, raw.dtype)
+        features = opened(folder / FEATURES, write=True)
+        part = Rows((len(raw), len(columns)), raw.dtype, lambda start, stop: raw[start:stop][:, columns])
+        made, statistics = standardised(part, chosen)
+        for rows in blocks(raw):
+            block = np.array(raw[rows])
+            block[:, columns] = made.read(rows.start, rows.stop)
+            block[np.ix_(np.flatnonzero(absent[rows]), np.array(blank, np.int64))] = 0
+            features[rows] = block
+        flush(features)
+        every = np.stack([np.zeros(raw.shape[1]), np.ones(raw.shape[1])])
+        every[:, columns] = statistics
+        _save(folder / STATISTICS, np.save, every)
+
+    def _close(self, folder: Path, told: dict[str, Any], codes: dict[str, dict[Any, int]]) -> dict[str, Any]:
+        """Write the dictionaries and the description, and remove what is not needed any more."""
+        if codes:
+            by_column = {
+                name: {"values": list(counts), "counts": list(counts.values())}
+                for name, counts in codes.items()
+            }
+            _core.write_file(
+                folder / CATEGORIES, json.dumps(by_column, ensure_ascii=False, indent=1).encode()
+            )
+        _core.write_file(
+            folder / DESCRIPTION, (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
+        )
+        return _finished(folder) or told
+
+    def _codes(self) -> dict[str, dict[Any, int]]:
+        return {} if self._layout is None else self._layout.codes
+
+
+class VertexColumns(_Columns):
+    """The columns of a table of vertices, for the ``n`` vertices of its type.
+
+    ``wanted`` tells whether the schema asks for any. The calls are, in this order: :meth:`survey` of each file,
+    :meth:`begin`, :meth:`write` of all rows, :meth:`finish`. A process that goes on after a kill calls :meth:`begin`
+    again. What it did before is not needed, other than the surveys and the folder.
+    """
+
+    def __init__(self, table: VertexTable, n: int) -> None:
+        entry, reader = table.entry, table.reader
+        super().__init__(table.name, entry, reader, table.features, n)
+        self._label: Labels | None = None
+        self._plan: LabelPlan | None = None
+        self._split: SplitColumn | Rates | None = None
+        self._bounds: tuple[float, ...] = ()
+        if reader is not None and reader.files:
+            self._label = None if entry.label is None else Labels(entry.label, reader)
+            self._split = SplitColumn(entry.split, reader) if isinstance(entry.split, str) else entry.split
+        if isinstance(self._split, Rates):
+            self._bounds = splitting.checked(table.name, self._split)
+            if self._split.by == "time" and self._times is None:
+                raise ParameterError(
+                    f"{table.name}: split: by time needs time, the name of the column with times"
+                )
+        self.wanted = any(
+            each is not None for each in (self._features, self._times, self._label, self._split)
+        )
+
+    def _facts(self, number: int) -> list[Fact]:
+        return super()._facts(number) + ([] if self._label is None else self._label.facts())
+
+    def _widths(self, number: int) -> dict[str, int | None]:
+        return super()._widths(number) | ({} if self._label is None else self._label.widths(number))
+
+    def _columns(self) -> list[str]:
+        columns = super()._columns()
+        if self._label is not None:
+            columns.append(self._label.column)
+        if isinstance(self._split, SplitColumn):
+            columns.append(self._split.column)
+        return columns
+
+    def _prepare(self, surveys: Sequence[Survey]) -> None:
+        super()._prepare(surveys)
+        if self._label is not None:
+            self._plan = self._label.plan(surveys)
+
+    def _arrays(self) -> dict[str, Stored]:
+        arrays = super()._arrays() | {"states": (STATES, (self._count,), np.uint8)}
+        if self._plan is not None:
+            arrays["labels"] = (LABELS, self._plan.shape(self._count), self._plan.dtype)
+        return arrays
+
+    def write(
+        self, folder: Path, number: int, vertices: npt.NDArray[np.uint32], start: int, stop: int
+    ) -> None:
+        """Write rows start..stop of file ``number``. ``vertices[i]`` is the vertex of row start + i within its type.
+
+        2**32 - 1 is a row that is left out.
+        """
+        if not self.wanted:
+            return
+        arrays = self._open(folder)
+        for piece in self._pieces(number, start, stop, at_vertices(vertices)):
+            self._write(piece, arrays)
+            if self._plan is not None:
+                self._plan.write(piece, arrays["labels"])
+            if isinstance(self._split, SplitColumn):
+                self._split.write(piece, arrays["states"])
+            else:
+                arrays["states"][piece.slots] = NO_SPLIT
+        for array in arrays.values():
+            flush(array)
+
+    def finish(self, folder: Path, surveys: Sequence[Survey]) -> dict[str, Any]:
+        """Complete the arrays after all rows are written, and return what they hold."""
+        if not self.wanted:
+            return {}
+        done = _finished(folder)
+        if done is not None:
+            return done
+        arrays = self._open(folder)
+        absent = self._complete(arrays)
+        for array in arrays.values():
+            flush(array)
+        told = self._describe(surveys, arrays) | {"without_row": absent}
+        codes = dict(self._codes())
+        if self._plan is not None:
+            told["labels"] = self._plan.description(arrays["labels"])
+            codes |= {} if self._plan.codes is None else {self._plan.column: self._plan.codes}
+        states = arrays["states"]
+        if self._split is not None:
+            states = self._split_vertices(arrays)
+            ids = splitting.ids_of(states)
+            _save(folder / SPLIT, np.savez, **ids)
+            column = self._split.column if isinstance(self._split, SplitColumn) else self._split
+            told["split"] = splitting.description(column, ids)
+            if not len(ids["train"]):
+                warn(f"{self._where}: no vertex is in the split train", GraphWarning)
+        there = arrays["states"] != NO_ROW
+        self._standardise(folder, there if self._split is None else states == TRAIN, ~there)
+        if absent:
+            log.info("%s: %d vertices have no row in its table, and no label or time", self._where, absent)
+        return self._close(folder, told, codes)
+
+    def _complete(self, arrays: dict[str, Array]) -> int:
+        """Write what vertices without a row have. Return their number."""
+        absent = 0
+        for rows in blocks(arrays["states"]):
+            places = np.flatnonzero(arrays["states"][rows] == NO_ROW) + rows.start
+            absent += len(places)
+            if not len(places):
+                continue
+            if self._features is not None and self._layout is not None:
+                fill = self._features.absent(self._layout)
+                if fill.any():
+                    arrays["features"][places] = fill
+            if self._times is not None:
+                arrays["times"][places] = UNKNOWN
+            if self._plan is not None and self._plan.none != 0:
+                arrays["labels"][places] = self._plan.none
+        return absent
+
+    def _split_vertices(self, arrays: dict[str, Array]) -> splitting.States:
+        """Return the states with the splits of all vertices. Shares are of vertices that have a row, and a label."""
+        states = np.array(arrays["states"])
+        if not isinstance(self._split, Rates):
+            return states
+
+        def chosen(rows: slice) -> Mask:
+            mask: Mask = arrays["states"][rows] != NO_ROW
+            return mask if self._plan is None else mask & self._plan.known(arrays["labels"][rows])
+
+        if self._split.by == "time":
+            splitting.split_by_time(states, arrays["times"], chosen, self._bounds)
+        else:
+            splitting.split_at_random(states, chosen, self._bounds)
+        return states
+
+
+class RelationColumns(_Columns):
+    """The columns of a table of records, for the ``m`` records of its relation. The calls are those of vertices.
+
+    Weights are written as they are in the table, as float64.
+    """
+
+    def __init__(self, table: RelationTable, m: int) -> None:
+        entry, reader = table.entry, table.reader
+        super().__init__(table.name, entry, reader, table.features, m)
+        self._weight = entry.weight if reader.files else None
+        for file in reader.files:
+            if self._weight is None:
+                break
+            dtype = dtype_in(file, self._weight)
+            if not (is_number(dtype) or is_text(dtype)):
+                raise ParameterError(f"{file.path}: column {self._weight!r} is {dtype}. A weight is a number")
+        self.wanted = any(each is not None for each in (self._features, self._times, self._weight))
+
+    def _columns(self) -> list[str]:
+        return super()._columns() + ([] if self._weight is None else [self._weight])
+
+    def _arrays(self) -> dict[str, Stored]:
+        weights = {} if self._weight is None else {"weights": (WEIGHTS, (self._count,), np.float64)}
+        return super()._arrays() | weights
+
+    def write(
+        self, folder: Path, number: int, records: int, kept: Mask | None, start: int, stop: int
+    ) -> None:
+        """Write rows start..stop of file ``number``. The first that is kept is record ``records`` of the relation.
+
+        ``kept`` tells the rows that become records. None: all.
+        """
+        if not self.wanted:
+            return
+        arrays = self._open(folder)
+        for piece in self._pieces(number, start, stop, at_records(records, kept)):
+            self._write(piece, arrays)
+            if self._weight is not None:
+                arrays["weights"][piece.slots] = self._weights(piece, self._weight)
+        for array in arrays.values():
+            flush(array)
+
+    def _weights(self, piece: Piece, column: str) -> Array:
+        weights, missing = scalars(piece, column, np.dtype(np.float64))
+        piece.refuse(missing, column, lambda place: "the weight is missing. Write a number of at least 0")
+        wrong = ~(np.isfinite(weights) & (weights >= 0))
+        piece.refuse(
+            wrong, column, lambda place: f"the weight {weights[place]} is not a finite number of at least 0"
+        )
+        return weights
+
+    def finish(self, folder: Path, surveys: Sequence[Survey]) -> dict[str, Any]:
+        """Complete the arrays after all rows are written, and return what they hold."""
+        if not self.wanted:
+            return {}
+        done = _finished(folder)
+        if done is not None:
+            return done
+        told = self._describe(surveys, self._open(folder))
+        if self._weight is not None:
+            told["weights"] = {"column": self._weight}
+        every = np.broadcast_to(np.True_, self._count)
+        self._standardise(folder, every, ~every[:0])
+        return self._close(folder, told, self._codes())
+
+
+def _finished(folder: Path) -> dict[str, Any] | None:
+    """Return what the arrays hold if they are complete. Remove what was needed to complete them."""
+    try:
+        told: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
+    except FileNotFoundError:
+        return None
+    for name in (RAW, STATES):
+        (folder / name).unlink(missing_ok=True)
+    return told
+
+
+def _save(target: Path, save: Any, *arrays: Any, **named: Any) -> None:
+    new = target.with_name(f"{target.name}.new")
+    with new.open("wb") as file:
+        save(file, *arrays, **named)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, target)

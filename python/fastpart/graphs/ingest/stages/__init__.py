@@ -1,0 +1,1 @@
+"""The stages of an ingest, in units that can be done again."""

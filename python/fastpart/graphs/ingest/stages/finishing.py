@@ -1,0 +1,185 @@
+"""A graph directory from what the stages have written: weights, sidecar, ``graph.json``, and its name at last."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .... import _core
+from ....core.folders import below
+from ....core.notes import log
+from ...graph import Graph, open_records
+from ...graph_directory import MARKER, RELATION_FILES
+from ...sidecars import Sidecar
+from ...types import Reverse, TypedRanges, default_reverse
+from ...weights import Weights, scaled
+from ..catalog import RelationTable
+from ..columns import DESCRIPTION
+from .job import Job, NumberedType
+from .records import Records
+
+_BLOCK = 1 << 20
+"""Values in memory at a time."""
+
+
+def finish(
+    job: Job,
+    types: Mapping[str, NumberedType],
+    records: list[Records],
+    attributes: Mapping[str, Mapping[str, dict[str, Any]]],
+) -> None:
+    """Complete the graph directory and give it its name."""
+    described = _describe(job, types, records, attributes)
+    edges = job.graph / "edges.bin"
+    n = sum(each.n for each in types.values())
+    directedness = job.catalog.schema.directedness
+    graph = open_records(edges, dtype="u32", num_vertices=n, directedness=directedness, weights=False)
+    _, checksum = graph.identify(job.run)
+    weights = _write_weights(job, records, graph)
+    _write_times(job, records)
+    typed = TypedRanges.of(described["types"], described["relations"], n, graph.num_edges, directedness)
+    Sidecar("u32", n, graph.num_edges, directedness, checksum, weights, typed=typed).write(edges)
+    del graph
+    for each in described["relations"]:
+        if each["nulls"] or each["missing"]:
+            log.info(
+                "%s: %s records were dropped, %s for a null id and %s for an id that no table declares",
+                each["name"],
+                f"{each['nulls'] + each['missing']:,}",
+                f"{each['nulls']:,}",
+                f"{each['missing']:,}",
+            )
+    _place(job, _names(job, types, records), described)
+
+
+def _describe(
+    job: Job,
+    types: Mapping[str, NumberedType],
+    records: list[Records],
+    attributes: Mapping[str, Mapping[str, dict[str, Any]]],
+) -> dict[str, Any]:
+    schema = job.catalog.schema
+    of_types = [
+        {
+            "name": each.name,
+            "n": each.n,
+            "declared": 0 if (reader := job.catalog.vertices[each.name].reader) is None else reader.rows,
+            "ids": str(job.catalog.vertices[each.name].dtype),
+            **attributes["types"].get(each.name, {}),
+        }
+        for each in types.values()
+    ]
+    of_relations = [
+        {
+            "name": each.relation.name,
+            "source": each.relation.source,
+            "target": each.relation.target,
+            "m": each.m,
+            "reverse": _reverse(each.relation, schema.directedness),
+            "nulls": each.nulls,
+            "missing": each.missing,
+            **attributes["relations"].get(each.relation.name, {}),
+        }
+        for each in records
+    ]
+    return {
+        "fastpart": 1,
+        "version": _core.__version__,
+        "directedness": schema.directedness,
+        "types": of_types,
+        "relations": of_relations,
+        "schema": msgspec.to_builtins(schema, enc_hook=lambda frame: type(frame).__name__),
+    }
+
+
+def _reverse(relation: RelationTable, directedness: str) -> Reverse:
+    told = relation.entry.reverse
+    return default_reverse(relation.source, relation.target, directedness) if told is None else told
+
+
+def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, Any] | None:
+    """Write the weights of all records, scaled. Those of relations without weights are 1."""
+    files = [job.graph / "relations" / each.relation.name / "weights.npy" for each in records]
+    if not any(file.exists() for file in files) or not graph.num_edges:
+        return None
+    target = Weights.beside(job.graph / "edges.bin")
+    raw = np.memmap(job.path("weights.f64"), "<f8", "w+", shape=(graph.num_edges,))
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
+    values, scale = scaled(raw, "weight")
+    with target.open("wb") as written:
+        np.save(written, values)
+        written.flush()
+        os.fsync(written.fileno())
+    opened = open_records(
+        job.graph / "edges.bin", dtype="u32", num_vertices=graph.num_vertices, weights=target
+    )
+    weights = opened._weights
+    return None if weights is None else {"scale": scale, "checksum": weights.checksum}
+
+
+def _write_times(job: Job, records: list[Records]) -> None:
+    """Write the times of all records in one file. Records of relations without times have the smallest number."""
+    files = [job.graph / "relations" / each.relation.name / "times.npy" for each in records]
+    if not any(file.exists() for file in files):
+        return
+    m = records[-1].first + records[-1].m
+    target = job.graph / "edges.bin.times.npy"
+    times = np.lib.format.open_memmap(target, "w+", "<i8", (m,))
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            times[each.first + start : each.first + stop] = (
+                np.iinfo(np.int64).min if given is None else given[start:stop]
+            )
+    times.flush()
+
+
+def _names(job: Job, types: Mapping[str, NumberedType], records: list[Records]) -> dict[str, Path]:
+    """Return the files of the directory by their names in it. Those of a single type or relation lie at its top."""
+    names = {name: job.graph / name for name in below(job.graph)}
+    for each in records:
+        for combined in ("weights.npy", "times.npy", DESCRIPTION):
+            names.pop(f"relations/{each.relation.name}/{combined}", None)
+    for name in types:
+        names.pop(f"types/{name}/{DESCRIPTION}", None)
+    if len(types) == 1:
+        names = {_at_top(name, "types", {}): file for name, file in names.items()}
+    if len(records) == 1:
+        names = {_at_top(name, "relations", RELATION_FILES): file for name, file in names.items()}
+    return names
+
+
+def _at_top(name: str, kind: str, known: Mapping[str, str]) -> str:
+    """Return the name of a file of ``kind/NAME/`` at the top of the directory. Others keep theirs."""
+    parts = name.split("/")
+    return known.get(parts[2], parts[2]) if parts[0] == kind and len(parts) == 3 else name
+
+
+def _place(job: Job, names: Mapping[str, Path], described: dict[str, Any]) -> None:
+    """Put the directory in its place, in one step. Until then the work folder keeps every file."""
+    target = _core.AtomicDir(job.out, [Path(name) for name in job.owned])
+    try:
+        for name, file in names.items():
+            there = Path(target.path) / name
+            there.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(file, there)
+            except OSError:  # a file system without links
+                shutil.copyfile(file, there)
+        content = json.dumps({**described, "files": sorted(names)}, indent=1)
+        _core.write_file(Path(target.path) / MARKER, content.encode())
+        target.commit()
+    finally:
+        target.discard()

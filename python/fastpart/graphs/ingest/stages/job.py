@@ -1,0 +1,151 @@
+"""What all stages of one ingest share: tables, work folder, journal, memory, progress."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .... import _core
+from ....core.folders import replaceable
+from ....core.notes import log
+from ....core.options import RunOptions
+from ....core.parameters import shown
+from ....errors import MemoryBudgetError
+from ...graph_directory import MARKER
+from ..catalog import Catalog
+from ..tables import TableReader
+from ..tables.idcasts import IdKind
+from .journal import Journal
+from .units import units_of
+from .work_folder import WorkFolder
+
+FORMAT = 1
+"""Version of the work folder. One of another version is not gone on with."""
+
+_READER = 230 << 20
+"""Bytes that Python and the reader of tables take, and what each thread of it takes."""
+_THREAD = 50 << 20
+
+_WORTHLESS = 10
+"""Seconds of work that nobody misses. A refusal of the input then leaves nothing behind."""
+
+_LEAST_SORT = 64 << 20
+_MOST_SORT = 192 << 20
+"""Bytes for sorting. More brings nothing: runs are merged in one pass anyway."""
+
+
+@dataclass(frozen=True)
+class NumberedType:
+    """A type whose vertices have numbers."""
+
+    name: str
+    kind: IdKind
+    first: int
+    """The number of its first vertex among all."""
+    n: int
+    keys: tuple[Path, ...]
+    """Files with the keys of its ids, by bucket."""
+    facts: dict[str, Any]
+
+
+class Job:
+    """One ingest at work."""
+
+    def __init__(
+        self, catalog: Catalog, out: Path, run: RunOptions, restart: bool, settings: dict[str, Any]
+    ) -> None:
+        self.catalog, self.out, self.settings = catalog, out, settings
+        self.owned = replaceable(out, MARKER, "", "a graph directory")
+        """Files of an earlier graph at the same place, which go in the end."""
+        if not (parent := Path(os.path.abspath(out)).parent).is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(parent))
+        self.threads = run.threads or _core.default_threads()
+        self.sorting = _sorting(run.memory_limit, self.threads)
+        self.run = replace(run, progress=None)
+        self._progress, self._done = run.progress, 0
+        self.units = {name: units_of(reader) for name, reader in readers(catalog).items()}
+        self._work = WorkFolder(out, restart)
+        self.folder = self._work.path
+        self.graph = self.folder / "graph"
+        """The graph directory as it grows."""
+        try:
+            self._started, self._resumed = time.monotonic(), self._work.begin(plan_of(catalog, settings))
+        except BaseException:
+            self._work.release(remove=False)
+            raise
+        self.graph.mkdir(exist_ok=True)
+        self.journal = Journal(self.folder)
+        if self._resumed:
+            log.info("%s: going on with what an earlier run has done", shown(self.folder))
+        self.total = sum(unit.bytes for units in self.units.values() for unit in units)
+
+    def advance(self, phase: str, bytes: int) -> None:
+        """Count bytes of input as read."""
+        self._done += bytes
+        if self._progress is not None:
+            self._progress(phase, min(self._done, self.total), self.total)
+
+    def path(self, *names: str) -> Path:
+        """Return a path in the work folder. Its folder exists."""
+        path = self.folder.joinpath(*names)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def close(self, done: bool) -> None:
+        """End the job. If it is not done, the work folder stays, unless it holds less than some seconds of work."""
+        self.journal.close()
+        worthless = not self._resumed and time.monotonic() - self._started < _WORTHLESS
+        self._work.release(remove=done or worthless)
+
+
+def readers(catalog: Catalog) -> dict[str, TableReader]:
+    """Return all tables, by ``vertices/TYPE`` and ``relations/RELATION``."""
+    found = {
+        f"vertices/{name}": table.reader
+        for name, table in catalog.vertices.items()
+        if table.reader is not None
+    }
+    return found | {f"relations/{name}": table.reader for name, table in catalog.relations.items()}
+
+
+def plan_of(catalog: Catalog, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what decides the result: the schema, the files as they are, and settings."""
+    tables = {
+        name: [
+            [
+                file.path,
+                file.bytes,
+                file.mark,
+                file.rows,
+                {key: str(value) for key, value in file.dtypes.items()},
+            ]
+            for file in reader.files
+        ]
+        for name, reader in readers(catalog).items()
+    }
+    schema = msgspec.to_builtins(catalog.schema, enc_hook=lambda frame: type(frame).__name__)
+    return {"format": FORMAT, "schema": schema, "root": catalog.root, "settings": settings, "tables": tables}
+
+
+def _sorting(limit: int | None, threads: int) -> int:
+    """Return the bytes that sorting may take. Refuse a limit that leaves too little."""
+    limit = _core.memory_budget() if limit is None else limit
+    least = _READER + threads * _THREAD + _LEAST_SORT
+    if limit < least:
+        raise MemoryBudgetError(
+            f"ingest needs {least / 1e6:.0f} MB of memory with {threads} threads, but the budget is {limit / 1e6:.0f} "
+            "MB. Raise memory_limit, or use fewer threads"
+        )
+    return min(limit - least + _LEAST_SORT, _MOST_SORT)
+
+
+def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Return the items in blocks of a size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

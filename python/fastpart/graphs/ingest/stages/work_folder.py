@@ -1,0 +1,92 @@
+"""The work folder ``.OUT.ingest`` beside the output: what a killed ingest goes on from."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from .... import _core
+from ....core.parameters import shown
+from ....errors import ParameterError
+
+
+class WorkFolder:
+    """A folder that one process at a time works in. Its lock ends with the process.
+
+    ``restart``: remove what an earlier run has left there.
+    """
+
+    def __init__(self, out: Path, restart: bool) -> None:
+        self.path = out.with_name(f".{out.name}.ingest")
+        self.path.mkdir(exist_ok=True)
+        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._lock)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
+            raise ParameterError(
+                f"out: another ingest is at work in {shown(self.path)}. Wait until it is done, or choose another name"
+            ) from None
+        if restart:
+            self._clear()
+
+    def _clear(self) -> None:
+        for each in self.path.iterdir():
+            if each.name == "lock":
+                continue
+            if each.is_dir():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
+
+    def begin(self, plan: dict[str, Any]) -> bool:
+        """Write the plan, or compare it with that of an earlier run. Return whether there was one."""
+        file = self.path / "plan.json"
+        if not file.exists():
+            self._clear()  # a run that was killed before it had one
+            _core.write_file(file, json.dumps(plan).encode())
+            return False
+        earlier = json.loads(file.read_bytes())
+        if change := _change(earlier, json.loads(json.dumps(plan))):
+            raise ParameterError(
+                f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
+                "begin anew, or undo the change to go on"
+            )
+        return True
+
+    def release(self, remove: bool) -> None:
+        """End the work. The folder stays, unless it is to be removed."""
+        if remove:
+            shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """Return what differs, in words."""
+    if before.get("format") != now["format"]:
+        return "the format of the work folder changed with the version of fastpart"
+    for name in ("schema", "root", "settings"):
+        if before[name] != now[name]:
+            keys = (
+                [key for key in now[name] if before[name].get(key) != now[name][key]]
+                if name != "root"
+                else []
+            )
+            return f"the {name} changed" + (f" ({', '.join(keys)})" if keys else "")
+    for table, files in now["tables"].items():
+        known = {file[0]: file for file in before["tables"].get(table, [])}
+        for file in files:
+            if file[0] not in known:
+                return f"{shown(file[0])} was added"
+            if known[file[0]] != file:
+                return f"{shown(file[0])} changed ({known[file[0]][1]:,} bytes then, {file[1]:,} now)"
+        if gone := known.keys() - {file[0] for file in files}:
+            return f"{shown(min(gone))} was removed"
+    return None

@@ -1,0 +1,158 @@
+"""The files of a table, and their rows in batches. Polars reads them, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ....core.forks import before_polars_threads
+from ....core.frames import pl
+from ....core.parameters import shown
+from ....errors import EdgeFileChangedError, GraphFormatError
+from ..schema import Format
+from . import idcasts
+from .formats import Source, source_of
+from .idcasts import IdKind as IdKind
+from .listing import find, unchanged
+from .memory import frame_file
+from .paths import URL, Found
+from .tablefiles import TableFile as TableFile
+from .tablefiles import open_file, reading, with_partitions
+
+BATCH = 1 << 18
+"""Rows in memory at a time."""
+
+_AT_ONCE = 8
+"""Files of an object store whose footers are read at a time."""
+
+
+class TableReader:
+    """A table of a schema: its files in the order of their rows, which is that of their paths."""
+
+    def __init__(self, files: Sequence[TableFile]) -> None:
+        self.files = tuple(files)
+        self.sources: tuple[Source, ...] = tuple(
+            each.source or source_of(Found(each.path, each.bytes, each.mark), None, None) for each in files
+        )
+
+    @property
+    def rows(self) -> int:
+        """The rows of all files."""
+        return sum(file.rows for file in self.files)
+
+    def is_text(self, number: int) -> bool:
+        """Whether all columns of a file are text, which is converted where it is used."""
+        return self.sources[number].text
+
+    def divisible(self, number: int) -> bool:
+        """Whether a file may be read from any row on without reading those before it."""
+        return self.sources[number].divisible
+
+    def batches(
+        self, number: int, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield columns of rows start..stop of file ``number``, in the order given, in frames of at most 2^18 rows.
+
+        Raises
+        ------
+        GraphFormatError
+            The file is damaged. The text names it.
+        EdgeFileChangedError
+            The file is not the one that was opened.
+        """
+        file, source = self.files[number], self.sources[number]
+        stop = file.rows if stop is None else stop
+        before_polars_threads(shown(file.path))
+        self._require_unchanged(number)
+        read = 0
+        with reading(file.path, source):
+            frame = with_partitions(source).select(columns)
+            if (start, stop) != (0, file.rows):
+                frame = frame.slice(start, stop - start)
+            for batch in frame.collect_batches(chunk_size=BATCH, maintain_order=True):
+                read += len(batch)
+                yield batch
+        self._require_unchanged(number)
+        if read != stop - start:
+            raise _changed(file.path)
+
+    def ids(
+        self,
+        number: int,
+        columns: Sequence[str],
+        kinds: Sequence[IdKind],
+        start: int = 0,
+        stop: int | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield columns of ids as :meth:`batches` does, as Int64, UInt64, String or Binary. Nulls stay.
+
+        Raises
+        ------
+        GraphFormatError
+            A negative number where they are unsigned, or text that is no number where the schema says ``as: int``.
+        """
+        first = start
+        for batch in self.batches(number, columns, start, stop):
+            cast = []
+            for column, kind in zip(batch.get_columns(), kinds, strict=True):
+                ids = idcasts.cast(column, kind)
+                if isinstance(ids, idcasts.Refusal):
+                    raise GraphFormatError(f"{self.place(number, first + ids.row)}: {ids.reason}")
+                cast.append(ids)
+            first += len(batch)
+            yield batch.with_columns(cast)
+
+    def place(self, number: int, row: int) -> str:
+        """Return the file and the row (from 0), or the line (from 1) of a text file, as messages show it."""
+        source = self.sources[number]
+        if source.place is not None:
+            return source.place(row)
+        at = f"row {row}" if source.line is None else f"line {source.line(row)}"
+        return f"{shown(self.files[number].path)}: {at}"
+
+    def _require_unchanged(self, number: int) -> None:
+        file = self.files[number]
+        if self.sources[number].watched and not unchanged(Found(file.path, file.bytes, file.mark)):
+            raise _changed(file.path)
+
+
+def open_table(
+    name: str, files: Any, format: Format | None = None, root: str = ".", tmp_dir: Path | None = None
+) -> TableReader:
+    """Find the files of a table and read what they say of their columns and rows.
+
+    Parameters
+    ----------
+    name : str
+        The entry of the schema, as ``vertices.paper``, for messages.
+    files : path, str, list of these, or data frame
+        Paths, globs, folders and URLs, or a frame of Polars, pandas or Arrow.
+    format : Format, optional
+        How text is written.
+    root : str
+        Where relative paths begin: a folder or a URL.
+    tmp_dir : path, optional
+        Folder of unpacked copies of .bz2 and .xz files.
+
+    Raises
+    ------
+    FileNotFoundError
+        A path, a glob or a folder without a file.
+    GraphFormatError
+        A file is no table, or damaged.
+    """
+    before_polars_threads(name)
+    if hasattr(files, "collect_batches") or hasattr(files, "__arrow_c_stream__"):
+        return TableReader([frame_file(name, files)])
+    found = find(name, files, root)
+    if any(URL.match(each.path) for each in found):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return TableReader(list(pool.map(lambda each: open_file(each, format, tmp_dir), found)))
+    return TableReader([open_file(each, format, tmp_dir) for each in found])
+
+
+def _changed(path: str) -> EdgeFileChangedError:
+    return EdgeFileChangedError(f"{shown(path)} changed while it was read. Start again with restart")

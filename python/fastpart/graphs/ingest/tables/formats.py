@@ -1,0 +1,210 @@
+"""Formats of tables: how the rows of one file are read, and what its messages call them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ....core.frames import pl
+from ....core.parameters import shown
+from ....errors import GraphFormatError
+from ..schema import Csv, Format
+from . import texts
+from .footers import row_groups
+from .paths import URL, Found
+
+_SUFFIXES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "text",
+    ".tsv": "text",
+    ".txt": "text",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+
+_MAGICS = {b"PAR1": "parquet", b"ARROW1": "ipc"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The rows of one file. Each call of ``scan`` begins a new pass."""
+
+    what: str
+    """What the file should be, as "a Parquet file"."""
+    scan: Callable[[], pl.LazyFrame]
+    fault: Callable[[], str | None] = lambda: None
+    """Says what is wrong with a file that could not be read."""
+    line: Callable[[int], int] | None = None
+    """The line on which a row begins. None: rows are counted from 0."""
+    place: Callable[[int], str] | None = None
+    """Says where a row of a copy comes from. None: it is no copy."""
+    text: bool = False
+    """Whether all columns are text, which is converted where it is used."""
+    divisible: bool = True
+    """Whether a pass may begin at any row without reading those before it."""
+    row_groups: Callable[[str], int | None] | None = None
+    """Counts the pieces that are decoded as a whole, if there are such."""
+    watched: bool = True
+    """Whether it is a file that may change. Data frames and versions of a table do not."""
+    partitions: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that the path tells, as ``day=1``, and their values."""
+    keep: Any = None
+    """What must live as long as the source: the folder of an unpacked copy."""
+
+
+class Copy:
+    """A folder that is removed with this object."""
+
+    def __init__(self, tmp_dir: Path | None) -> None:
+        self.path = tempfile.mkdtemp(prefix="fastpart-", dir=tmp_dir)
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def known(path: str) -> bool:
+    """Whether the suffix of a file says its format."""
+    return _suffix(path)[0] in _SUFFIXES
+
+
+def source_of(found: Found, format: Format | None, tmp_dir: Path | None) -> Source:
+    """Return how a file is read, by its suffix, by what the schema says, or by its first bytes."""
+    kind = _kind(found, format)
+    path, keep = _unpacked(found.path, tmp_dir)
+    if kind == "text":
+        return _text(found.path, path, (format and format.csv) or Csv(), keep)
+    if _suffix(found.path)[1] and kind != "ndjson":
+        raise GraphFormatError(
+            f"{shown(found.path)}: only text may be compressed as a whole. Unpack it, since its columns may be "
+            "compressed inside"
+        )
+    return _SOURCES[kind](path, keep)
+
+
+def _suffix(path: str) -> tuple[str, str]:
+    """Return the suffix of a file, and that of its compression, if any."""
+    stem, last = os.path.splitext(path.lower())
+    if last in texts.PACKED:
+        return os.path.splitext(stem)[1], last
+    return last, ""
+
+
+def _kind(found: Found, format: Format | None) -> str:
+    suffix, packed = _suffix(found.path)
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    if format is not None and format.csv is not None:
+        return "text"
+    if not URL.match(found.path) and not packed:
+        with open(found.path, "rb") as opened:
+            start = opened.read(6)
+        for magic, kind in _MAGICS.items():
+            if start.startswith(magic):
+                return kind
+    says = f"the suffix {suffix!r} names no format" if suffix else "it has no suffix that names its format"
+    raise GraphFormatError(
+        f"{shown(found.path)}: {says}. If it is text, say so in the schema: `format: {{csv: {{}}}}`. If it is no "
+        "table, name the tables by a glob, such as *.parquet"
+    )
+
+
+def _unpacked(path: str, tmp_dir: Path | None) -> tuple[str, Any]:
+    """Return the path of what Polars can read. For .bz2 and .xz that is a copy, which lives as long as the second."""
+    last = os.path.splitext(path.lower())[1]
+    if last not in (".bz2", ".xz") or URL.match(path):
+        return path, None
+    folder = Copy(tmp_dir)
+    copy = os.path.join(folder.path, "table")
+    try:
+        with texts.unpacked(path) as packed, open(copy, "xb") as file:
+            shutil.copyfileobj(packed, file, 1 << 20)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise GraphFormatError(
+            f"{shown(path)}: not a {last} file, or cut off ({_first_line(error)})"
+        ) from None
+    return copy, folder
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _text(shown_path: str, path: str, csv_format: Csv, keep: Any) -> Source:
+    separator = csv_format.separator or texts.SEPARATORS.get(_suffix(shown_path)[0], ",")
+    local = not URL.match(path) and not path.lower().endswith(".zst")
+
+    def line(row: int) -> int:
+        with suppress(Exception):
+            if local:
+                return texts.line_of(path, row, csv_format, separator)
+        return row + 1 + csv_format.header
+
+    return Source(
+        "a text table in UTF-8",
+        lambda: texts.scan(path, csv_format, separator),
+        lambda: texts.fault(path, csv_format, separator) if local else None,
+        line,
+        text=True,
+        divisible=False,
+        keep=keep,
+    )
+
+
+def _parquet(path: str, keep: Any) -> Source:
+    return Source(
+        "a Parquet file",
+        lambda: pl.scan_parquet(path, glob=path.startswith("hf://"), hive_partitioning=False),
+        row_groups=None if URL.match(path) else row_groups,
+        keep=keep,
+    )
+
+
+def _ipc(path: str, keep: Any) -> Source:
+    def fault() -> str | None:
+        if URL.match(path):
+            return None
+        with open(path, "rb") as opened:
+            if opened.read(4) == b"\xff\xff\xff\xff":
+                return "it is the stream format. Write the file format, as by pyarrow.ipc.new_file"
+        return None
+
+    return Source(
+        "an Arrow IPC file",
+        lambda: pl.scan_ipc(path, glob=False, hive_partitioning=False),
+        fault,
+        keep=keep,
+    )
+
+
+def _ndjson(path: str, keep: Any) -> Source:
+    # The types are those of all rows, found once: what the first rows say may be wrong for the others.
+    known: list[Any] = []
+
+    def scan() -> pl.LazyFrame:
+        escaped = path if URL.match(path) else _literally(path)
+        if not known:
+            known.append(pl.scan_ndjson(escaped, infer_schema_length=None).collect_schema())
+        return pl.scan_ndjson(escaped, schema=known[0])
+
+    return Source("NDJSON", scan, divisible=False, keep=keep)
+
+
+def _literally(path: str) -> str:
+    """Return a glob that only this path matches."""
+    import glob
+
+    return glob.escape(path)
+
+
+_SOURCES: dict[str, Callable[[str, Any], Source]] = {"parquet": _parquet, "ipc": _ipc, "ndjson": _ndjson}

@@ -1,0 +1,182 @@
+"""Data frames of other libraries: the two columns that hold the ends of edges, without a copy where possible."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.forks import before_polars_threads
+from ..core.frames import pl
+from ..core.options import RunOptions
+from ..core.parsing import named
+from ..errors import GraphFormatError, ParameterError
+from .ends import Kind, Pair, ends_of
+
+Array = npt.NDArray[Any]
+
+_BATCH = 1 << 18
+"""Rows of a lazy frame in memory at a time."""
+
+_LARGEST = 2**32 - 2
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame of Polars or pandas, and which of its columns hold the ends of edges."""
+
+    frame: Any
+    library: str
+    ends: tuple[int, int]
+    strings: bool
+    """Whether the ids are strings, in at least one of them."""
+
+    @property
+    def lazy(self) -> bool:
+        """Whether it is a lazy frame."""
+        return hasattr(self.frame, "collect_batches") and hasattr(self.frame, "collect_schema")
+
+    def records(self, options: RunOptions) -> tuple[Array, Array]:
+        """Return the ids of both columns."""
+        if self.lazy:
+            u, v = self._streamed(options).T
+            return u, v
+        if self.library == "pandas":
+            pair = ((self.frame.columns[end], self.frame.iloc[:, end].to_numpy()) for end in self.ends)
+            u, v = (_ids(name, column) for name, column in pair)
+        else:
+            u, v = (_of_series(self.frame.to_series(end)) for end in self.ends)
+        return u, v
+
+    def weights(self, name: str | None) -> Array | None:
+        """Return the column of that name."""
+        if name is None:
+            return None
+        if self.lazy:
+            raise TypeError("weights: a lazy frame is streamed without weights. Pass .collect() of it")
+        if name not in self.frame.columns:
+            names = ", ".join(map(str, self.frame.columns))
+            raise ParameterError(f"weights: the {self.library} frame has no column {name!r}, only {names}")
+        column: Array = self.frame[name].to_numpy()
+        return column
+
+    def two_columns(self) -> Any:
+        """Return a frame of Polars with the columns ``source`` and ``target`` only."""
+        before_polars_threads("graph: a frame")
+        if self.library == "pandas":
+            u, v = (self.frame.iloc[:, end] for end in self.ends)
+            return pl.DataFrame({"source": _of_pandas(u), "target": _of_pandas(v)})
+        names = self.frame.collect_schema().names()
+        u, v = (
+            pl.col(names[end]).alias(as_) for end, as_ in zip(self.ends, ("source", "target"), strict=True)
+        )
+        return self.frame.select(u, v)
+
+    def _streamed(self, options: RunOptions) -> Array:
+        """Return the records in a nameless mapped file. Only one batch is in memory at a time."""
+        import tempfile  # here, because its import is slow
+
+        before_polars_threads("graph: a lazy frame")
+        names = self.frame.collect_schema().names()
+        frame = self.frame.select([names[end] for end in self.ends])
+        count = 0
+        with tempfile.TemporaryFile(dir=options.tmp_dir) as file:
+            for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
+                records = np.empty((len(batch), 2), "<u4")
+                for slot, column in enumerate(batch.get_columns()):
+                    records[:, slot] = _checked(column, count)
+                with named(options.tmp_dir or tempfile.gettempdir()):
+                    file.write(records.data)  # numpy's tofile hides the reason of an error
+                    file.flush()
+                count += len(batch)
+            if not count:
+                return np.empty((0, 2), np.uint32)
+            return np.memmap(file, "<u4", "r", shape=(count, 2))
+
+
+def table_of(source: Any, libraries: Set[str], columns: Pair | None, weights: str | None) -> Table | None:
+    """Return a table, or None if the object is none. Its libraries are those of its type and of the bases of it."""
+    library = type(source).__module__.partition(".")[0]
+    if "pandas" in libraries and hasattr(source, "iloc") and source.ndim == 2:
+        dtypes = [(str(name), source.iloc[:, place].dtype) for place, name in enumerate(source.columns)]
+        kinds = [(name, _kind_of_pandas(dtype), str(dtype)) for name, dtype in dtypes]
+        library = "pandas"
+    elif "polars" in libraries and hasattr(source, "collect_schema"):
+        kinds = kinds_of(source.collect_schema())
+        library = "polars"
+    elif hasattr(source, "__arrow_c_stream__") and not ("polars" in libraries or "pandas" in libraries):
+        before_polars_threads("graph: an Arrow table")
+        source = pl.DataFrame(source)
+        kinds = kinds_of(source.schema)
+    else:
+        return None
+    where = f"graph: the {library} frame"
+    ends = ends_of(where, kinds, columns, weights, TypeError)
+    u, v = (kinds[end] for end in ends)
+    if {u[1], v[1]} == {"integer", "string"}:
+        raise TypeError(
+            f"{where}: column {u[0]!r} is {u[2]}, but column {v[0]!r} is {v[2]}. Cast both to one type"
+        )
+    return Table(source, library, ends, any(kinds[end][1] == "string" for end in ends))
+
+
+def kinds_of(schema: Any) -> list[tuple[str, Kind, str]]:
+    """Return name, kind and type of the columns of a schema of Polars."""
+    return [(name, _kind_of(dtype), str(dtype)) for name, dtype in schema.items()]
+
+
+def _kind_of(dtype: Any) -> Kind:
+    if dtype.is_integer() and dtype.to_python() is int:
+        return "integer"
+    return "string" if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary) else "other"
+
+
+def _kind_of_pandas(dtype: Any) -> Kind:
+    kind = getattr(dtype, "kind", "O")
+    if kind in "iu":
+        return "integer"
+    return "string" if kind in "OUS" and not hasattr(dtype, "subtype") else "other"
+
+
+def _of_pandas(column: Any) -> pl.Series:
+    if column.isna().any():
+        raise GraphFormatError(
+            f"graph: column {column.name!r} has no id in row {int(column.isna().argmax())}"
+        )
+    if getattr(column.dtype, "kind", "O") in "iu":
+        return pl.Series(column.to_numpy())
+    values = column.tolist()
+    if strange := next((each for each in values if not isinstance(each, str)), None):
+        raise TypeError(
+            f"graph: column {column.name!r} holds {strange!r:.80} of type {type(strange).__name__}. Expected strings"
+        )
+    return pl.Series(values, dtype=pl.String)
+
+
+def _of_series(column: Any) -> Array:
+    if column.null_count() or not column.dtype.is_integer():
+        raise TypeError(
+            f"graph: expected integers, but column {column.name!r} is {column.dtype} or has nulls"
+        )
+    ids: Array = column.to_numpy()
+    return ids
+
+
+def _ids(name: object, ids: Array) -> Array:
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"graph: expected integers, but column {name!r} is {ids.dtype} or has nulls")
+    return ids
+
+
+def _checked(column: Any, first: int) -> Array:
+    """Return the ids of a batch that begins with record ``first``. Refuse those that a cast would wrap."""
+    ids = _of_series(column)
+    bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
+    if bad.size:
+        raise GraphFormatError(
+            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}, outside 0 to 2^32 - 2. Pass relabel=True"
+        )
+    return ids
