@@ -183,7 +183,7 @@ def test_codes_and_statistics_lie_with_their_type(tmp_path):
         ({"features": {"paper": np.eye(3)}}, "type 'paper': features: 3 rows for 4 vertices"),
         ({"edge_features": {"writes": np.eye(3)}}, "relation 'writes': edge_features: 3 rows for 5 records"),
         ({"edge_features": {"rev_writes": np.eye(5)}}, "'rev_writes' is no relation of the graph"),
-        ({"times": {"paper": np.ones(4)}}, r"type 'paper': times: expected int64 of shape \(4,\)"),
+        ({"times": {"paper": np.arange(3)}}, "type 'paper': times: 3 rows for 4 vertices"),
         ({"edge_splits": {"val": [[0, 1]]}}, "edge_splits: the pairs of a typed graph"),
         ({"halo_features": True}, "halo_features: there are no features"),
     ],

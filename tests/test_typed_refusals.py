@@ -190,7 +190,7 @@ def lake(tmp_path_factory):
 
 
 def test_what_ingest_wrote_is_found(lake, tmp_path, caplog):
-    graph = fp.open_graph(lake / "typed" / "edges.bin")
+    graph = fp.open_graph(lake / "typed")
     with caplog.at_level("INFO", "fastpart"):
         fp.VertexPartition([0, 1, 0, 1, 1], 2).save(tmp_path / "parts", graph=graph)
     assert "features, labels, splits, times, edge_features, edge_times taken from" in caplog.text
@@ -206,7 +206,7 @@ def test_what_ingest_wrote_is_found(lake, tmp_path, caplog):
 
 
 def test_what_is_given_replaces_what_is_found(lake, tmp_path):
-    graph = fp.open_graph(lake / "typed" / "edges.bin")
+    graph = fp.open_graph(lake / "typed")
     p = fp.VertexPartition([0, 1, 0, 1, 1], 2)
     given = {"features": {"author": np.ones((2, 1))}, "labels": False, "splits": False, "times": False}
     p.save(tmp_path / "parts", graph=graph, **given)
@@ -217,7 +217,7 @@ def test_what_is_given_replaces_what_is_found(lake, tmp_path):
 
 
 def test_a_plain_graph_directory(lake, tmp_path):
-    graph = fp.open_graph(lake / "plain" / "edges.bin")
+    graph = fp.open_graph(lake / "plain")
     p = fp.VertexPartition([0, 1, 1], 2)
     p.save(tmp_path / "parts", graph=graph)
     stored = fp.open_partition(tmp_path / "parts")
@@ -248,14 +248,12 @@ def test_times_of_plain_graphs(tmp_path):
     p.save(tmp_path / "parts", graph=edges, times=np.array([3, 4, 5]), edge_times=np.array([8, 9]))
     part = fp.open_partition(tmp_path / "parts").parts[0]
     assert (part.times.tolist(), part.edge_times.tolist()) == ([3, 5], [8, 9])
-    with pytest.raises(
-        fp.ParameterError, match=r"edge_times: expected int64 of shape \(2,\), one for each of the"
-    ):
+    with pytest.raises(fp.ParameterError, match="edge_times: 1 rows for 2 records"):
         p.save(tmp_path / "parts", graph=edges, edge_times=np.array([8]))
 
 
 def test_the_command(lake, tmp_path, capsys):
-    assert main(["partition", str(lake / "typed" / "edges.bin"), "-k", "2", "-o", f"{tmp_path}/parts"]) == 0
+    assert main(["partition", str(lake / "typed"), "-k", "2", "-o", f"{tmp_path}/parts"]) == 0
     manifest = json.loads((tmp_path / "parts" / "manifest.json").read_text())
     assert manifest["types"][1]["features"] == {"dtype": "float32", "shape": [1]}
 
