@@ -35,7 +35,7 @@ standardising
 """,
     "graphs": """
 conversion_cache, ends, graph_directory, table_output, types, weights
-sidecars, tables
+directory_data, sidecars, tables
 sources
 graph, staging
 directory_opening
@@ -48,6 +48,8 @@ info, splits
     "partitions": """
 coding, plan, results, saved
 part_files
+vertex_rows
+typed_parts
 clustering, parts
 loadable
 partition, seeds

@@ -186,8 +186,9 @@ class RowGatherer:
     """One pass over the rows of a source writes ``part-*/NAME`` of every part.
 
     Row i of part p's file is the row of the source that ``ids`` ("vertices.npy" or "edge_ids.npy" of the part) names at
-    ``ranges[p][0] + i``; an id >= num_rows means id - num_rows (the second direction of a record). Push all rows from
-    the first to the last as C-contiguous chunks of ``dtype``, of any lengths, then finish.
+    ``ranges[p][0] + i``. Id ``first`` names row 0. An id >= first + num_rows means id - num_rows (the second direction
+    of a record). Push all rows from the first to the last as C-contiguous chunks of ``dtype``, of any lengths, then
+    finish.
     """
 
     def __new__(
@@ -197,6 +198,7 @@ class RowGatherer:
         *,
         ids: str,
         ranges: list[tuple[int, int]],
+        first: int,
         num_rows: int,
         dtype: np.dtype[Any],
         row_shape: tuple[int, ...],
@@ -288,6 +290,7 @@ def predict_traffic(
     fanouts: Sequence[int],
     *,
     directedness: str,
+    relations: Sequence[tuple[int, int | None]] | None,
     batch_size: int,
     caches: Sequence[float],
     options: RunOptions,
@@ -301,6 +304,7 @@ def sampling_weights(
     fanouts: Sequence[int],
     *,
     directedness: str,
+    relations: Sequence[tuple[int, int | None]] | None,
     batch_size: int,
     options: RunOptions,
 ) -> npt.NDArray[np.uint32]:
@@ -631,11 +635,16 @@ def write_vertex_parts(
     k: int,
     *,
     directedness: str,
+    relations: Sequence[tuple[int, int | None]] | None,
     halo_hops: int,
     into: _Path,
     options: RunOptions,
 ) -> list[dict[str, Any]]:
-    """Write the folders of the parts below ``into``; per part what ``part.json`` holds, num_halo as [hop 1, hop 2]."""
+    """Write the folders of the parts below ``into``; per part what ``part.json`` holds, num_halo as [hop 1, hop 2].
+
+    ``relations`` has the number of records of each relation, and the number of its reverse edges, which is its own one
+    if they are edges of the same relation. It goes before ``directedness``.
+    """
 
 def write_edge_parts(
     edges: EdgeSource,

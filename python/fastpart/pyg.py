@@ -375,3 +375,4 @@ def _stored(partition: object) -> None:
     if not isinstance(partition, VertexPartition):
         raise TypeError(f"partition: expected a VertexPartition, got {type(partition).__name__}")
     partition.refuse_without_edges()
+    partition.refuse_types("partition", "the stores hold")

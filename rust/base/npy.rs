@@ -98,7 +98,7 @@ macro_rules! item {
         })*
     };
 }
-item!(u8 => "|u1", i16 => "<i2", i32 => "<i4", i64 => "<i8", u64 => "<u8", f32 => "<f4");
+item!(u8 => "|u1", u16 => "<u2", i16 => "<i2", i32 => "<i4", i64 => "<i8", u64 => "<u8", f32 => "<f4");
 
 /// The header of an array of these items.
 pub fn header_of<T: Item>(items: &[T]) -> Vec<u8> {

@@ -6,6 +6,7 @@
 
 pub(crate) mod decode;
 mod directedness;
+mod directions;
 pub(crate) mod file;
 pub(crate) mod memory;
 pub(crate) mod open_file;
@@ -19,6 +20,7 @@ use std::ops::Range;
 use crate::base::Result;
 pub use decode::{IdType, WideRecord};
 pub use directedness::Directedness;
+pub use directions::{Directions, Relations};
 pub use file::{EdgeFile, Layout};
 pub use memory::MemoryEdges;
 pub(crate) use memory::OwnedEdges;

@@ -55,18 +55,18 @@ pub(crate) fn needed(n: u64, threads: usize) -> u64 {
 /// Counts degrees and loops, and hashes the records.
 pub fn scan(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
     // A loop adds 0: cheaper than a branch.
-    scan_ends::<2>(edges, run, |[u, v]| [u != v; 2])
+    scan_ends::<2>(edges, run, |_, [u, v]| [u != v; 2])
 }
 
 /// Counts out-degrees and loops, and hashes the records: a record counts for its first end alone.
 pub fn scan_sources(edges: &dyn EdgeStream, run: &Run) -> Result<Degrees> {
-    scan_ends::<1>(edges, run, |[u, v]| [u != v; 1])
+    scan_ends::<1>(edges, run, |_, [u, v]| [u != v; 1])
 }
 
 fn scan_ends<const ENDS: usize>(
     edges: &dyn EdgeStream,
     run: &Run,
-    counts: impl Fn(Record) -> [bool; ENDS] + Sync,
+    counts: impl Fn(u64, Record) -> [bool; ENDS] + Sync,
 ) -> Result<Degrees> {
     let m = edges.num_edges();
     run.begin("degrees", m);
@@ -87,13 +87,13 @@ pub(crate) struct Counts<S> {
     pub states: Vec<S>,
 }
 
-/// Counts the first `ENDS` ends of each record for which `counts` says so, by all threads, with `private` counters or
+/// Counts the first `ENDS` ends of each record, of which it gets the number, for which `counts` says so, by all threads, with `private` counters or
 /// without. `see` gets all records with the state of a worker.
 pub(crate) fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
     run: &Run,
-    counts: impl Fn(Record) -> [bool; ENDS] + Sync,
+    counts: impl Fn(u64, Record) -> [bool; ENDS] + Sync,
     see: impl Fn(&mut S, u64, &[Record]) + Sync,
 ) -> Result<Counts<S>> {
     let n = edges.num_vertices() as usize;
@@ -107,6 +107,7 @@ pub(crate) fn count<const ENDS: usize, S: Default + Send>(
             let counted = match own {
                 Some(own) => each_end(
                     Cell::from_mut(&mut **own).as_slice_of_cells(),
+                    first,
                     records,
                     &counts,
                     |own, id, by| {
@@ -117,7 +118,7 @@ pub(crate) fn count<const ENDS: usize, S: Default + Send>(
                         }
                     },
                 ),
-                None => each_end(total, records, &counts, |count, _, by| raise(count, by.into())),
+                None => each_end(total, first, records, &counts, |count, _, by| raise(count, by.into())),
             };
             *passed += records.len() as u64 - counted;
             Ok(())
@@ -145,8 +146,9 @@ pub(crate) fn count<const ENDS: usize, S: Default + Send>(
 #[inline(always)]
 fn each_end<const ENDS: usize, T>(
     counters: &[T],
+    first: u64,
     records: &[Record],
-    counts: impl Fn(Record) -> [bool; ENDS],
+    counts: impl Fn(u64, Record) -> [bool; ENDS],
     add: impl Fn(&T, u32, u8),
 ) -> u64 {
     let mut counted = 0;
@@ -154,7 +156,7 @@ fn each_end<const ENDS: usize, T>(
         if let Some(ahead) = records.get(index + ahead::ENTRIES) {
             ahead[..ENDS].iter().for_each(|&id| prefetch(counters, id as usize));
         }
-        let counts = counts(record);
+        let counts = counts(first + index as u64, record);
         counted += u64::from(counts[ENDS - 1]);
         for (id, counts) in record.into_iter().zip(counts) {
             // SAFETY: ids from a block are below `num_vertices`, the length of `counters`. Measured: 1.3 times as fast

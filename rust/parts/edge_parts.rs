@@ -41,7 +41,7 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let writing = run.workers(usize::MAX, fixed, each, &what)?;
 
     let layout = part_layout(edges, assignment, k, directedness, counting, run)?;
-    let degree = in_degrees(edges, directedness, run.budget() - 16 * u64::from(k), run, |_| true)?;
+    let degree = in_degrees(edges, &directedness.into(), run.budget() - 16 * u64::from(k), run, |_| true)?;
     run.begin("buckets", m);
     let spilled = spill_edges(edges, run, writing, into, layout.buckets(), |writer, first, records| {
         for ((&[u, v], id), &part) in records.iter().zip(first..).zip(&assignment[first as usize..]) {
@@ -231,7 +231,7 @@ impl Writer<'_> {
             }
             Ok(())
         })?;
-        let mut files = RowFiles::open(&part_folder(self.into, part), Start::Anew, self.run)?;
+        let mut files = RowFiles::open(&part_folder(self.into, part), Start::Anew, None, self.run)?;
         let degrees = || counts.iter().map(|&count| u64::from(count));
         let mut layout = Layout::default();
         layout.add_part((0..).zip(degrees()));

@@ -41,6 +41,8 @@ pub struct Gather {
     pub ids: String,
     /// Which of these ids, for every part.
     pub ranges: Vec<(u64, u64)>,
+    /// Id of the first row of the source.
+    pub first: u64,
     /// Rows of the source. Larger ids mean the row that is less by as much: the second direction of a record.
     pub num_rows: u64,
     /// Type of the items, as in a `.npy` header.
@@ -174,13 +176,18 @@ impl Gather {
     }
 
     fn row_of(&self, id: u64) -> Result<u64> {
+        let id = id.wrapping_sub(self.first);
         let row = if id >= self.num_rows { id.wrapping_sub(self.num_rows) } else { id };
         if row < self.num_rows {
             return Ok(row);
         }
         Err(Error::format(
             &self.ids,
-            format!("id {} of no row. The source has {} rows", id as i64, self.num_rows),
+            format!(
+                "id {} of no row. The source has {} rows",
+                id.wrapping_add(self.first) as i64,
+                self.num_rows
+            ),
         ))
     }
 
@@ -206,7 +213,7 @@ impl Gather {
         self.for_each_row(&folder, start, end, run, |row| set.insert(row))?;
         let mut ids = ArrayWriter::<i64>::create(&folder, SORTED_IDS, run)?;
         for row in set.iter() {
-            ids.push(row as i64)?;
+            ids.push((row + self.first) as i64)?;
         }
         let end = ids.finish()?;
         set.clear();

@@ -1,6 +1,6 @@
 //! The parts of a partition as arrays in `.npy` files (docs/reference/partition-directory.md), written from the edge stream.
 //!
-//! **Requirements.** A vertex or an edge partition, and what a record means as directed edges ([`Directedness`]). The files go
+//! **Requirements.** A vertex or an edge partition, and which directed edges the records are ([`Directions`]). The files go
 //! below a directory that appears as a whole or not at all. Its owner discards it after an error.
 //!
 //! **Algorithm.** In-degrees are counted. A second pass sends each directed edge to the part of its destination,
@@ -26,6 +26,7 @@ pub(crate) mod coding;
 mod edge_parts;
 mod gather;
 mod layout;
+mod relation_file;
 mod roots;
 mod rows;
 mod vertex_parts;
@@ -33,7 +34,7 @@ mod vertex_parts;
 use std::path::{Path, PathBuf};
 
 use crate::base::{Buffer, Error, Result, Run};
-use crate::edges::{Directedness, EdgeStream, Record};
+use crate::edges::{Directions, EdgeStream, Record};
 use crate::exec::spill;
 use crate::graph::degrees;
 
@@ -77,16 +78,16 @@ fn check_records(edges: &dyn EdgeStream) -> Result<()> {
 /// allow it.
 pub(crate) fn in_degrees(
     edges: &dyn EdgeStream,
-    directedness: Directedness,
+    directions: &Directions,
     available: u64,
     run: &Run,
     counted: impl Fn(Record) -> bool + Sync,
 ) -> Result<Buffer<u32>> {
     run.begin("degrees", edges.num_edges());
     let private = run.threads() <= degrees::PRIVATE && degrees::memory(edges, run) <= available;
-    let counts = |record| {
+    let counts = |id, record| {
         let counts = counted(record);
-        [counts & directedness.reverses(record), counts]
+        [counts & directions.reverses(id, record), counts]
     };
     Ok(degrees::count(edges, private, run, counts, |(): &mut (), _, _| ())?.degree)
 }

@@ -1,4 +1,5 @@
-//! The in-edges of a part's rows: from entries in stream order to `indptr`, `indices` and `edge_ids`.
+//! The in-edges of a part's rows: from entries in stream order to `indptr`, `indices`, `edge_ids`, and `relations` if
+//! the graph has them. A row is ordered by relation and record.
 //!
 //! **Memory.** Per worker 16 bytes for each edge or row of the largest window, and 32 bytes for each entry of the largest
 //! bucket that several parts share. Rows too long for a window are streamed.
@@ -7,9 +8,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::layout::{Group, Layout, WINDOW, Window};
+use super::relation_file::RelationFile;
 use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch};
-use crate::edges::BLOCK;
+use crate::edges::{BLOCK, Relations};
 use crate::exec::{Entry, SpillReader, map};
 use crate::sets::to_starts;
 
@@ -186,6 +188,7 @@ pub(crate) struct RowBuffers {
     ends: Buffer<u32>,
     sources: Buffer<i32>,
     ids: Buffer<i64>,
+    behind: Vec<(i32, i64)>,
 }
 
 impl RowBuffers {
@@ -200,12 +203,41 @@ impl RowBuffers {
             ends: Buffer::zeroed(rows, "rows of a window")?,
             sources: Buffer::zeroed(edges, "sources of a window")?,
             ids: Buffer::zeroed(edges, "edge ids of a window")?,
+            behind: Vec::new(),
         })
     }
 
     /// Bytes of the buffers of this module for windows of at most `rows` rows and edges.
     pub(crate) fn memory(rows: u64) -> u64 {
         48 * rows.min(WINDOW) + (1 << 20)
+    }
+
+    /// Bytes that [`Self::order_rows`] takes for rows of at most so many edges.
+    pub(crate) fn ordering_memory(edges: u64) -> u64 {
+        2 * size_of::<(i32, i64)>() as u64 * edges.min(WINDOW)
+    }
+
+    /// Puts the edges of each row that belong behind the others there, without changing their order otherwise. `ends`
+    /// has the end of each row.
+    fn order_rows(&mut self, rows: usize, relations: &Relations) {
+        let mut start = 0;
+        for &end in &self.ends[..rows] {
+            let end = end as usize;
+            let mut place = start;
+            for index in start..end {
+                let (source, id) = (self.sources[index], self.ids[index]);
+                if relations.is_behind(id as u64) {
+                    self.behind.push((source, id));
+                } else {
+                    (self.sources[place], self.ids[place]) = (source, id);
+                    place += 1;
+                }
+            }
+            for (index, (source, id)) in (place..).zip(self.behind.drain(..)) {
+                (self.sources[index], self.ids[index]) = (source, id);
+            }
+            start = end;
+        }
     }
 }
 
@@ -214,22 +246,44 @@ pub(crate) struct RowFiles<'a> {
     indptr: ArrayWriter<'a, i64>,
     indices: ArrayWriter<'a, i32>,
     edge_ids: ArrayWriter<'a, i64>,
+    relations: Option<RelationFile<'a>>,
 }
 
 impl<'a> RowFiles<'a> {
     /// Opens the files in the folder of a part.
-    pub(crate) fn open(folder: &Path, begin: Start, run: &'a Run) -> Result<Self> {
+    pub(crate) fn open(
+        folder: &Path,
+        begin: Start,
+        relations: Option<&'a Relations>,
+        run: &'a Run,
+    ) -> Result<Self> {
         let mut indptr = ArrayWriter::open(folder, "indptr.npy", begin, run)?;
         if begin == Start::Anew {
             indptr.push(0)?;
         }
         let indices = ArrayWriter::open(folder, "indices.npy", begin, run)?;
-        Ok(Self { indptr, indices, edge_ids: ArrayWriter::open(folder, "edge_ids.npy", begin, run)? })
+        let edge_ids = ArrayWriter::open(folder, "edge_ids.npy", begin, run)?;
+        let relations = relations.map(|relations| RelationFile::open(folder, begin, relations, run));
+        Ok(Self { indptr, indices, edge_ids, relations: relations.transpose()? })
+    }
+
+    /// Appends edges.
+    fn extend(&mut self, sources: &[i32], ids: &[i64]) -> Result<()> {
+        self.indices.extend(sources)?;
+        self.edge_ids.extend(ids)?;
+        self.relations.as_mut().map_or(Ok(()), |file| file.extend(ids))
+    }
+
+    /// The relations, if the order of a row differs from that of the stream: reverse edges of relations of their own
+    /// are the last.
+    fn reordered(&self) -> Option<&'a Relations> {
+        self.relations.as_ref().map(|file| file.relations).filter(|relations| relations.some_behind())
     }
 
     /// Finishes the files. Returns the numbers of rows and of edges.
     pub(crate) fn finish(self) -> Result<(u64, u64)> {
         self.indices.finish()?;
+        self.relations.map_or(Ok(()), RelationFile::finish)?;
         Ok((self.indptr.finish()? - 1, self.edge_ids.finish()?))
     }
 }
@@ -264,8 +318,10 @@ pub(crate) fn write_rows(
         if end != window.edges || scatter(rows, source, &row, &local, buffers, run)? != end {
             return Err(changed());
         }
-        files.indices.extend(&buffers.sources[..end as usize])?;
-        files.edge_ids.extend(&buffers.ids[..end as usize])?;
+        if let Some(relations) = files.reordered() {
+            buffers.order_rows(window.rows as usize, relations);
+        }
+        files.extend(&buffers.sources[..end as usize], &buffers.ids[..end as usize])?;
     }
     Ok(())
 }
@@ -279,7 +335,7 @@ fn scatter(
     buffers: &mut RowBuffers,
     run: &Run,
 ) -> Result<u64> {
-    let RowBuffers { ends, sources, ids } = buffers;
+    let RowBuffers { ends, sources, ids, .. } = buffers;
     let ends = &mut ends[..(rows.end - rows.start) as usize];
     let mut count = 0;
     source.read(run, |entries| {
@@ -303,7 +359,8 @@ fn scatter(
     Ok(count)
 }
 
-/// A window of one row, which needs no sorting: the stream is in its order.
+/// A window of one row, which needs no sorting: the stream is in its order. If some edges belong behind the others, it
+/// is read twice.
 fn stream_row(
     files: &mut RowFiles,
     edges: u64,
@@ -314,14 +371,23 @@ fn stream_row(
 ) -> Result<()> {
     let RowBuffers { sources, ids, .. } = buffers;
     let end = files.edge_ids.count() + edges;
-    source.read(run, |entries| {
-        for (entry, (source, id)) in entries.iter().zip(sources.iter_mut().zip(ids.iter_mut())) {
-            *source = local(entry) as i32;
-            *id = entry.id() as i64;
-        }
-        files.indices.extend(&sources[..entries.len()])?;
-        files.edge_ids.extend(&ids[..entries.len()])
-    })?;
+    let reordered = files.reordered();
+    let passes: &[bool] = if reordered.is_some() { &[false, true] } else { &[false] };
+    for &behind in passes {
+        source.read(run, |entries| {
+            let of_pass =
+                |entry: &&Entry| reordered.is_none_or(|relations| relations.is_behind(entry.id()) == behind);
+            let mut count = 0;
+            for (entry, (source, id)) in
+                entries.iter().filter(of_pass).zip(sources.iter_mut().zip(ids.iter_mut()))
+            {
+                *source = local(entry) as i32;
+                *id = entry.id() as i64;
+                count += 1;
+            }
+            files.extend(&sources[..count], &ids[..count])
+        })?;
+    }
     if files.edge_ids.count() != end {
         return Err(changed());
     }

@@ -12,31 +12,45 @@ use super::edges::EdgeSource;
 use super::errors::raise;
 use super::results::{View, settled, with_parts};
 use super::run::{Options, detached};
-use fastpart::internals::base::{Error, locked};
-use fastpart::internals::edges::Directedness;
+use fastpart::internals::base::{Error, Result, locked};
+use fastpart::internals::edges::{Directedness, Directions, EdgeStream, Relations};
 use fastpart::internals::parts;
 use fastpart::internals::parts::{Gather, PartSizes, Rows};
 
 /// Writes the parts of a vertex partition below `into`. Returns what `part.json` says of each.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, *, directedness, halo_hops, into, options))]
+#[pyo3(signature = (edges, assignment, k, *, directedness, relations, halo_hops, into, options))]
 pub fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: View<'py, i32>,
     k: u32,
     directedness: &str,
+    relations: Option<Vec<(u64, Option<u16>)>>,
     halo_hops: u32,
     into: PathBuf,
     options: Options,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let parts = &*settled(&assignment, "parts")?;
-    let directedness = Directedness::named(directedness).map_err(|error| raise(py, error))?;
     let sizes = detached(py, &options, |run| {
-        parts::write_vertex_parts(edges.stream(), parts, k, directedness, halo_hops, &into, run)
+        let directions = directions(edges.stream(), directedness, relations.as_deref())?;
+        parts::write_vertex_parts(edges.stream(), parts, k, &directions, halo_hops, &into, run)
     })?;
     let dicts = sizes.iter().enumerate().map(|(part, sizes)| common(py, part, sizes));
     dicts.collect()
+}
+
+/// Which directed edges the records are. `relations` has the number of records of each relation, and the number of their
+/// reverse edges. Without it all records are read alike.
+pub fn directions(
+    edges: &dyn EdgeStream,
+    directedness: &str,
+    relations: Option<&[(u64, Option<u16>)]>,
+) -> Result<Directions> {
+    Ok(match relations {
+        None => Directedness::named(directedness)?.into(),
+        Some(relations) => Directions::ByRelation(Relations::new(relations, edges.num_edges())?),
+    })
 }
 
 /// Writes the parts of an edge partition below `into`. Returns what `part.json` says of each.
@@ -92,13 +106,14 @@ impl RowGatherer {
 #[pymethods]
 impl RowGatherer {
     #[new]
-    #[pyo3(signature = (into, name, *, ids, ranges, num_rows, dtype, row_shape, options))]
+    #[pyo3(signature = (into, name, *, ids, ranges, first, num_rows, dtype, row_shape, options))]
     fn new(
         py: Python<'_>,
         into: PathBuf,
         name: String,
         ids: String,
         ranges: Vec<(u64, u64)>,
+        first: u64,
         num_rows: u64,
         dtype: Bound<'_, PyArrayDescr>,
         row_shape: Vec<usize>,
@@ -115,7 +130,7 @@ impl RowGatherer {
         let row_bytes = row_bytes.filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(too_large)?;
         let descr = dtype.getattr("str")?.extract()?;
         let shape = row_shape.iter().map(|&size| size as u64).collect();
-        let gather = Gather { into, name, ids, ranges, num_rows, descr, row_shape: shape, row_bytes };
+        let gather = Gather { into, name, ids, ranges, first, num_rows, descr, row_shape: shape, row_bytes };
         let inner = detached(py, &options, |run| parts::RowGatherer::new(gather, run))?;
         Ok(Self { inner: Mutex::new(Some(inner)), dtype: dtype.unbind(), row_shape })
     }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::edges::EdgeSource;
 use super::results::{Array, View, array, copied, settled};
 use super::run::{Options, detached};
-use fastpart::internals::edges::Directedness;
+use super::store::directions;
 use fastpart::internals::traffic::{self, Epoch, GraphEdges};
 
 /// Rows per epoch of a part. See `_core.pyi`.
@@ -27,7 +27,7 @@ impl From<traffic::PartTraffic> for PartTraffic {
 
 /// The rows that each part of a graph fetches in an epoch.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, seeds, fanouts, *, directedness, batch_size, caches, options))]
+#[pyo3(signature = (edges, assignment, k, seeds, fanouts, *, directedness, relations, batch_size, caches, options))]
 pub fn predict_traffic<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -36,6 +36,7 @@ pub fn predict_traffic<'py>(
     seeds: View<'py, u32>,
     fanouts: Vec<i64>,
     directedness: &str,
+    relations: Option<Vec<(u64, Option<u16>)>>,
     batch_size: u64,
     caches: Vec<f64>,
     options: Options,
@@ -43,7 +44,8 @@ pub fn predict_traffic<'py>(
     let (parts, seeds) = (settled(&assignment, "parts")?, copied(&seeds, "seeds")?);
     detached(py, &options, |run| {
         let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
-        let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };
+        let directions = directions(edges.stream(), directedness, relations.as_deref())?;
+        let edges = GraphEdges { records: edges.stream(), directions: &directions };
         traffic::traffic(&edges, &parts, k, &seeds, &epoch, &caches, run)
     })
     .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
@@ -51,7 +53,7 @@ pub fn predict_traffic<'py>(
 
 /// A weight for each record: how often training samples it.
 #[pyfunction]
-#[pyo3(signature = (edges, k, seeds, fanouts, *, directedness, batch_size, options))]
+#[pyo3(signature = (edges, k, seeds, fanouts, *, directedness, relations, batch_size, options))]
 pub fn sampling_weights<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -59,12 +61,14 @@ pub fn sampling_weights<'py>(
     seeds: View<'py, u32>,
     fanouts: Vec<i64>,
     directedness: &str,
+    relations: Option<Vec<(u64, Option<u16>)>>,
     batch_size: u64,
     options: Options,
 ) -> PyResult<Array<'py, u32>> {
     let seeds = copied(&seeds, "seeds")?;
     let weights = detached(py, &options, |run| {
-        let edges = GraphEdges { records: edges.stream(), directedness: Directedness::named(directedness)? };
+        let directions = directions(edges.stream(), directedness, relations.as_deref())?;
+        let edges = GraphEdges { records: edges.stream(), directions: &directions };
         traffic::sampling_weights(&edges, &seeds, k, batch_size, &fanouts, run)
     })?;
     array(py, weights)

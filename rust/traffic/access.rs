@@ -180,7 +180,7 @@ mod tests {
         let columns = [&hub, &seeds].map(|ids| column(ids));
         // SAFETY: both columns outlive the stream.
         let records = unsafe { MemoryEdges::new(columns, seeds.len() as u64, n.into()) };
-        let edges = GraphEdges { records: &records, directedness: Directedness::Directed };
+        let edges = GraphEdges { records: &records, directions: &Directedness::Directed.into() };
         let epoch = Epoch::new(seeds.len() as u64, 149_600, &[5]).unwrap();
         let of = |threads: usize| {
             let run = Run::new(Some(threads), None).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     fn seeds_that_are_no_vertices_are_refused() {
         // SAFETY: nothing is read of no records.
         let records = unsafe { MemoryEdges::new([column(&[]); 2], 0, 3) };
-        let edges = GraphEdges { records: &records, directedness: Directedness::Directed };
+        let edges = GraphEdges { records: &records, directions: &Directedness::Directed.into() };
         let (epoch, run) = (Epoch::new(1, 1, &[5]).unwrap(), Run::new(Some(1), None).unwrap());
         let error = crate::traffic::expected_steps(&edges, vec![3], &epoch, &run).unwrap_err();
         assert!(error.to_string().contains("3 is none of 3 vertices"), "{error}");

@@ -1,7 +1,7 @@
 //! Directed edges, as a graph or a directory delivers them.
 
 use crate::base::{Buffer, Result, Run};
-use crate::edges::{Directedness, EdgeStream, Record};
+use crate::edges::{Directions, EdgeStream, Record};
 use crate::exec::pass;
 use crate::parts::in_degrees;
 
@@ -39,8 +39,8 @@ pub trait InEdges: Sync {
 pub struct GraphEdges<'a> {
     /// The records.
     pub records: &'a dyn EdgeStream,
-    /// What a record says.
-    pub directedness: Directedness,
+    /// Which directed edges they are.
+    pub directions: &'a Directions,
 }
 
 impl InEdges for GraphEdges<'_> {
@@ -53,7 +53,7 @@ impl InEdges for GraphEdges<'_> {
     }
 
     fn in_degrees(&self, run: &Run) -> Result<Buffer<u32>> {
-        in_degrees(self.records, self.directedness, run.budget(), run, |_| true)
+        in_degrees(self.records, self.directions, run.budget(), run, |_| true)
     }
 
     fn visit(&self, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
@@ -79,7 +79,7 @@ impl GraphEdges<'_> {
     fn push(&self, record: Record, id: u64, m: u64, block: &mut Vec<DirectedEdge>) {
         let [u, v] = record;
         block.push(DirectedEdge { source: u, target: v, id });
-        if self.directedness.reverses(record) {
+        if self.directions.reverses(id, record) {
             block.push(DirectedEdge { source: v, target: u, id: m + id });
         }
     }

@@ -41,7 +41,11 @@ pub fn sampling_weights(
         for (index, &record) in records.iter().enumerate() {
             prefetch_ends(&expected, records, index + ahead::RECORDS);
             let [u, v] = record;
-            let back = if edges.directedness.reverses(record) { expected[u as usize] } else { 0.0 };
+            let back = if edges.directions.reverses(first + index as u64, record) {
+                expected[u as usize]
+            } else {
+                0.0
+            };
             let weight = (f64::from(expected[v as usize]) + f64::from(back)) * scale;
             // Each place is written once.
             places[first as usize + index].store((weight as u32).clamp(1, 1 << 31), Relaxed);

@@ -230,6 +230,39 @@ def directories(folder: Path, out: Path) -> None:
     p.save(out / "again.parquet")
 
 
+@reads("typed")
+def typed_directories(folder: Path, out: Path) -> None:
+    p = fp.open_partition(folder / "parts")
+    everything(p)
+    for part in p.parts:
+        for each in part.types:
+            _members(part.of_type(each.name))
+        for each in part.edge_types:
+            _members(part.of_relation(each.name))
+            part.of_relation(each.name).in_edges()
+    fp.open_partition(folder / "parts", verify=True)
+
+
+def _members(view: Any) -> None:
+    for name, value in inspect.getmembers(type(view)):
+        if isinstance(value, property) or type(value).__name__ == "cached_property":
+            getattr(view, name)
+
+
+@reads("typed")
+def typed_in_use(folder: Path, out: Path) -> None:
+    p = fp.open_partition(folder / "parts", folder / "g.bin")
+    fp.predict_traffic(p.folder, [2, 2], batch_size=16)
+    fp.export.text(folder / "parts", out / "text")
+    fp.export.wholegraph(folder / "parts", out / "wholegraph")
+    fp.refine(p).save(out / "again")
+
+
+@reads("typed", torch=True)
+def typed_with_torch(folder: Path, out: Path) -> None:
+    fp.export.pyg(folder / "parts", out / "pyg")
+
+
 @reads(PARTS)
 def measured(folder: Path, out: Path) -> None:
     p = fp.open_partition(folder / "parts", _graph(folder))

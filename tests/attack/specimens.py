@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 import fastpart as fp
+from fastpart.graphs.sidecars import Sidecar
+from fastpart.graphs.types import TypedRanges
 from fastpart.store.caches import write_caches
 
 N, M, CLASSES = 60, 240, 4
@@ -137,6 +139,35 @@ def vertices(folder: Path) -> None:
     write_caches(p, [np.unique(part.halo)[:9] for part in p.parts], {"cache": 0.3})
 
 
+def typed(folder: Path) -> None:
+    """A directory of a graph with two types and relations of all kinds, and the graph."""
+    half = N // 2
+    records = _records() % half
+    records[: M // 3, 0] += half  # users that like items
+    records[M // 3 : 2 * M // 3] += half  # users that know users
+    records.tofile(folder / "g.bin")
+    types = [{"name": "item", "n": half}, {"name": "user", "n": half}]
+    relations = [
+        {"name": "likes", "source": "user", "target": "item", "m": M // 3, "reverse": True},
+        {"name": "knows", "source": "user", "target": "user", "m": M // 3, "reverse": "merged"},
+        {"name": "like", "source": "item", "target": "item", "m": M // 3, "reverse": False},
+    ]
+    ranges = TypedRanges.of(types, relations, N, M, "undirected")
+    Sidecar("u32", N, M, "undirected", typed=ranges).write(folder / "g.bin")
+    fp.spring(folder / "g.bin", 3).save(
+        folder / "parts",
+        features={"item": np.arange(4.0 * half).reshape(half, 4) / 3, "user": np.ones((half, 2))},
+        feature_dtype="int8",
+        labels={"item": np.arange(half) % 3},
+        splits={"item": {name: [each // 2 for each in ids][::2] for name, ids in SPLITS.items()}},
+        times={"user": np.arange(half)},
+        edge_features={"likes": np.arange(M // 3)},
+        edge_times={"knows": np.arange(M // 3)},
+        halo_features=True,
+        halo_hops=2,
+    )
+
+
 def plain(folder: Path) -> None:
     """A directory of vertices with one hop, of a multi-label task."""
     many = (np.arange(3 * N).reshape(N, 3) % 2).astype(np.uint8)
@@ -240,8 +271,8 @@ def exports(folder: Path) -> None:
 
 SPECIMENS: dict[str, Build] = {
     build.__name__: build
-    for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, plain, edges, links, bare,
-                  checkpoints, comparisons, exports, trained)
+    for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, typed, plain, edges, links,
+                  bare, checkpoints, comparisons, exports, trained)
 }  # fmt: skip
 SPECIMENS |= {
     f"schema{number}_{of}": _schema(number, of) for number in (1, 2, 3) for of in ("vertices", "edges")
@@ -249,6 +280,7 @@ SPECIMENS |= {
 
 WEIGHTS = {
     "vertices": 4,
+    "typed": 4,
     "edges": 3,
     "links": 3,
     "plain": 2,

@@ -21,7 +21,7 @@ from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions.results import Evaluation
 from ..store import partial, saving
-from ..store.contents import Extras
+from ..store.extras import Extras
 from .call import Call
 from .commands import gigabytes, open_input
 from .signatures import REQUIRED, read
@@ -76,7 +76,7 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     if "balance_on" in given:
         given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
     limit = memory_size(call.running.get("memory_limit"))
-    contents = extras.open(graph, limit) if form == "directory" else None
+    contents = extras.complete(graph).open(graph, of, limit) if form == "directory" else None
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
 

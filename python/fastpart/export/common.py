@@ -20,6 +20,7 @@ from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
+from ..partitions.typed_parts import RelationData
 from ..store import open_partition
 
 Array = npt.NDArray[Any]
@@ -62,15 +63,34 @@ class Source:
 
     def refuse_foreign_types(self, torch: Any) -> None:
         """Refuse features of a dtype that torch does not have."""
-        for name in ("features", "edge_features"):
-            dtype = self.manifest.get(name, {}).get("dtype", "int64")
-            try:
-                torch.from_numpy(np.empty(0, dtype))
-            except TypeError:
-                raise ParameterError(
-                    f"source: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not have. "
-                    "Save them as float32 or int64"
-                ) from None
+        for entry in [self.manifest, *self.manifest.get("types", []), *self.manifest.get("relations", [])]:
+            for name in ("features", "edge_features"):
+                dtype = entry.get(name, {}).get("dtype", "int64")
+                try:
+                    torch.from_numpy(np.empty(0, dtype))
+                except TypeError:
+                    raise ParameterError(
+                        f"source: {name} of {shown(self.path)} are {dtype}, which torch {torch.__version__} does not "
+                        "have. Save them as float32 or int64"
+                    ) from None
+
+    @property
+    def typed(self) -> bool:
+        """Whether the graph has types."""
+        return "types" in self.manifest
+
+    def refuse_types(self, system: str) -> None:
+        """Refuse a graph with types, for a system whose files of them fastpart does not write."""
+        if self.typed:
+            raise ParameterError(
+                f"source: {shown(self.path)} holds a graph with types, which the export to {system} does not write. "
+                "Use the export to DGL, PyG or WholeGraph"
+            )
+
+
+def inner_edges_of(relation: RelationData, edges: int) -> int:
+    """Return how many edges of a relation are among the first ``edges`` of the part, which lead to inner vertices."""
+    return int(np.searchsorted(relation.edges, edges))
 
 
 def in_edges(part: VertexPartData) -> int:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -19,11 +18,9 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath, shown
 from ..errors import MemoryBudgetError, ParameterError
 from ..partitions.parts import VertexPartData
-from .common import MASKS, Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+from .common import Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
+from .dgl_layouts import Layout, TypedLayout
 from .part_order import PartOrder
-
-_NODES, _EDGES = "_N", "_N:_E:_N"
-"""DGL's names of the node type and the edge type of a homogeneous graph."""
 
 _GRAPH_EDGE_BYTES = 8 + 8 + 1
 _GRAPH_VERTEX_BYTES = 8 + 8 + 1 + 8
@@ -98,11 +95,12 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     run = run_options(**options)
     stored = Source(source, "DGL")
     edge_counts = [in_edges(part) for part in stored.parts()]
-    _refuse_large(stored, edge_counts, run.memory_limit)
+    layout = TypedLayout(stored.parts(), edge_counts) if stored.typed else Layout()
+    _refuse_large(stored, layout, edge_counts, run.memory_limit)
     config = f"{graph_name}.json"
     with directory(out, stored, config, _EARLIER) as (target, inside):
         _refuse_encoding(target)
-        writer = _Writer(stored, inside, edge_counts, run)
+        writer = _Writer(stored, layout, inside, edge_counts, run)
         writer.write(stored.parts())
         write_json(inside / config, writer.config(graph_name))
     return target / config
@@ -118,12 +116,13 @@ def _refuse_name(graph_name: object) -> None:
         )
 
 
-def _refuse_large(source: Source, edge_counts: list[int], limit: int | None) -> None:
+def _refuse_large(source: Source, layout: Layout, edge_counts: list[int], limit: int | None) -> None:
     if limit is None:
         return
     for part, edges in zip(source.partition.parts, edge_counts, strict=True):
         vertices = part.num_inner + part.halo_sizes[0]
-        needed = _GRAPH_EDGE_BYTES * edges + (_GRAPH_VERTEX_BYTES + _HALO_BYTES) * vertices
+        needed = (_GRAPH_EDGE_BYTES + 2 * layout.edge_bytes) * edges
+        needed += (_GRAPH_VERTEX_BYTES + layout.vertex_bytes + _HALO_BYTES) * vertices
         if needed > limit:
             raise MemoryBudgetError(
                 f"export of part {part.index} needs {needed:,} bytes of memory, but the budget is {limit:,}. Raise "
@@ -157,10 +156,12 @@ def _libraries() -> tuple[Any, Any]:
 class _Writer:
     """Writes the parts in order."""
 
-    def __init__(self, source: Source, inside: Path, edge_counts: list[int], options: RunOptions) -> None:
+    def __init__(
+        self, source: Source, layout: Layout, inside: Path, edge_counts: list[int], options: RunOptions
+    ) -> None:
         self._torch, self._dgl = _libraries()
         source.refuse_foreign_types(self._torch)
-        self._partition, self._inside = source.partition, inside
+        self._partition, self._layout, self._inside = source.partition, layout, inside
         self._order = PartOrder(source, inside, edge_counts)
         total = int(self._order.vertices[-1] + self._order.edges[-1])
         self._counter = Counter(options.progress, "export", total)
@@ -181,15 +182,12 @@ class _Writer:
                 self._counter.advance(part.num_inner + edges)
 
     def _save_data(self, folder: Path, part: VertexPartData, edges: int) -> None:
-        self._order.add_edges(part.edge_ids[:edges])
-        of_nodes = {"feat": part.features, "label": part.labels}
-        of_nodes |= {f"{name}_mask": getattr(part, name) for name in MASKS}
-        self._save_tensors(folder / "node_feat.dgl", _NODES, of_nodes)
-        of_edges = {"feat": None if part.edge_features is None else part.edge_features[:edges]}
-        self._save_tensors(folder / "edge_feat.dgl", _EDGES, of_edges)
+        order = self._layout.edge_order(part, edges)
+        self._order.add_edges(part.edge_ids[:edges] if order is None else part.edge_ids[order])
+        self._save_tensors(folder / "node_feat.dgl", self._layout.node_data(part))
+        self._save_tensors(folder / "edge_feat.dgl", self._layout.edge_data(part, edges))
 
-    def _save_tensors(self, file: Path, of: str, named: dict[str, Array | None]) -> None:
-        arrays = {f"{of}/{name}": array for name, array in named.items() if array is not None}
+    def _save_tensors(self, file: Path, arrays: dict[str, Array]) -> None:
         for name, array in arrays.items():
             arrays[name] = array.view(np.uint8) if array.dtype == bool else array
         tensors = {name: tensor(self._torch, array) for name, array in arrays.items()}
@@ -205,12 +203,17 @@ class _Writer:
         indptr[: part.num_inner] = part.indptr[: part.num_inner]
         empty = self._graph(part, np.zeros(1, np.int64), indices[:0], nodes[:0], owners[:0])
         graph = self._graph(part, indptr, indices, nodes, owners)
-        size = _GRAPH_VERTEX_BYTES * len(nodes) + _GRAPH_EDGE_BYTES * edges
+        size = (_GRAPH_VERTEX_BYTES + self._layout.vertex_bytes) * len(nodes)
+        size += (_GRAPH_EDGE_BYTES + self._layout.edge_bytes) * edges
         self._save(file, partial(self._dgl.save_graphs, formats=["csc"]), [empty], [graph], size)
 
     def _graph(self, part: VertexPartData, indptr: Array, indices: Array, nodes: Array, owners: Array) -> Any:
         torch = self._torch
-        csc = (torch.from_numpy(indptr), torch.from_numpy(indices), torch.empty(0, dtype=torch.int64))
+        ids, order = torch.empty(0, dtype=torch.int64), self._layout.edge_order(part, len(indices))
+        if order is not None:
+            ids = torch.empty(len(indices), dtype=torch.int64)
+            ids[torch.from_numpy(order)] = torch.arange(len(indices))
+        csc = (torch.from_numpy(indptr), torch.from_numpy(indices), ids)
         graph = self._dgl.graph(("csc", csc), num_nodes=len(nodes))
         graph.ndata[self._dgl.NID] = torch.from_numpy(nodes)
         graph.ndata["inner_node"] = (torch.arange(len(nodes)) < part.num_inner).to(torch.uint8)
@@ -218,6 +221,10 @@ class _Writer:
         first = int(self._order.edges[part.index])
         graph.edata[self._dgl.EID] = torch.arange(first, first + len(indices))
         graph.edata["inner_edge"] = torch.ones(len(indices), dtype=torch.uint8)
+        tags = self._layout.node_tags(part), self._layout.edge_tags(part, len(indices))
+        if tags[0] is not None and tags[1] is not None:
+            graph.ndata[self._dgl.NTYPE] = torch.from_numpy(tags[0][: len(nodes)])
+            graph.edata[self._dgl.ETYPE] = torch.from_numpy(tags[1][: len(indices)])
         return graph
 
     def _save(self, file: Path, save: Callable[[str, Any], object], empty: Any, full: Any, size: int) -> None:
@@ -241,10 +248,7 @@ class _Writer:
             "part_method": self._partition.algorithm,
             "num_parts": self._partition.k,
             "halo_hops": 1,
-            "node_map": {_NODES: [list(pair) for pair in pairwise(self._order.vertices.tolist())]},
-            "edge_map": {_EDGES: [list(pair) for pair in pairwise(self._order.edges.tolist())]},
-            "ntypes": {_NODES: 0},
-            "etypes": {_EDGES: 0},
+            **self._layout.config(self._order.vertices, self._order.edges),
             **{
                 f"part-{i}": {key: f"part{i}/{name}" for key, name in files.items()}
                 for i in range(self._partition.k)

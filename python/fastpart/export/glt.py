@@ -95,6 +95,7 @@ def glt(
     """
     run = run_options(**options)
     stored = Source(source, "GLT")
+    stored.refuse_types("GLT")
     cached = CachedRows(stored, cache_ids)
     with directory(out, stored, _MARKER, _EARLIER) as (target, inside):
         writer = _Writer(stored, cached, inside, run)

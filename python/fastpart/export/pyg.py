@@ -11,6 +11,7 @@ from ..core.parameters import Progress, StrPath
 from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
 from .common import Array, Counter, Source, directory, in_edges, missing, write_json
+from .pyg_typed import TypedWriter
 
 _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
 """Files of versions that kept no list of them."""
@@ -42,6 +43,13 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
         (n, classes) for multi-label tasks) and ``train-partitions/partition0.pt``, ... (the ids of the part's training
         vertices, and likewise for ``val`` and ``test``). Data that the partition was saved without is left out. A part
         without vertices has no ``node_feats.pt``, because PyG fails on empty ones.
+
+        Of a typed graph all ids count from 0 in each type and relation, and ``node_map/<type>.pt`` and
+        ``edge_map/<source>__<relation>__<target>.pt`` hold the parts. ``part_0/data.pt``, ... hold the part for
+        ``HeteroData.from_dict(torch.load(file))``: of each type ``n_id`` (ids of the inner vertices, then of their
+        neighbours in other parts), ``num_inner``, ``x``, ``y``, ``time`` and masks, which name inner vertices only, and
+        of each relation ``edge_index`` (the in-edges of the inner vertices, by their places in ``n_id``), ``e_id``,
+        ``edge_attr`` and ``time``.
 
     Raises
     ------
@@ -88,11 +96,15 @@ class _Writer:
         self._torch = torch
         source.refuse_foreign_types(torch)
         self._n, self._k, self._inside = len(source.partition), source.partition.k, inside
-        self._whole = WholeGraph(torch, source, inside)
+        self._typed = TypedWriter(torch, source, inside) if source.typed else None
+        self._whole = None if source.typed else WholeGraph(torch, source, inside)
         self._counter = Counter(progress, "export", self._n + source.manifest["num_directed_edges"])
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
+        if self._whole is None:
+            self._write_typed(part)
+            return
         folder = self._inside / f"part_{part.index}"
         folder.mkdir()
         edges = in_edges(part)
@@ -112,19 +124,25 @@ class _Writer:
         save(self._torch, folder / "edge_feats.pt", of_edges)
         self._counter.advance(part.num_inner)
 
+    def _write_typed(self, part: VertexPartData) -> None:
+        assert self._typed is not None
+        self._typed.write(part)
+        self._counter.advance(part.num_inner + in_edges(part))
+
     def _rows(self, ids: Array, named: dict[str, Array]) -> dict[str, Any]:
         return tensors(self._torch, {"global_id": ids}) | {"feats": tensors(self._torch, named)}
 
     def finish(self) -> None:
         """Write the files about all parts."""
-        self._whole.finish("node_map.pt", "edge_map.pt")
-        meta = {
-            "num_parts": self._k,
+        types: dict[str, Any] = {
             "node_types": None,
             "edge_types": None,
             "node_offset": None,
             "is_hetero": False,
-            "is_sorted": True,
-            "fastpart": _core.__version__,
         }
+        if self._whole is not None:
+            self._whole.finish("node_map.pt", "edge_map.pt")
+        if self._typed is not None:
+            types = self._typed.finish()
+        meta = {"num_parts": self._k, **types, "is_sorted": True, "fastpart": _core.__version__}
         write_json(self._inside / "META.json", meta)

@@ -8,6 +8,7 @@ from typing import Unpack
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import StrPath
+from ..partitions.typed_parts import typed_of
 from .common import Source, directory, write_json
 
 _EARLIER = r"assignment\.txt|_N\.txt|partition_meta\.json"
@@ -34,7 +35,8 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
         ``out``, the ``--partitions-dir`` of ``tools/dispatch_data.py``. It holds ``assignment.txt``, whose line v is
         the part of vertex v, and ``part_meta.json`` (``num_parts``, ``algo_name``, ``version``). The pipeline opens
         them under other names, so there are links: ``partition_meta.json`` and ``_N.txt``. The latter is named after
-        the node type. Rename it if your graph has another type.
+        the node type. Rename it if your graph has another type. Of a typed graph there is a file for each type,
+        such as ``paper.txt``, whose line i is the part of vertex i of the type.
 
     Raises
     ------
@@ -60,9 +62,14 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     run = run_options(**options)
     stored = Source(source, "DGL", halo=False)
     partition = stored.partition
+    typed = typed_of(stored.manifest)
     with directory(out, stored, "part_meta.json", _EARLIER) as (target, inside):
         _core.write_lines(inside / "assignment.txt", partition.assignment, run)
-        (inside / "_N.txt").symlink_to("assignment.txt")
+        if typed is None:
+            (inside / "_N.txt").symlink_to("assignment.txt")
+        for each in () if typed is None else typed.types:
+            of_type = partition.assignment[each.first : each.range.stop]
+            _core.write_lines(inside / f"{each.name}.txt", of_type, run)
         meta = {
             "version": "1.0.0",
             "num_parts": partition.k,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
 from ..partitions.parts import VertexPartData
-from .common import MASKS, Array, Counter, Source, directory, in_edges, write_json
+from ..partitions.typed_parts import typed_of
+from ..partitions.vertex_rows import VertexRows
+from .common import MASKS, Array, Counter, Source, directory, in_edges, inner_edges_of, write_json
 from .part_order import PartOrder, append
 
 _BOOK = "partition_book.json"
@@ -55,6 +57,10 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
         the partition was saved without is left out. The old ids are in ``orig_nids.npy`` and ``orig_eids.npy`` (int64,
         row = new id, value = vertex, or directed edge: r for record r, m + r for its opposite direction).
 
+        Of a typed graph ``types`` has the number of vertices of each type in each part: their new ids are consecutive
+        there. ``relations`` names the relations, and an array of that name has the number of each edge. Rows lie in
+        arrays of their type or relation, such as ``paper.features``, ``paper.train`` and ``writes.edge_features``.
+
     Raises
     ------
     ParameterError
@@ -94,19 +100,36 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
 
 def _arrays(source: Source) -> dict[str, dict[str, Any]]:
     """Return dtype and row length of each array."""
-    manifest = source.manifest
-    ids = ["sources", "destinations", "row_offsets", *manifest.get("splits", ())]
-    arrays: dict[str, dict[str, Any]] = {name: {"dtype": "int64", "row": 0} for name in ids}
+    arrays: dict[str, dict[str, Any]] = {
+        name: {"dtype": "int64", "row": 0} for name in ("sources", "destinations", "row_offsets")
+    }
+    arrays |= _rows(source, source.manifest, "")
+    typed = typed_of(source.manifest)
+    if typed is not None:
+        arrays["relations"] = {"dtype": "int32", "row": 0}
+        for entry in source.manifest["types"]:
+            arrays |= _rows(source, entry, f"{entry['name']}.")
+        entries = {entry["name"]: entry for entry in source.manifest["relations"]}
+        for each in typed.edge_types:
+            arrays |= _rows(source, entries[each.relation.name], f"{each.name}.")
+    return arrays
+
+
+def _rows(source: Source, entry: Mapping[str, Any], of: str) -> dict[str, dict[str, Any]]:
+    """Return dtype and row length of the arrays of all vertices and edges, or of those of a type or relation."""
+    arrays: dict[str, dict[str, Any]] = {
+        f"{of}{name}": {"dtype": "int64", "row": 0} for name in entry.get("splits", ())
+    }
     for name in ("features", "labels", "edge_features"):
-        if name in manifest:
-            dtype, shape = manifest[name]["dtype"], manifest[name]["shape"]
+        if name in entry:
+            dtype, shape = entry[name]["dtype"], entry[name]["shape"]
             dtype = "int8" if name == "labels" and dtype == "uint8" else dtype
             if dtype not in _DTYPES or len(shape) > 1 or 0 in shape:
                 raise ParameterError(
-                    f"source: {name} of {shown(source.path)} are {dtype} in rows of shape {shape}, which WholeGraph "
-                    "does not have. Save them as float32 or int64, one number or one list of numbers per row"
+                    f"source: {of}{name} of {shown(source.path)} are {dtype} in rows of shape {shape}, which "
+                    "WholeGraph does not have. Save them as float32 or int64, one number or one list of numbers per row"
                 )
-            arrays[name] = {"dtype": dtype, "row": shape[0] if shape else 0}
+            arrays[f"{of}{name}"] = {"dtype": dtype, "row": shape[0] if shape else 0}
     return arrays
 
 
@@ -116,6 +139,8 @@ class _Writer:
     def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
         edge_counts = [in_edges(part) for part in source.parts()]
         self._inside, self._k = inside, source.partition.k
+        self._types: dict[str, list[int]] = {}
+        self._edge_types = [each.name for each in source.partition.parts[0].edge_types or ()]
         self._order = PartOrder(source, inside, edge_counts)
         total = int(self._order.vertices[-1] + self._order.edges[-1])
         self._counter = Counter(progress, "export", total)
@@ -131,20 +156,34 @@ class _Writer:
             "sources": ids[self._order.sources(part, edges)],
             "destinations": np.repeat(inner, np.diff(offsets)),
             "row_offsets": self._order.edges[part.index] + (offsets if last else offsets[:-1]),
-            "features": part.features,
-            "labels": part.labels,
             "edge_features": None if part.edge_features is None else part.edge_features[:edges],
         }
-        arrays |= {name: self._members(part, name, first) for name in MASKS}
+        arrays |= self._of_vertices(part, first)
+        if part.relations is not None:
+            arrays["relations"] = part.relations[:edges].astype(np.int32)
+        for number, each in enumerate(part.types or ()):
+            view = part.of_type(each.name)
+            of_type = self._of_vertices(view, first + view._spans[0][0])
+            arrays |= {f"{each.name}.{name}": rows for name, rows in of_type.items()}
+            self._types.setdefault(each.name, []).append((part.num_inner_of_type or ())[number])
+        for name in self._edge_types:
+            relation = part.of_relation(name)
+            features = relation.edge_features
+            count = inner_edges_of(relation, edges)
+            arrays[f"{name}.edge_features"] = None if features is None else features[:count]
         for name, array in arrays.items():
             if array is not None:
                 append(self._inside / f"{name}_part_{part.index}_of_{self._k}", array)
         self._counter.advance(part.num_inner + edges)
 
     @staticmethod
-    def _members(part: VertexPartData, name: str, first: int) -> npt.NDArray[np.int64] | None:
-        mask = getattr(part, name)
-        return None if mask is None else first + np.flatnonzero(mask)
+    def _of_vertices(rows: VertexRows, first: int) -> dict[str, Array | None]:
+        """Return the arrays of vertices, the first of which has this new id."""
+        arrays: dict[str, Array | None] = {"features": rows.features, "labels": rows.labels}
+        for name in MASKS:
+            mask = getattr(rows, name)
+            arrays[name] = None if mask is None else first + np.flatnonzero(mask)
+        return arrays
 
     def book(self, arrays: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the content of the JSON file."""
@@ -152,6 +191,7 @@ class _Writer:
             "num_parts": self._k,
             "vertices": np.diff(self._order.vertices).tolist(),
             "edges": np.diff(self._order.edges).tolist(),
+            **({"types": self._types, "relations": self._edge_types} if self._types else {}),
             "arrays": arrays,
             "fastpart": _core.__version__,
         }

@@ -115,6 +115,11 @@ class Graph:
         """Relations of the records."""
         return None if self._typed is None else self._typed.relations
 
+    @property
+    def _directions(self) -> list[tuple[int, int | None]] | None:
+        """How the core makes directed edges of the records of each relation."""
+        return None if self._typed is None else self._typed.directions
+
     def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
         """Return the same records with these weights. It is as if the graph had been opened with them."""
         core = self._source.with_weights(weights)

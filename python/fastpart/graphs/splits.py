@@ -113,6 +113,11 @@ def split_edges(
     number, run = parameters.seed(seed), run_options(**options)
     target = None if out is None else parameters.in_folder(parameters.path("out", out))
     opened = open_graph(graph, **options)
+    if opened.types is not None:
+        raise ParameterError(
+            "graph: the edges of a graph with types are of several relations, and the split does not tell them apart. "
+            "Split the records of one relation"
+        )
     opened.warn_of_unread_weights("split_edges")
     if target is None:
         pieces = [np.empty((0, 2), np.uint32)]

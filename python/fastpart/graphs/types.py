@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -12,10 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.parameters import integer
-from ..errors import GraphFormatError
+from ..errors import GraphFormatError, ParameterError
 
 Reverse = bool | Literal["merged"]
 """Whether training goes against the direction of a relation, too. "merged": it takes both directions for one."""
+
+REVERSE = "rev_"
+"""What the name of a reverse relation begins with."""
+
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 _BLOCK = 1 << 18
 """Records that are checked at a time."""
@@ -79,6 +85,29 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class EdgeType:
+    """Directed edges of a relation, or their reverse if that is a relation of its own.
+
+    Attributes
+    ----------
+    name : str
+        That of the relation, or ``rev_`` and that name, as in PyG.
+    source, target : str
+        The types of its ends.
+    relation : Relation
+        Its records.
+    reversed : bool
+        Whether an edge goes from the second end of a record to the first.
+    """
+
+    name: str
+    source: str
+    target: str
+    relation: Relation
+    reversed: bool
+
+
+@dataclass(frozen=True)
 class TypedRanges:
     """All types and relations of a graph, in the order of their ranges."""
 
@@ -119,6 +148,47 @@ class TypedRanges:
     def several(self) -> bool:
         """Whether there are several types or several relations. A graph without is a plain one."""
         return len(self.types) > 1 or len(self.relations) > 1
+
+    @property
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """The relations, and then the reverse ones that are relations of their own."""
+        forward = [EdgeType(each.name, each.source, each.target, each, False) for each in self.relations]
+        backward = [
+            EdgeType(f"{REVERSE}{each.name}", each.target, each.source, each, True)
+            for each in self.relations
+            if each.reverse is True
+        ]
+        return (*forward, *backward)
+
+    @property
+    def directions(self) -> list[tuple[int, int | None]]:
+        """The records of each relation, and the number of the edge type of its reverse edges, for the core."""
+        numbers = {each.relation.name: number for number, each in enumerate(self.edge_types) if each.reversed}
+        return [
+            (each.m, number if each.reverse == "merged" else numbers.get(each.name))
+            for number, each in enumerate(self.relations)
+        ]
+
+    @property
+    def num_reversed(self) -> int:
+        """The number of records that also are an edge against their direction. Loops of merged relations are not."""
+        return sum(each.m for each in self.relations if each.reverse)
+
+    def refuse_as_folders(self) -> None:
+        """Refuse names of types and relations that cannot be names of folders, or that are not unique there."""
+        edge_types = [each.name for each in self.edge_types]
+        for what, names in (("type", [each.name for each in self.types]), ("relation", edge_types)):
+            for name in names:
+                if not _FOLDER.fullmatch(name.removeprefix(REVERSE)):
+                    raise ParameterError(
+                        f"graph: the {what} {name!r} cannot be the name of a folder. Use up to 64 letters, digits, "
+                        "'_', '-' and '.', and begin with none of '-' and '.'"
+                    )
+                if names.count(name) > 1:
+                    raise ParameterError(
+                        f"graph: {name!r} is a relation, and the reverse of {name.removeprefix(REVERSE)!r}. Say "
+                        f"`reverse: false` for {name.removeprefix(REVERSE)!r}, or rename one of them"
+                    )
 
     @property
     def content(self) -> dict[str, list[dict[str, Any]]]:

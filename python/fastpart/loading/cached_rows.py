@@ -36,6 +36,7 @@ def save_cache(
     hops, size = parameters.fanouts_of(fanouts), parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     parts, manifest = partition.parts, partition.manifest or {}
     partition.refuse_without_edges()
+    partition.refuse_types("partition", "a cache holds rows of")
     seeds = seeds_of("train", parts, partition._topology, manifest.get("splits", []))
     epoch = Epoch(seeds.rows, hops, size)
     ids = [

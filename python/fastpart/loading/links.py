@@ -100,6 +100,7 @@ class LinkLoader(Loader):
         fanouts: Sequence[int],
         **given: Unpack[LinkOptions],
     ) -> None:
+        partition.refuse_types("partition", "negatives are of")
         self._rule = parameters.choice("negatives", given["negatives"], NEGATIVE_RULES)
         self._count = parameters.integer("num_negatives", given["num_negatives"], 0, 2**16)
         if self._count and len(partition) < 3:

@@ -70,6 +70,11 @@ class Loader:
         **given: Unpack[LoaderOptions],
     ) -> None:
         partition.refuse_without_edges()
+        if isinstance(vertices, str) and "types" in partition.parts._manifest:
+            raise ParameterError(
+                f"vertices: {parameters.shown(partition.folder or '')} holds a graph with types, each with splits of "
+                "its own. Pass ids, such as the part.of_type(NAME).inner of all parts"
+            )
         self.fanouts = parameters.fanouts_of(fanouts)
         self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
         self.device = None if given["device"] is None else torch.device(given["device"])

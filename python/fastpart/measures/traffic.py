@@ -27,6 +27,7 @@ from ..partitions.partition import (
     read_partition,
     vertex_partition_of,
 )
+from ..partitions.parts import Parts, VertexPartData
 from ..partitions.seeds import seeds_of
 from .counting import counted
 from .ranking import Epoch
@@ -279,6 +280,7 @@ def traffic_of(
         train_of(splits),
         plan.fanouts,
         directedness=graph.directedness,
+        relations=graph._directions,
         batch_size=plan.batch_size,
         caches=plan.caches,
         options=options,
@@ -305,6 +307,8 @@ def _of_directory(
     vertices: Any = "train"
     if splits is not None:
         vertices = train_of(splits_of(splits, topology.num_vertices, split)).astype(np.int64)
+    elif parts[0].types is not None:
+        vertices = _train_of_types(parts)
     elif "train" not in (partition.manifest or {}).get("splits", []):
         raise ParameterError("splits: the directory has no training vertices. Pass splits=")
     seeds = seeds_of(vertices, parts, topology, ["train"])
@@ -316,6 +320,18 @@ def _of_directory(
     return topology.traffic(
         seeds.rows, plan.fanouts, batch_size=plan.batch_size, caches=plan.caches, options=options
     )
+
+
+def _train_of_types(parts: Parts[VertexPartData]) -> npt.NDArray[np.int64]:
+    """Return the labelled training vertices of all types."""
+    found = [np.empty(0, np.int64)]
+    for part in parts:
+        for each in part.types or ():
+            view = part.of_type(each.name)
+            mask = view.labelled("train")
+            if mask is not None:
+                found.append(view.inner[mask])
+    return np.sort(np.concatenate(found))
 
 
 def _row_bytes(partition: VertexPartition) -> int | None:

@@ -215,6 +215,15 @@ class Loadable:
                 "halo_hops=1"
             )
 
+    def refuse_types(self, name: str, what: str) -> None:
+        """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
+        if "types" in self.parts._manifest:
+            raise ParameterError(
+                f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
+                "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
+                "fastpart.export.pyg, which keep the types"
+            )
+
     @cached_property
     def _topology(self) -> _core.Topology:
         """The in-edges of all parts, mapped."""
@@ -238,7 +247,8 @@ class Loadable:
         Parameters
         ----------
         vertices : {"train", "val", "test"} or array
-            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n.
+            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n. A graph with
+            types takes ids or a mask. Its batches have the edges of all relations, and no features.
         fanouts : sequence of int
             In-edges to sample per vertex in each hop. -1 takes all.
         plan : Plan or path, optional

@@ -169,7 +169,7 @@ def order(
     Raises
     ------
     ParameterError
-        The output is the input, or the partition has another length than the graph has vertices.
+        The output is the input, the partition has another length than the graph has vertices, or the graph has types.
     GraphFormatError
         The partition belongs to another graph.
     MemoryBudgetError
@@ -196,6 +196,11 @@ def order(
     target, seed = parameters.path("out", out), parameters.seed(seed)
     run = run_options(**options)
     given = open_graph(graph, **options)
+    if given.types is not None:
+        raise ParameterError(
+            "graph: its types are ranges of vertices, which another order would mix. Partition it as it is, or order a "
+            "graph of one type"
+        )
     if given.path is not None:
         refuse_input(given.path, target)
     start = None if partition is None else start_of("order", partition, k)

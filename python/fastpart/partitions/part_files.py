@@ -9,6 +9,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,13 +45,23 @@ class PartFiles:
     num_inner: int
     num_halo: int
     num_edges: int
+    _above: str = ""
+    """Where what all parts share lies below the directory: that of a type in a folder of its own."""
 
     def _file(self, name: str) -> Path:
         """Return a file of this part."""
-        return inside(self._root, f"{self._folder.name}/{name}")
+        return inside(self._root, self._below(name))
+
+    def _below(self, name: str) -> str:
+        return (self._folder.relative_to(self._root) / name).as_posix()
 
     def _refuse_other_size(self, name: str) -> None:
-        refuse_other_size(self._root, self._manifest, f"{self._folder.name}/{name}")
+        refuse_other_size(self._root, self._manifest, self._below(name))
+
+    def _holds_as(self, other: Any) -> bool:
+        """Return whether both hold the same arrays."""
+        names = [name for name in dir(type(self)) if isinstance(getattr(type(self), name), cached_property)]
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
         """Map an array and check its dtype and shape."""
@@ -117,11 +128,11 @@ class PartFiles:
         return Coding(width, self._columns(width) if scale == "column" else None)
 
     def _columns(self, width: int) -> Array:
-        file = inside(self._root, COLUMNS)
+        file = inside(self._root, f"{self._above}{COLUMNS}")
         columns = mapped(file)
         if columns.dtype != np.float32 or columns.shape != (2, width) or not np.isfinite(columns).all():
             raise GraphFormatError(f"{shown(file)}: expected finite float32 of shape (2, {width})")
-        refuse_other_size(self._root, self._manifest, COLUMNS)
+        refuse_other_size(self._root, self._manifest, f"{self._above}{COLUMNS}")
         return columns
 
     def _typed(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...], Scale | None] | None:
@@ -195,7 +206,11 @@ class PartFiles:
     def _edge_numbers(self, name: str, low: int) -> Ids:
         """Map one id per in-edge, of a directed edge, or ``low``."""
         m = int(self._manifest["m"])
-        end = 2 * m if self._manifest["directedness"] == "undirected" else m
+        if "types" in self._manifest:
+            reversed_ = any(each["reverse"] for each in self._manifest["relations"])
+        else:
+            reversed_ = self._manifest["directedness"] == "undirected"
+        end = 2 * m if reversed_ else m
         what = f"ids of directed edges, {low}..{end - 1}"
         return self._numbers(name, (self.num_edges,), low, end - 1, what)
 
@@ -213,6 +228,12 @@ class PartFiles:
         if not _within(ids, 0, most - 1):
             raise self._damaged(name, f"local ids, 0..{most - 1}")
         return ids
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(map(np.array_equal, one, other))
+    return np.array_equal(one, other) if one is not None and other is not None else one is other
 
 
 def inside(root: Path, name: str) -> Path:

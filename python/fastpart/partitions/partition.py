@@ -292,7 +292,7 @@ class Partition(Assignment):
             The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
             or opened with. A directory then also holds its parts and measures. Without any graph, as after
             ``p.graph = None``, it holds the assignment only.
-        features : path or array, optional
+        features : path or array, or mapping of them, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
             are loaded as a whole.
@@ -318,8 +318,11 @@ class Partition(Assignment):
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
         edge_features : path or array, optional
             One row per record, as ``features``.
+        <<<<<<< HEAD
+        =======
         times, edge_times : path or array, optional
             A whole number per vertex, and per record: when it came to be. The parts hold them as int64.
+        >>>>>>> main
         halo_hops : {0, 1, 2}
             Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
             fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
@@ -347,6 +350,14 @@ class Partition(Assignment):
         Notes
         -----
         ``docs/reference/partition-directory.md`` describes the schema of the directory.
+
+        A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
+        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
+        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
+        not know types.
+
+        What lies in the directory of a graph that :func:`fastpart.ingest` wrote is taken from there, with a note, where
+        an argument is None. ``False`` leaves it out.
 
         Examples
         --------

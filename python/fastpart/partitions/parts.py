@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core import parameters
-from ..core.inputs import known_of
 from ..core.pairs import among
 from ..core.parameters import shown
 from ..core.parsing import json_object
 from ..core.protocols import facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from .part_files import Array, Ids, LocalIds, PartFiles
+from .part_files import Array, Ids, LocalIds
+from .typed_parts import TypedPart
+from .vertex_rows import VertexRows
 
 PART = "part.json"
 
@@ -28,7 +28,7 @@ def part_name(index: int) -> str:
     return f"part-{index:05d}"
 
 
-class PartData(PartFiles):
+class PartData(VertexRows):
     """The base of :class:`VertexPartData` and :class:`EdgePartData`.
 
     Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``. Features,
@@ -85,11 +85,6 @@ class PartData(PartFiles):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _holds_as(self, other: PartData) -> bool:
-        """Return whether both hold the same arrays."""
-        names = [name for name in dir(type(self)) if isinstance(getattr(type(self), name), cached_property)]
-        return all(_equal(getattr(self, name), getattr(other, name)) for name in names)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._root, self._manifest, self.index)
 
@@ -130,51 +125,13 @@ class PartData(PartFiles):
         return self._edge_numbers("edge_ids", 0)
 
     @cached_property
-    def features(self) -> Array | None:
-        """One row per inner vertex. Coded ones are decoded, all of the part."""
-        return self._decoded("features", self.num_inner)
-
-    @cached_property
-    def labels(self) -> Array | None:
-        """Class of each inner vertex, int64, -1 = unlabelled, or 0 and 1 as uint8 of shape (num_inner, classes).
-
-        Targets of a regression are float32, of shape (num_inner,) or (num_inner, width), NaN = none.
-        """
-        return self._labels(self.num_inner)
-
-    @cached_property
-    def train(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the inner vertices to train on."""
-        return self._mask("train")
-
-    @cached_property
-    def val(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the inner vertices to validate on."""
-        return self._mask("val")
-
-    @cached_property
-    def test(self) -> npt.NDArray[np.bool_] | None:
-        """Mask of the inner vertices to test on."""
-        return self._mask("test")
-
-    def labelled(self, split: str) -> npt.NDArray[np.bool_] | None:
-        """Return the mask of the inner vertices of a split that have a label. Without labels, all have."""
-        mask: npt.NDArray[np.bool_] | None = getattr(self, split)
-        return mask if mask is None or self.labels is None else mask & known_of(self.labels)
-
-    @cached_property
     def edge_features(self) -> Array | None:
         """One row per in-edge, in the order of ``edge_ids``."""
         return self._described("edge_features", self.num_edges)
 
     @cached_property
-    def times(self) -> Ids | None:
-        """Time of each inner vertex, int64."""
-        return self._times("times", self.num_inner)
-
-    @cached_property
     def edge_times(self) -> Ids | None:
-        """Time of each in-edge, int64, in the order of ``edge_ids``."""
+        """Time of each in-edge, int64, in the order of ``edge_ids``. The smallest number stands for none."""
         return self._times("edge_times", self.num_edges)
 
     def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
@@ -241,13 +198,17 @@ class PartData(PartFiles):
         raise ParameterError(f"v: the in-edges of vertex {number} are not in part {self.index}")
 
 
-class VertexPartData(PartData):
+class VertexPartData(TypedPart, PartData):
     """One part of a vertex partition: its inner vertices, their in-edges, and the sources of these, the halo.
 
     Attributes
     ----------
     halo_sizes : tuple of int
         Halo vertices at one hop and at two hops.
+    types : tuple of VertexType or None
+        The types of vertices of a typed graph.
+    edge_types : tuple of EdgeType or None
+        Its relations, and then the reverse ones that are relations of their own.
 
     Examples
     --------
@@ -281,9 +242,17 @@ class VertexPartData(PartData):
             raise ParameterError(
                 f"num_rows: {self.num_rows} is not the number of inner vertices, with or without one hop"
             )
+        self._take_types(sizes)
 
     def _hops(self) -> tuple[int, ...]:
         return self.halo_sizes
+
+    @cached_property
+    def vertices(self) -> Ids:
+        """Global ids of the local vertices, int64: inner ones ascending, then the halo."""
+        vertices = super().vertices
+        self._check_types(vertices)
+        return vertices
 
     @property
     def inner(self) -> Ids:
@@ -374,11 +343,6 @@ class VertexPartData(PartData):
     def _owners(self) -> list[int]:
         """Return the parts that own a halo vertex."""
         return [int(owner) for owner in np.flatnonzero(np.bincount(self.halo_parts))]
-
-    @cached_property
-    def halo_features(self) -> Array | None:
-        """One row per halo vertex. None unless saved with ``halo_features=True``."""
-        return self._decoded("halo_features", self.num_halo)
 
 
 class EdgePartData(PartData):
@@ -484,12 +448,6 @@ class Parts(Sequence[AnyPart], Generic[AnyPart]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parts, (self._cls, self._folder.absolute(), self._manifest)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple):
-        return all(map(np.array_equal, one, other))
-    return np.array_equal(one, other) if one is not None and other is not None else one is other
 
 
 def _count(sizes: Mapping[str, Any], name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,30 @@ from .. import _core
 from ..core.forks import before_polars_threads
 from ..core.options import RunOptions
 from ..core.parsing import named
-from ..core.rows import Rows
 from ..core.standardising import STATISTICS
 from ..graphs.graph import Graph
+from ..graphs.types import TypedRanges
 from ..partitions.coding import COLUMNS
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.parts import PART, part_name
 from ..partitions.results import Evaluation
+from .arrays import (
+    IDS,
+    Gathering,
+    Sizes,
+    arrays_of_relation,
+    arrays_of_type,
+    count_types,
+    described,
+    plain_arrays,
+)
 from .coding import Features
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
-from .schemas import CODED, SCHEMA, caps_of
-
-Sizes = dict[str, Any]
+from .schemas import CODED, SCHEMA, TYPED, caps_of
 
 
 def identity(partition: Partition) -> dict[str, Any]:
@@ -106,91 +114,118 @@ def _write_parts(
     listing: Listing,
 ) -> dict[str, Any]:
     """Write the folders of the parts, and return their entries of the manifest."""
-    described: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     given = (graph._source, partition.assignment, partition.k)
     how: dict[str, Any] = {"directedness": graph.directedness, "into": inside, "options": options}
     if isinstance(partition, EdgePartition):
         sizes = _core.write_edge_parts(*given, **how)
     else:
-        described["halo_hops"] = contents.halo_hops
-        sizes = _core.write_vertex_parts(*given, halo_hops=contents.halo_hops, **how)
-    for index, size in enumerate(sizes):
-        _put(inside / part_name(index) / PART, as_json(size))
+        entries["halo_hops"] = contents.halo_hops
+        relations = graph._directions
+        sizes = _core.write_vertex_parts(*given, relations=relations, halo_hops=contents.halo_hops, **how)
+    if graph._typed is not None:
+        entries |= _count_types(inside, graph._typed, sizes)
+    _write_sizes(inside, sizes)
     if contents.held_out is not None:
         shape = {"directedness": graph.directedness, "m": graph.num_edges, "halo_hops": contents.halo_hops}
         held_out = contents.held_out
-        described["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held_out, sizes)
-        for index, size in enumerate(sizes):
-            _put(inside / part_name(index) / PART, as_json(size))
+        entries["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held_out, sizes)
+        _write_sizes(inside, sizes)
     listing.add()
-    for name, ids, span, rows in _arrays(contents):
-        ranges = [span(size) for size in sizes]
-        _gather(inside, name, ids, ranges, rows, options)
-        listing.add()
-        if name not in contents.masks:
-            described[name] = {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
-    if contents.masks:
-        described["splits"] = list(contents.masks)
-    if contents.features is not None:
-        names = [name for name in ("features", "halo_features") if name in described]
-        described |= _describe_features(inside, contents.features, names)
-    return described
+    write = _Rows(inside, sizes, listing, options)
+    if graph._typed is not None:
+        return entries | _write_typed(write, graph._typed, contents)
+    entries |= write.all(plain_arrays(contents))
+    coded = _describe_features(inside, contents.features, entries)
+    return entries | coded | ({"schema": CODED} if coded else {})
 
 
-def _describe_features(inside: Path, features: Features, names: Sequence[str]) -> dict[str, Any]:
-    """Write what coded or standardised features are read with, and return their entries of the manifest."""
-    coded, described = features.coded, dict[str, Any]()
-    if coded is not None:
-        described = {"schema": CODED, **dict.fromkeys(names, coded.described())}
+def _count_types(inside: Path, typed: TypedRanges, sizes: list[Sizes]) -> dict[str, Any]:
+    """Add to all sizes how much is of each type, and return the number of directed edges for the manifest."""
+    edges = 0
+    for index, size in enumerate(sizes):
+        count_types(inside / part_name(index), size, typed)
+        degree = np.load(inside / part_name(index) / "degree.npy", mmap_mode="r")
+        edges += int(degree[: size["num_inner"]].sum())
+    return {"schema": TYPED, "num_directed_edges": edges}
+
+
+def _write_sizes(inside: Path, sizes: list[Sizes]) -> None:
+    for index, size in enumerate(sizes):
+        _put(inside / part_name(index) / PART, as_json(size))
+
+
+def _write_typed(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[str, Any]:
+    """Write the rows of each type and relation, and return the entries of the manifest."""
+    content = typed.content
+    for number, entry in enumerate(content["types"]):
+        of_type = contents.of_types[entry["name"]]
+        entry |= write.all(arrays_of_type(typed, number, of_type))
+        entry |= _describe_features(write.inside, of_type.features, entry, f"types/{entry['name']}/")
+    entries = {entry["name"]: entry for entry in content["relations"]}
+    for each in typed.edge_types:
+        of_relation = contents.of_relations[each.relation.name]
+        entries[each.relation.name] |= write.all(arrays_of_relation(typed, each, of_relation))
+    return content
+
+
+def _describe_features(
+    inside: Path, features: Features | None, described: Mapping[str, Any], above: str = ""
+) -> dict[str, Any]:
+    """Write what coded or standardised features are read with, and return the entries of coded ones."""
+    if features is None:
+        return {}
+    coded = features.coded
     for file, array in {
         COLUMNS: None if coded is None else coded.columns,
         STATISTICS: features.statistics,
     }.items():
         if array is not None:
-            with named(inside / file):
-                np.save(inside / file, array)
-    return described
+            target = inside / f"{above}{file}"
+            with named(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                np.save(target, array)
+    names = [name for name in ("features", "halo_features") if name in described]
+    return {} if coded is None else dict.fromkeys(names, coded.described())
 
 
-def _arrays(contents: Contents) -> Iterator[tuple[str, str, Callable[[Sizes], tuple[int, int]], Rows]]:
-    """Yield the name, the file of ids, the range of these ids in a part, and the rows of each array."""
-    features = None if contents.features is None else contents.features.rows
-    of_vertices = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
-    for name, rows in of_vertices.items():
-        if rows is not None:
-            yield name, "vertices.npy", lambda size: (0, size["num_inner"]), rows
-    if contents.halo_features and features is not None:
-        yield "halo_features", "vertices.npy", _halo, features
-    if contents.edge_features is not None:
-        yield "edge_features", "edge_ids.npy", _edges, contents.edge_features
-    if contents.edge_times is not None:
-        yield "edge_times", "edge_ids.npy", _edges, contents.edge_times
+class _Rows:
+    """Sends rows to the parts that hold them."""
 
+    def __init__(self, inside: Path, sizes: list[Sizes], listing: Listing, options: RunOptions) -> None:
+        self.inside, self._sizes = inside, sizes
+        self._listing, self._options = listing, options
 
-def _edges(size: Sizes) -> tuple[int, int]:
-    return 0, size["num_edges"]
+    def all(self, arrays: Iterable[Gathering]) -> dict[str, Any]:
+        """Write arrays, and return their entries of the manifest."""
+        written = {}
+        for array in arrays:
+            self._write(array)
+            self._listing.add()
+            written[array.key] = array.rows
+        return described(written)
 
-
-def _halo(size: Sizes) -> tuple[int, int]:
-    return size["num_inner"], size["num_inner"] + sum(size["num_halo"])
-
-
-def _gather(
-    inside: Path, name: str, ids: str, ranges: list[tuple[int, int]], rows: Rows, options: RunOptions
-) -> None:
-    gatherer = _core.RowGatherer(
-        inside,
-        f"{name}.npy",
-        ids=ids,
-        ranges=ranges,
-        num_rows=len(rows),
-        dtype=rows.dtype,
-        row_shape=rows.shape[1:],
-        options=options,
-    )
-    for chunk in rows.chunks():
-        gatherer.push(chunk, options)
-    gatherer.finish(options)
+    def _write(self, array: Gathering) -> None:
+        folders = [self.inside / part_name(index) for index in range(len(self._sizes))]
+        file, rows = f"{array.name}.npy", array.rows
+        for folder in folders:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        gatherer = _core.RowGatherer(
+            self.inside,
+            file,
+            ids=array.ids,
+            ranges=array.ranges(self.inside, self._sizes),
+            first=array.first,
+            num_rows=len(rows),
+            dtype=rows.dtype,
+            row_shape=rows.shape[1:],
+            options=self._options,
+        )
+        for chunk in rows.chunks():
+            gatherer.push(chunk, self._options)
+        gatherer.finish(self._options)
+        for folder in folders:
+            (folder / IDS).unlink(missing_ok=True)
 
 
 def _put(file: Path, content: bytes) -> None:

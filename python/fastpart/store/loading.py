@@ -95,7 +95,8 @@ def open_partition(
     VertexPartition or EdgePartition
         A directory that was saved with ``graph=`` also gives ``parts``: see
         :class:`fastpart.partitions.parts.VertexPartData` and
-        :class:`fastpart.partitions.parts.EdgePartData`.
+        :class:`fastpart.partitions.parts.EdgePartData`. If the graph has types, ``part.of_type(NAME)`` and
+        ``part.of_relation(NAME)`` have the rows of each.
 
     Raises
     ------

@@ -15,7 +15,9 @@ from ..core.options import RunOptions
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..graphs.types import TypedRanges
 from ..partitions.part_files import MANIFEST, coded_type, inside, row_type
+from ..partitions.typed_parts import OF_EDGES, OF_VERTICES, typed_of
 
 EARLIER = (
     r"assignment\.npy|metrics\.parquet|cache\.json|part-\d{5,}/(part\.json|("
@@ -67,10 +69,38 @@ def _refuse_without_graph(manifest: Mapping[str, Any]) -> None:
             ("loops", 2**62),
         )
     )
-    if edges != (2 * m - loops if manifest["directedness"] == "undirected" else m) or (edges and not n):
+    typed = _typed(manifest)
+    undirected = manifest["directedness"] == "undirected"
+    most = 2 * m - loops if undirected else m
+    least = most
+    if typed is not None:  # loops of a merged relation are one edge
+        most = m + typed.num_reversed
+        least = most - loops
+    if not least <= edges <= most or (edges and not n):
         raise ParameterError(f"num_directed_edges: {edges} contradicts n = {n}, m = {m} and loops = {loops}")
     if manifest.get("of") == "vertices":
         integer("halo_hops", manifest.get("halo_hops"), 0, 2)
+
+
+def _typed(manifest: Mapping[str, Any]) -> TypedRanges | None:
+    """Return the types and relations. Refuse those that contradict each other or cannot be folders."""
+    try:
+        typed = typed_of(manifest)
+        if typed is None:
+            return None
+        typed.refuse_as_folders()
+        for of, names in (("types", OF_VERTICES), ("relations", OF_EDGES)):
+            for entry in manifest[of]:
+                for name in names:
+                    if name in entry:
+                        _CHECKS[name](f"{of}: {entry['name']}: {name}", entry[name])
+    except FastpartError:
+        raise
+    except KeyError as error:
+        raise ParameterError(f"types, relations: {error} is missing") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ParameterError(f"types, relations: {error}") from None
+    return typed
 
 
 def _an(expected: type, text: str) -> Check:
@@ -107,9 +137,9 @@ _CHECKS: dict[str, Check] = {
     "features": coded_type,
     "halo_features": coded_type,
     "edge_features": row_type,
+    "edge_times": row_type,
     "labels": row_type,
     "times": row_type,
-    "edge_times": row_type,
     "splits": _names,
     "edge_splits": _counts,
     "summary": _an(dict, "an object"),

@@ -6,6 +6,7 @@ import os
 from filecmp import clear_cache, cmp
 from pathlib import Path
 
+from ..core.folders import below
 from ..core.parsing import named
 from ..partitions.partition import Partition
 from ..partitions.parts import PART, part_name
@@ -31,11 +32,11 @@ def keep_unchanged(inside: Path, target: Path, partition: Partition) -> list[int
 
 def _keep(new: Path, old: Path | None) -> bool:
     """Link the equal files of the folder of a part. Return whether nothing but numbers differs."""
-    names = {file.name for file in new.iterdir()}
+    names = set(below(new))
     if old is None or not (old / PART).is_file():
         return False
     kept = {name for name in names if _link(old / name, new / name)}
-    return names - _NUMBERS == set(os.listdir(old)) - _NUMBERS and names - kept <= _NUMBERS
+    return names - _NUMBERS == set(below(old)) - _NUMBERS and names - kept <= _NUMBERS
 
 
 def _link(old: Path, new: Path) -> bool:

@@ -22,8 +22,9 @@ from ..measures.evaluate import evaluate
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.results import Evaluation
 from ..partitions.saved import SaveOptions
-from .contents import Contents, Extras
+from .contents import Contents
 from .directory import identity, write_directory
+from .extras import Extras
 from .manifest import replaced_files
 from .schemas import SCHEMA
 
@@ -51,11 +52,12 @@ def save(
         write(partition, target, form, run)
         return
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    contents = extras.open(opened, run.memory_limit)
+    extras = extras.complete(opened)
+    contents = extras.open(opened, partition.of, run.memory_limit)
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)
     else:
-        evaluation = evaluate(opened, partition, **extras.measured(), **options)
+        evaluation = evaluate(opened, partition, **extras.measured(opened._typed), **options)
     write(partition, target, form, run, evaluation, opened, contents)
 
 

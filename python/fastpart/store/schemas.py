@@ -2,8 +2,8 @@
 
 Schema 2 renamed the keys of schema 1 and made the caps a list. Schema 3 added ``halo_rows.npy`` to the parts of a
 vertex partition. Nothing else changed, so a manifest that was read has the keys of today, and its ``schema`` says which
-arrays there are: 2 or 3. A directory of schema 3 whose features have 8 bits per number says 4, so that versions which
-cannot decode them refuse it.
+arrays there are: 2 or 3. A directory of schema 3 says 4 if its features have 8 bits per number, or if the graph has
+types: so versions which know neither refuse it. Its keys say which of them it has.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..core import parameters
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition
 
-SCHEMA, CODED = 3, 4
-"""What is written, and what is written if features are coded."""
+SCHEMA, CODED, TYPED = 3, 4, 4
+"""What is written, and what is written if features are coded, or if the graph has types."""
 
 _RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
 _ITEMS = {"vertex": "vertices", "edge": "edges"}

@@ -114,6 +114,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if self.partition.of != self.of:
             raise ParameterError(f"source: {shown(self.path)} is {self.refusal}")
         self.manifest: dict[str, Any] = self.partition.manifest or {}
+        if isinstance(self.partition, VertexPartition) and "directedness" in self.manifest:
+            self.partition.refuse_types("source", "training takes")
         self._refuse_incomplete()
         self.task = self._task()
         if not self.num_train:

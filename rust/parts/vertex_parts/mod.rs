@@ -9,7 +9,7 @@ use super::rows::{EdgeBuckets, PartEdges, RowBuffers, RowFiles, check_local, wri
 use super::{PartSizes, check_records, in_degrees, part_folder};
 use crate::base::npy::{ArrayWriter, Start};
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends};
-use crate::edges::{Directedness, EdgeStream, Record};
+use crate::edges::{Directions, EdgeStream, Record};
 use crate::exec::{Entry, SpillReader, Writer, spill, spill_edges};
 use crate::measure;
 use crate::sets::{Groups, LocalSet};
@@ -20,7 +20,7 @@ pub fn write_vertex_parts(
     edges: &dyn EdgeStream,
     assignment: &[i32],
     k: u32,
-    directedness: Directedness,
+    directions: &Directions,
     halo_hops: u32,
     into: &Path,
     run: &Run,
@@ -31,14 +31,14 @@ pub fn write_vertex_parts(
     check_records(edges)?;
     let n = edges.num_vertices();
     measure::validate(assignment, k, n, run)?;
-    let workers = plan(edges, k, directedness, halo_hops, run)?;
+    let workers = plan(edges, k, directions, halo_hops, run)?;
     let available = run.budget() - if halo_hops == 0 { 4 * n } else { 0 };
-    let degree = in_degrees(edges, directedness, available, run, |_| true)?;
+    let degree = in_degrees(edges, directions, available, run, |_| true)?;
     let inside = |[u, v]: Record| assignment[u as usize] == assignment[v as usize];
     let inner_degree =
-        (halo_hops == 0).then(|| in_degrees(edges, directedness, available, run, inside)).transpose()?;
+        (halo_hops == 0).then(|| in_degrees(edges, directions, available, run, inside)).transpose()?;
     let members = Members::new(assignment, k as usize, run)?;
-    let graph = VertexParts { edges, assignment, directedness, halo_hops, into, run, degree, members };
+    let graph = VertexParts { edges, assignment, directions, halo_hops, into, run, degree, members };
     let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers)?;
     let mut sizes: Vec<PartSizes> = parts.iter().map(|&(sizes, _)| sizes).collect();
     if halo_hops == 2 {
@@ -49,15 +49,9 @@ pub fn write_vertex_parts(
 }
 
 /// Checks the budget, and returns the number of workers that it allows.
-fn plan(
-    edges: &dyn EdgeStream,
-    k: u32,
-    directedness: Directedness,
-    halo_hops: u32,
-    run: &Run,
-) -> Result<usize> {
+fn plan(edges: &dyn EdgeStream, k: u32, directions: &Directions, halo_hops: u32, run: &Run) -> Result<usize> {
     let n = edges.num_vertices();
-    let most = directedness.most_edges(edges.num_edges());
+    let most = directions.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
     // Degree, order and rank. Inner degrees. Masks. The second hop spills up to twice as much.
     let per_vertex = [16, 12, 20][halo_hops as usize];
@@ -65,7 +59,11 @@ fn plan(
     let buckets = Layout::most_buckets(times * n, times * most, k.into());
     let (directory, buffers) = spill::memory(times * most, buckets);
     let fixed = per_vertex * n + 128 * u64::from(k) + directory;
-    let each = u64::from(halo_hops) * LocalSet::memory(n) + RowBuffers::memory(times * (most + n)) + buffers;
+    let ordering = directions.relations().map_or(0, |_| RowBuffers::ordering_memory(times * most));
+    let each = u64::from(halo_hops) * LocalSet::memory(n)
+        + RowBuffers::memory(times * (most + n))
+        + ordering
+        + buffers;
     run.workers(usize::MAX, fixed, each, &what)
 }
 
@@ -106,7 +104,7 @@ impl Members {
 pub(crate) struct VertexParts<'a> {
     pub edges: &'a dyn EdgeStream,
     pub assignment: &'a [i32],
-    pub directedness: Directedness,
+    pub directions: &'a Directions,
     pub halo_hops: u32,
     pub into: &'a Path,
     pub run: &'a Run,
@@ -162,7 +160,7 @@ impl VertexParts<'_> {
                 prefetch_ends(parts, records, index + ahead::RECORDS);
                 prefetch_ends(rank, records, index + ahead::RECORDS);
                 send(writer, u, v, id)?;
-                if self.directedness.reverses([u, v]) {
+                if self.directions.reverses(id, [u, v]) {
                     send(writer, v, u, m + id)?;
                 }
             }
@@ -189,7 +187,7 @@ impl VertexParts<'_> {
         let folder = part_folder(self.into, part);
         std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
         let halo_degrees = self.write_vertices(&folder, members, halo)?;
-        let mut files = RowFiles::open(&folder, Start::Anew, self.run)?;
+        let mut files = RowFiles::open(&folder, Start::Anew, self.directions.relations(), self.run)?;
         let degrees = members.iter().map(|&v| u64::from(row_degree[v as usize]));
         let local = |entry: &Entry| {
             if entry.flag() { entry.source } else { num_inner as u32 + halo.local(entry.source) }

@@ -108,7 +108,7 @@ impl Pass<'_> {
 
     /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global ids.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
-        let VertexParts { edges, directedness, into, run, .. } = *self.graph;
+        let VertexParts { edges, directions, into, run, .. } = *self.graph;
         let m = edges.num_edges();
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
             let mut mask = self.masks[v as usize].load(Relaxed);
@@ -124,7 +124,7 @@ impl Pass<'_> {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
                 prefetch_ends(self.masks, records, index + ahead::RECORDS);
                 send(writer, u, v, id)?;
-                if directedness.reverses([u, v]) {
+                if directions.reverses(id, [u, v]) {
                     send(writer, v, u, m + id)?;
                 }
             }
@@ -138,7 +138,7 @@ impl Pass<'_> {
         edges: PartEdges,
         Worker { first, second, rows }: &mut Worker,
     ) -> Result<PartSizes> {
-        let VertexParts { assignment, run, into, ref degree, ref members, .. } = *self.graph;
+        let VertexParts { assignment, directions, run, into, ref degree, ref members, .. } = *self.graph;
         let inner = |v: u32| assignment[v as usize] as usize == part;
         self.for_each_halo(part, |v| first.insert(v))?;
         let num_first = first.number();
@@ -164,7 +164,7 @@ impl Pass<'_> {
             () if first.contains(v) => sizes.num_inner as u32 + first.local(v),
             () => before as u32 + second.local(v),
         };
-        let mut files = RowFiles::open(&folder, Start::AtEnd, run)?;
+        let mut files = RowFiles::open(&folder, Start::AtEnd, directions.relations(), run)?;
         let degrees = first.iter().map(|v| u64::from(degree[v as usize]));
         let row = |entry: &Entry| first.local(entry.target);
         write_rows(&mut files, &edges.windows(num_first), degrees, row, local, rows, run)?;

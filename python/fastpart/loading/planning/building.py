@@ -77,6 +77,7 @@ def _files(partition: VertexPartition) -> list[Path]:
 
 def stored_features(partition: VertexPartition) -> _core.Features:
     """Return the features of all parts as they are stored."""
+    partition.refuse_types("partition", "a plan is for")
     if partition.parts[0].stored_type("features") is None:
         raise ParameterError("partition: it has no features to plan for. Save it with features=")
     missing = [part for part, file in enumerate(_files(partition)) if not file.exists()]

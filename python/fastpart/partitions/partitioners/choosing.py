@@ -226,6 +226,7 @@ def _weighted_by_samples(graph: Graph, k: int, given: tuple[Any, ...], options: 
         train_of(splits_of(splits, graph.num_vertices, split, graph._id_tables)),
         fanouts_of((10, 10) if fanouts is None else fanouts),
         directedness=graph.directedness,
+        relations=graph._directions,
         batch_size=parameters.integer("batch_size", batch_size, 1, 2**31 - 1),
         options=run_options(**options),
     )

@@ -16,6 +16,7 @@ from ...errors import MemoryBudgetError, ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
+from ..typed_parts import typed_of
 
 NONE = np.uint32(2**32 - 1)
 """Part of a vertex that the partition does not know."""
@@ -94,6 +95,13 @@ def _grown(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Gr
             f"graph: it has {opened.num_vertices} vertices, the partition has {len(start)}. Vertices are never "
             f"removed. If those that are missing have no edges, open the graph with num_vertices={len(start)}"
         )
+    if opened.types is not None:
+        before = typed_of(start.manifest or {}) or (start.graph and start.graph._typed)
+        if opened.num_vertices != len(start) or (before and before.types != opened.types):
+            raise ParameterError(
+                "graph: its types have other numbers of vertices than those of the partition. A vertex then has "
+                "another number, since each type is a range of vertices. Partition the new graph from scratch"
+            )
     return opened
 
 

@@ -1,0 +1,159 @@
+"""The arrays of rows in a partition directory: where each lies, and which rows of its source a part holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.parsing import named
+from ..core.rows import Rows
+from ..graphs.types import EdgeType, TypedRanges
+from ..partitions.parts import part_name
+from ..partitions.typed_parts import TypeCounts
+from .contents import Contents
+
+Sizes = dict[str, Any]
+Span = Callable[[Sizes], tuple[int, int]]
+
+IDS = ".ids.npy"
+"""A file of ids in a part, while rows are gathered that no other file has in their order."""
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """An array that every part gets its rows of.
+
+    Attributes
+    ----------
+    name : str
+        Its file in the folder of a part, without ``.npy``.
+    rows : Rows
+        The rows of all parts.
+    ids : str
+        The file of the part with the ids of its rows.
+    span : callable
+        The range of these ids in a part, from what ``part.json`` says.
+    first : int
+        The id of the first of ``rows``.
+    make : callable or None
+        Returns the ids of a part, which no file has, from its folder and what ``part.json`` says.
+    """
+
+    name: str
+    rows: Rows
+    ids: str
+    span: Span
+    first: int = 0
+    make: Callable[[Path, Sizes], Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """Its entry in the manifest, or in that of its type or relation."""
+        return self.name.rpartition("/")[2]
+
+    def ranges(self, inside: Path, sizes: list[Sizes]) -> list[tuple[int, int]]:
+        """Return the range of ids of each part. Ids that no file has are written."""
+        if self.make is None:
+            return [self.span(size) for size in sizes]
+        ranges = []
+        for index, size in enumerate(sizes):
+            folder = inside / part_name(index)
+            ids = self.make(folder, size)
+            with named(folder / IDS):
+                np.save(folder / IDS, ids)
+            ranges.append((0, len(ids)))
+        return ranges
+
+
+def plain_arrays(contents: Contents) -> Iterator[Gathering]:
+    """Yield the arrays of a plain graph."""
+    features = None if contents.features is None else contents.features.rows
+    of_vertices = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
+    for name, rows in of_vertices.items():
+        if rows is not None:
+            yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
+    if contents.halo_features and features is not None:
+        yield Gathering("halo_features", features, "vertices.npy", _halo)
+    for name, rows in {"edge_features": contents.edge_features, "edge_times": contents.edge_times}.items():
+        if rows is not None:
+            yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
+
+
+def _halo(size: Sizes) -> tuple[int, int]:
+    return size["num_inner"], size["num_inner"] + sum(size["num_halo"])
+
+
+def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Iterator[Gathering]:
+    """Yield the arrays of one type of vertices."""
+    each = typed.types[number]
+    features = None if contents.features is None else contents.features.rows
+
+    def spans(size: Sizes) -> list[tuple[int, int]]:
+        hops = size["num_inner"], *size["num_halo"]
+        return TypeCounts(typed, size, hops, size["num_edges"]).spans(number)
+
+    def halo(folder: Path, size: Sizes) -> Any:
+        vertices = np.load(folder / "vertices.npy", mmap_mode="r")
+        return np.concatenate([vertices[start:stop] for start, stop in spans(size)[1:]])
+
+    named_rows = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
+    for name, rows in named_rows.items():
+        if rows is not None:
+            yield Gathering(
+                f"types/{each.name}/{name}", rows, "vertices.npy", lambda size: spans(size)[0], each.first
+            )
+    if contents.halo_features and features is not None:
+        name = f"types/{each.name}/halo_features"
+        yield Gathering(name, features, IDS, _whole, each.first, halo)
+
+
+def arrays_of_relation(typed: TypedRanges, edge_type: EdgeType, contents: Contents) -> Iterator[Gathering]:
+    """Yield the arrays of the edges of one relation, or of its reverse."""
+    number = typed.edge_types.index(edge_type)
+    m = sum(each.m for each in typed.relations)
+
+    def ids(folder: Path, size: Sizes) -> Any:
+        relations, edge_ids = (
+            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("relations", "edge_ids")
+        )
+        return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
+
+    for name, rows in {"edge_features": contents.edge_features, "times": contents.edge_times}.items():
+        if rows is not None:
+            path = f"relations/{edge_type.name}/{name}"
+            yield Gathering(path, rows, IDS, _whole, edge_type.relation.first, ids)
+
+
+def _whole(size: Sizes) -> tuple[int, int]:
+    raise AssertionError("the ids of a part are made")
+
+
+def count_types(folder: Path, size: Sizes, typed: TypedRanges) -> None:
+    """Add to the sizes of a part how many of its vertices and edges are of each type."""
+    vertices, relations = (
+        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("vertices", "relations")
+    )
+    bounds = [each.first for each in typed.types] + [typed.types[-1].range.stop]
+    counts, start = [], 0
+    for length in (size["num_inner"], *size["num_halo"]):
+        places = np.searchsorted(vertices[start : start + length], bounds)
+        counts.append(np.diff(places).tolist())
+        start += length
+    size["num_inner_of_type"], *halo = counts
+    size["num_halo_of_type"] = halo
+    size["num_edges_of_relation"] = np.bincount(relations, minlength=len(typed.edge_types)).tolist()
+
+
+def described(arrays: Mapping[str, Rows]) -> dict[str, Any]:
+    """Return the entries of a manifest for arrays of rows. Those of masks are the names of the splits."""
+    entries = {
+        name: {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
+        for name, rows in arrays.items()
+        if name not in ("train", "val", "test")
+    }
+    masks = [name for name in arrays if name in ("train", "val", "test")]
+    return entries | ({"splits": masks} if masks else {})
