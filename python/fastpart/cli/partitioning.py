@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from ..core.options import NAMES, RunOptions
 from ..core.parameters import memory_size, regular, shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import GraphDirectory
 from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions.results import Evaluation
-from ..store import partial, saving
+from ..store import partial, restore, saving
 from ..store.extras import Extras
 from .call import Call
 from .commands import gigabytes, open_input
@@ -63,6 +65,7 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     of = items_of(algorithm, call.values)
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
+    _check_more(call, form)
     if call["balance_on_ratio"] is not None and call["balance_on"] is None:
         raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
     graph = open_input(call)
@@ -96,9 +99,14 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
         result, pace = _kept(call, algorithm, kept, graph, lambda: _timed(make, graph, given))
         with kept.named(_how(call)):
             evaluation = evaluation_of(result)
-            with call.run() as run:
-                saving.write(result, target, form, run, evaluation, graph, contents)
+            if call["restore"] is not None:
+                restore(result, target, graph=call["restore"])
+            else:
+                with call.run() as run:
+                    saving.write(result, target, form, run, evaluation, graph, contents)
         kept.remove()
+        if call["export"] is not None:
+            _export(call, target)
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
         chosen = result.parameters.get("chosen")
@@ -107,6 +115,31 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
             print(f"chosen: {chosen['because']}")
         if target is not None:
             print(f"saved to {shown(target)}")
+        if call["export"] is not None and target is not None:
+            print(f"saved to {shown(_exported(call, target))}")
+
+
+def _check_more(call: Call, form: str) -> None:
+    """Refuse other outputs than those that --restore and --export work on."""
+    if call["restore"] is not None:
+        if form != "parquet":
+            raise ParameterError("--restore: needs -o with a .parquet, which gets the ids beside the parts")
+        GraphDirectory.of(call["restore"])
+    if call["export"] is not None and form != "directory":
+        raise ParameterError("--export: needs -o with a partition directory, which is exported")
+
+
+def _exported(call: Call, target: Path) -> Path:
+    """Return where the format of a training system goes: beside the partition directory."""
+    return target.with_name(f"{target.name}-{call['export']}")
+
+
+def _export(call: Call, target: Path) -> None:
+    """Write the partition directory in the format of a training system."""
+    with partial.noting(
+        lambda: f"The partition is complete in {shown(target)}. `fastpart export` exports it"
+    ):
+        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target))
 
 
 def _timed(make: Make, graph: Graph, given: dict[str, Any]) -> tuple[Partition, str]:
