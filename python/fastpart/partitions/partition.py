@@ -318,11 +318,8 @@ class Partition(Assignment):
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
         edge_features : path or array, optional
             One row per record, as ``features``.
-        <<<<<<< HEAD
-        =======
         times, edge_times : path or array, optional
             A whole number per vertex, and per record: when it came to be. The parts hold them as int64.
-        >>>>>>> main
         halo_hops : {0, 1, 2}
             Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
             fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
