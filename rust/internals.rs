@@ -144,8 +144,8 @@ pub mod convert {
 pub mod edges {
     pub use crate::edges::decode::Column;
     pub use crate::edges::{
-        BLOCK, Directedness, Directions, EdgeFile, EdgeStream, IdType, Io, Layout, MAX_VERTICES, MappedFile,
-        MemoryEdges, Record, Relations, TempRecords, Weights, WideRecord,
+        BLOCK, Directedness, Directions, EdgeFile, EdgeShards, EdgeStream, IdType, Io, Layout, MAX_VERTICES,
+        MappedFile, MemoryEdges, Record, Relations, TempRecords, Weights, WideRecord,
     };
     pub mod npy {
         pub use crate::base::npy::{header, header_of};

@@ -144,7 +144,8 @@ def test_help_lists_what_the_functions_take(text_of, command):
 @pytest.mark.parametrize("method", METHODS)
 def test_help_lists_what_the_methods_of_training_take(text_of, method):
     assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set()) | {
-        "--predictions": None
+        "--predictions": None,
+        "--restore": None,
     }
 
 

@@ -1,8 +1,10 @@
 """Hostile and damaged files: refused with the reason, and nothing worse."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import random
 import zipfile
@@ -301,7 +303,11 @@ def test_truncated_parquet(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 @pytest.mark.parametrize(
-    "name", ["g.bin", "g.npy", "g.bin.json", "g.txt", "g.txt.gz", "g.graph", "g.binedgelist"]
+    "name",
+    [
+        *("g.bin", "g.npy", "g.bin.json", "g.txt", "g.txt.gz", "g.txt.xz", "g.txt.bz2", "g.mtx", "g.graph"),
+        "g.binedgelist",
+    ],
 )
 def test_fuzzed_graphs(tmp_path, name):
     edges = fp.generate.rmat(tmp_path / "g.bin", n=300, m=900)
@@ -309,6 +315,10 @@ def test_fuzzed_graphs(tmp_path, name):
     np.save(tmp_path / "g.npy", array)
     np.savetxt(tmp_path / "g.txt", array, fmt="%d", header="u v")
     (tmp_path / "g.txt.gz").write_bytes(gzip.compress((tmp_path / "g.txt").read_bytes(), mtime=0))
+    (tmp_path / "g.txt.xz").write_bytes(lzma.compress((tmp_path / "g.txt").read_bytes()))
+    (tmp_path / "g.txt.bz2").write_bytes(bz2.compress((tmp_path / "g.txt").read_bytes()))
+    header = "%%MatrixMarket matrix coordinate pattern general\n300 300 900\n"
+    np.savetxt(tmp_path / "g.mtx", array + 1, fmt="%d", header=header.rstrip(), comments="")
     for converted in ("g.graph", "g.binedgelist"):
         fp.convert(tmp_path / "g.bin", tmp_path / converted)
     assert edges.num_edges == 900
@@ -323,7 +333,7 @@ def test_fuzzed_graphs(tmp_path, name):
 
     refused, passed = damage(tmp_path / name, partition)
     assert refused
-    assert passed or name.endswith((".gz", ".graph"))  # whose checks find every damage
+    assert passed or name.endswith((".gz", ".xz", ".bz2", ".graph"))  # whose checks find every damage
 
 
 def evaluated_with(file):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.graphs import graph_directory
 from fastpart.graphs.ingest import ingest
 from ingest_tables import oracle, pairs_of, plain, small, write
 
@@ -192,6 +194,31 @@ def test_empty_tables_are_a_graph(tmp_path):
         pl.DataFrame(schema=dict.fromkeys(columns, pl.String)).write_parquet(tmp_path / table / "000.parquet")
     graph = ingest(schema, tmp_path / "graph")
     assert (graph.num_vertices, graph.num_edges) == (0, 0)
+
+
+def test_shards_are_the_same_graph(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    pairs = [(f"v{a}", f"v{b}") for a, b in rng.integers(0, 100, (1000, 2))]
+    schema = plain(tmp_path, [f"v{id}" for id in range(100)], pairs)
+    whole = ingest(schema, tmp_path / "whole")
+    monkeypatch.setattr(graph_directory, "UNIT", 64)
+    graph = ingest(schema, tmp_path / "graph", shards=5)
+    names = [name for name in sorted(os.listdir(tmp_path / "graph")) if name.endswith(".bin")]
+    assert names == [f"edges-0000{number}.bin" for number in range(5)]
+    sizes = [(tmp_path / "graph" / name).stat().st_size // 8 for name in names]
+    assert sum(sizes) == 1000
+    assert all(size % 64 == 0 for size in sizes[:-1])
+    opened = fp.open_graph(tmp_path / "graph")
+    assert opened == graph == whole
+    assert opened.identify() == whole.identify()
+    assert pickle.loads(pickle.dumps(opened)) == whole
+    assert np.array_equal(fp.hash(opened, k=3).assignment, fp.hash(whole, k=3).assignment)
+    assert fp.restore(np.arange(100), graph=opened).height == 100
+    with pytest.raises(fp.ParameterError, match=r"num_vertices: .* says it by itself"):
+        fp.open_graph(tmp_path / "graph", num_vertices=100)
+    (tmp_path / "graph" / names[2]).unlink()
+    with pytest.raises(fp.GraphFormatError, match=rf"without {names[2]}\. Ingest it again"):
+        fp.open_graph(tmp_path / "graph")
 
 
 def test_too_little_memory_is_refused_at_once(tmp_path):

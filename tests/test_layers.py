@@ -38,6 +38,7 @@ conversion_cache, ends, graph_directory, table_output, types, weights
 directory_data, sidecars, tables
 sources
 graph, staging
+directory_opening
 convert, ingest
 remote
 converted

@@ -481,6 +481,32 @@ def test_frames_that_hold_no_edges(frame, error):
             fp.open_graph(source)
 
 
+def test_weights_of_frames_with_strings():
+    frame = pl.DataFrame(NAMES, schema=["source", "target"], orient="row").with_columns(w=pl.lit(0.5))
+    for source in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()):
+        graph = same(fp.open_graph(source, weights="w"), BY_RANK, 4)
+        assert (graph.weights / graph.weight_scale).tolist() == [0.5] * 3
+        with pytest.raises(fp.ParameterError, match="frame has no column 'x', only source, target, w"):
+            fp.open_graph(source, weights="x")
+    assert fp.open_graph(frame, weights=np.arange(3)).weights.tolist() == [0, 1, 2]
+
+
+def test_lazy_frames_that_cannot_be_computed():
+    frame = pl.LazyFrame({"source": ["1", "x"], "target": ["1", "2"]})
+    for broken in (frame.with_columns(pl.col("nothing")), frame.cast(pl.Int64)):
+        with pytest.raises(fp.GraphFormatError, match=r"^graph: the lazy frame cannot be computed: "):
+            fp.open_graph(broken)
+
+
+def test_errors_of_strings_speak_of_the_file(tmp_path):
+    (tmp_path / "g.csv").write_text("source,target\nann,bob\neve,\n")
+    with pytest.raises(fp.GraphFormatError, match=r"g\.csv: line 3: an id is null\. Remove the row$"):
+        fp.open_graph(tmp_path / "g.csv")
+    (tmp_path / "g.csv").write_text("source,target\nann,bob\n")
+    with pytest.raises(fp.FastpartError, match=r"^weights: .*no column 'x'"):
+        fp.open_graph(tmp_path / "g.csv", weights="x")
+
+
 def test_strange_objects_of_pandas():
     frame = pl.DataFrame({"u": ["a", "b"], "v": ["b", "c"]}).to_pandas()
     frame["u"] = [("a",), "b"]

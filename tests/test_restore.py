@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.cli import main
 from ingest_tables import plain, write
 
 
@@ -107,3 +108,74 @@ def test_damaged_ids_name_the_file(graph, tmp_path):
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"v\.parquet"):
         fp.restore(np.arange(3), graph=tmp_path / "graph")
+
+
+def test_a_partition_is_saved_with_ids(graph, tmp_path):
+    partition = fp.VertexPartition([1, 0, 1], 2)
+    partition.save(tmp_path / "part.parquet", restore=tmp_path / "graph")
+    table = pl.read_parquet(tmp_path / "part.parquet")
+    assert table.equals(fp.restore(partition, graph=graph))
+    with pytest.raises(fp.ParameterError, match=r"restore: needs a \.parquet"):
+        partition.save(tmp_path / "parts", restore=graph)
+    assert (
+        main(
+            [
+                "partition",
+                str(tmp_path / "graph"),
+                "-k",
+                "2",
+                "-o",
+                str(tmp_path / "p.parquet"),
+                "--restore",
+                str(tmp_path / "graph"),
+            ]
+        )
+        == 0
+    )
+    assert pl.read_parquet(tmp_path / "p.parquet")["id"].to_list() == ["a", "b", "c"]
+
+
+def test_the_command(graph, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.arange(3))
+    words = ["restore", str(tmp_path / "x.npy"), "--graph", str(tmp_path / "graph")]
+    assert main([*words, "-o", str(tmp_path / "x.csv"), "--column", "x"]) == 0
+    assert capsys.readouterr().out == f"saved to {tmp_path / 'x.csv'}\n"
+    assert (tmp_path / "x.csv").read_text() == "id,x\na,0\nb,1\nc,2\n"
+    assert main([*words, "-o", str(tmp_path / "x.xlsx")]) == 2
+    assert "use .parquet or .csv. A folder is for several types" in capsys.readouterr().err
+
+
+@pytest.mark.torch
+def test_predictions_come_back_with_ids_and_labels(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    ids = [f"p{id:02}" for id in range(40)]
+    write(
+        tmp_path,
+        "v",
+        pl.DataFrame({"id": ids, "x": rng.random(40), "y": rng.random(40), "kind": ["red", "blue"] * 20}),
+    )
+    write(tmp_path, "e", pl.DataFrame({"src": rng.choice(ids, 100), "dst": rng.choice(ids, 100)}))
+    schema = {
+        "root": str(tmp_path),
+        "vertices": {
+            "v": {
+                "files": "v/",
+                "id": "id",
+                "features": ["x", "y"],
+                "label": "kind",
+                "split": {"by": "random", "train": 0.5, "val": 0.2, "test": 0.3},
+            },
+        },
+        "relations": {"e": {"files": "e/", "source": {"v": "src"}, "target": {"v": "dst"}}},
+    }
+    graph = fp.ingest(schema, tmp_path / "graph")
+    fp.hash(graph, k=2).save(tmp_path / "parts", graph=graph)
+    words = ["train", "full", str(tmp_path / "parts"), "--epochs", "2"]
+    back = ["--predictions", str(tmp_path / "p.parquet"), "--restore", str(tmp_path / "graph")]
+    assert main([*words, *back]) == 0, capsys.readouterr().err
+    table = pl.read_parquet(tmp_path / "p.parquet")
+    assert table["id"].to_list() == ids
+    assert set(table["label"]) <= {"red", "blue"}
+    assert table.select((pl.col("value") == 0) == (pl.col("label") == "blue")).to_series().all()
+    assert main([*words, "--predictions", str(tmp_path / "p.parquet")]) == 2
+    assert main([*words, "--restore", str(tmp_path / "graph")]) == 2

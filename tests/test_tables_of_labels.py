@@ -33,7 +33,7 @@ def table(folder, content, name="t.csv"):
         ("x\ty\tid\na\t7\t3\nb\t5\t0\nc\t6\t1\n", "t.tsv"),
         ("0,5\n1,6\n3,7\n", "t.csv"),
         ("vertex,label,split\n3,7,train\n0,5,\n1,6,test\n2,,val\n", "t.csv"),
-        (gzip.compress(b"vertex,label\n3,7\n0,5\n1,6\n"), "t.csv.gz"),
+        (gzip.compress(b"vertex,label\n3,7\n0,5\n1,6\n", mtime=0), "t.csv.gz"),
         ({"label": [5, 6, None, 7]}, "t.parquet"),
         ({"vertex": [3, 1, 0], "y": [7, 6, 5], "x": [0.5, 0.5, 0.5]}, "t.parquet"),
         ({"vertex": ["3", "1", "0"], "y": [7.0, 6.0, 5.0]}, "t.parquet"),

@@ -305,7 +305,14 @@ def test_weights_are_the_expected_draws(directedness):
     train, fanouts, size, k = np.arange(0, n, 5, dtype=np.uint32), [5, 3], 60, 4
     options = fp.core.options.RunOptions()
     found = _core.sampling_weights(
-        graph._source, k, train, fanouts, directedness=directedness, relations=None, batch_size=size, options=options
+        graph._source,
+        k,
+        train,
+        fanouts,
+        directedness=directedness,
+        relations=None,
+        batch_size=size,
+        options=options,
     )
     sources, targets = records.T.astype(np.int64)
     if directedness == "undirected":

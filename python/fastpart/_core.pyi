@@ -32,6 +32,14 @@ class EdgeSource:
         options: RunOptions,
     ) -> EdgeSource: ...
     @staticmethod
+    def open_shards(
+        paths: Sequence[_Path],
+        *,
+        io: str,
+        num_vertices: int,
+        weights: _Path | npt.NDArray[np.uint32] | None,
+    ) -> EdgeSource: ...
+    @staticmethod
     def columns(
         sources: npt.NDArray[Any],
         targets: npt.NDArray[Any],

@@ -11,6 +11,7 @@ pub(crate) mod file;
 pub(crate) mod memory;
 pub(crate) mod open_file;
 pub(crate) mod plausible;
+mod shards;
 pub(crate) mod temporary;
 pub(crate) mod weights;
 
@@ -24,6 +25,7 @@ pub use file::{EdgeFile, Layout};
 pub use memory::MemoryEdges;
 pub(crate) use memory::OwnedEdges;
 pub use open_file::{Io, MappedFile};
+pub use shards::EdgeShards;
 pub use temporary::TempRecords;
 pub use weights::Weights;
 

@@ -13,7 +13,7 @@ use super::run::{Options, detached};
 use fastpart::internals::base::{Error, Result, Run, named, reserved, shown};
 use fastpart::internals::edges::{Column, IdType};
 use fastpart::internals::edges::{
-    Directedness, EdgeFile, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights,
+    Directedness, EdgeFile, EdgeShards, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights,
 };
 use fastpart::internals::exec::blocks;
 use fastpart::internals::graph::extent;
@@ -95,6 +95,24 @@ impl EdgeSource {
         file.set_num_vertices(n);
         let id_type = Some(file.id_type().name());
         Ok(Self { graph: Graph::new(Arc::new(file), weights), id_type, _owners })
+    }
+
+    /// Opens files of raw u32 pairs as one graph.
+    #[staticmethod]
+    #[pyo3(signature = (paths, *, io, num_vertices, weights))]
+    fn open_shards(
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        io: &str,
+        num_vertices: u64,
+        weights: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let io = if io == "read" { Io::Read } else { Io::Map };
+        let opened = py.detach(|| EdgeShards::open(&paths, num_vertices, io));
+        let shards = opened.map_err(|error| raise(py, error))?;
+        let mut _owners = vec![];
+        let weights = weights_of(weights, &shards, io, &mut _owners)?;
+        Ok(Self { graph: Graph::new(Arc::new(shards), weights), id_type: Some("u32"), _owners })
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.

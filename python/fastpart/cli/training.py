@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core, train
 from ..core.parameters import choice, shown
 from ..errors import ParameterError
+from ..graphs.graph_directory import GraphDirectory
 from ..measures.compare.comparison import REPORTS
 from ..partitions.partitioners import PARTITIONERS
 from ..report.text import table
@@ -39,7 +40,9 @@ def _refuse_typos(call: Call) -> None:
 def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
-    predictions = _predictions(call["predictions"]) if call["predictions"] else None
+    predictions = _predictions(call) if call["predictions"] else None
+    if call["restore"] and predictions is None:
+        raise ParameterError("--restore: needs --predictions, a .parquet or a .csv")
     given = call.of(f"train.{call.name}")
     if predictions is not None and call["out"] is None:  # hours of training outlive predictions that fail
         given["out"] = predictions.with_name(f"{predictions.name}.partial")
@@ -48,7 +51,7 @@ def train_over(call: Call) -> None:
     if is_other_rank():
         return
     if predictions is not None:
-        _predict(trained, Path(given["out"]), call["source"], predictions)
+        _predict(trained, Path(given["out"]), call, predictions)
         if call["out"] is None:
             _remove(given["out"])
     if call["json"]:
@@ -60,12 +63,12 @@ def train_over(call: Call) -> None:
             print(f"\nsaved to {shown(target)}")
 
 
-def _predict(trained: TrainedModel, run: Path, source: str, predictions: Path) -> None:
+def _predict(trained: TrainedModel, run: Path, call: Call, predictions: Path) -> None:
     """Write the classes of all vertices. An error says where the training is kept."""
     from ..train.runs.run_folder import RunFolder
 
     with RunFolder(run).kept():
-        trained.predict(source, out=predictions)
+        trained.predict(call["source"], out=predictions, restore=call["restore"])
 
 
 def _remove(run: Path) -> None:
@@ -77,13 +80,17 @@ def _remove(run: Path) -> None:
         run.rmdir()
 
 
-def _predictions(out: str) -> Path:
+def _predictions(call: Call) -> Path:
     """Return the file of predictions. Refuse one that cannot be written before any work is done."""
-    if not out.endswith(".npy"):
+    out, suffixes = call["predictions"], (".parquet", ".csv") if call["restore"] else (".npy",)
+    if Path(out).suffix not in suffixes:
+        more = "" if call["restore"] else ", or pass --restore for a table with your own ids"
         raise ParameterError(
-            f"--predictions: {shown(out)} is no .npy file. Choose a name that ends with .npy"
+            f"--predictions: {shown(out)} is no {' or '.join(suffixes)} file. Choose a name that ends so{more}"
         )
-    return output_file(out, (".npy",))
+    if call["restore"]:
+        GraphDirectory.of(call["restore"])
+    return output_file(out, suffixes)
 
 
 def compare(call: Call) -> None:

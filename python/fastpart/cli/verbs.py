@@ -405,6 +405,14 @@ _VERBS: dict[str, Verb | Family] = {
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
             ),
         },
-        (Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),),
+        (
+            Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),
+            Option(
+                "restore",
+                "StrPath",
+                None,
+                doc="The folder that `fastpart ingest` wrote. --predictions is then a .parquet or .csv with its ids.",
+            ),
+        ),
     ),
 }

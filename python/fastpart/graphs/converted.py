@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
 from .convert.inputs import Files, estimate, first_lines, one_kind, spooled, unpacked
 from .convert.weights import weight_source
+from .directory_opening import open_directory
 from .ends import PAIRS, Pair
 from .graph import LAYOUTS, Graph, open_records
 from .graph_directory import EDGES
@@ -124,8 +128,7 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
     """Open what a conversion wrote, under the path that the user named."""
     separate = given.separate_weights
     if (stored.folder / _GRAPH).is_dir():
-        plain = replace(given, num_vertices=None, directedness=None, weights=_of_directory(given))
-        graph = open_directory(stored.folder / _GRAPH, plain, run)
+        graph = open_directory(stored.folder / _GRAPH, run, given.io, _of_directory(given))
         log.info(
             "vertices are numbered by the rank of their ids. fp.restore(result, graph=graph) brings results back"
         )
@@ -140,18 +143,6 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
 def _of_directory(given: Given) -> Any:
     """Return the weights to open a graph directory with. Those in a column of its table lie beside the records."""
     return None if given.weight_column not in (None, False) else given.weights
-
-
-def open_directory(folder: Path, given: Given, run: RunOptions) -> Graph:
-    """Open a graph directory, which an ingest wrote."""
-    edges = folder / EDGES
-    if not edges.is_file():
-        raise GraphFormatError(
-            f"{shown(folder)}: an incomplete graph directory, without {EDGES}. Ingest it again"
-        )
-    graph = open_records(edges, options=run, **given.of_records())
-    graph.path = graph.directory = folder
-    return graph
 
 
 def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -> None:
@@ -257,8 +248,10 @@ def _is_number(text: str) -> bool:
 def open_strings(table: Table, given: Given, run: RunOptions) -> Graph:
     """Open a frame whose ids are strings, through a temporary folder that lives as long as the graph."""
     ends = {"source": {"vertex": "source"}, "target": {"vertex": "target"}}
-    relation = {"files": table.two_columns(), **ends}
-    return _opened(temporary(lambda into: _ingest(relation, into, given, run), run), None, given, run)
+    weights = given.weight_column if isinstance(given.weight_column, str) else None
+    relation = {"files": table.named_columns(weights), **ends}
+    named = given if weights is None else replace(given, weights="weight")
+    return _opened(temporary(lambda into: _ingest(relation, into, named, run), run), None, named, run)
 
 
 def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions) -> None:
@@ -278,7 +271,20 @@ def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions)
     }
     if given.directedness is not None:
         schema["directedness"] = given.directedness
-    ingest(schema, into / _GRAPH, **vars(run))
+    with _without_schema():
+        ingest(schema, into / _GRAPH, **vars(run))
+
+
+@contextmanager
+def _without_schema() -> Iterator[None]:
+    """Take the schema, which the user does not know, out of errors."""
+    try:
+        yield
+    except (GraphFormatError, ParameterError) as error:
+        text = re.sub(r", or say `[^`]*` for '\w+' in the schema", "", str(error))
+        text = re.sub(r"^relations\.edge\.weight: ", "weights: ", text)
+        text = re.sub(r"relations\.edge(\.\w+)?( \(data frame\))?", "the table", text)
+        raise type(error)(text) from None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,23 @@ EDGES = "edges.bin"
 
 RELATION_FILES = {"features.npy": "edge_features.npy"}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""
+
+
+UNIT = 1 << 20
+"""Records between two places where a file may end. Blocks of records never lie in two files."""
+
+
+def cuts(m: int, count: int) -> list[tuple[int, int]]:
+    """Return first record and end of each of ``count`` files, of about equal size. Small graphs have fewer."""
+    units = -(-m // UNIT)
+    count = max(1, min(count, units))
+    ends = [min((number * units // count) * UNIT, m) for number in range(count + 1)]
+    return list(pairwise(ends))
+
+
+def name_of(number: int) -> str:
+    """Return the name of a file of records."""
+    return f"edges-{number:05}.bin"
 
 
 class GraphDirectory:
@@ -83,6 +101,16 @@ class GraphDirectory:
     def num_vertices(self) -> int:
         """The number of all vertices."""
         return sum(self.types.values())
+
+    @property
+    def shards(self) -> list[str]:
+        """The files that hold the records, if they are several."""
+        names = self.content.get("shards", [])
+        if not isinstance(names, list) or not all(
+            isinstance(each, str) and "/" not in each for each in names
+        ):
+            raise self.damaged(f"{MARKER} lists no files of records")
+        return names
 
     def ids(self, name: str) -> Path:
         """Return the Parquet file with the ids of a type, in the order of its vertices."""

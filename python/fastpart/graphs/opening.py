@@ -14,7 +14,8 @@ from ..core.parameters import Directedness, IdType, Layout, StrPath, flag, path,
 from ..errors import ParameterError
 from . import sources
 from .convert.inputs import files_of, is_standard_input, kind_of, names_files, packing
-from .converted import Given, open_converted, open_directory, open_strings
+from .converted import Given, open_converted, open_strings
+from .directory_opening import open_directory
 from .ends import asked
 from .graph import Graph, open_records
 from .graph_directory import MARKER
@@ -158,7 +159,7 @@ def _open_files(source: Any, given: Given, dtype: Any, run: RunOptions) -> Graph
         file = path("graph", source)
         if (file / MARKER).is_file():
             given.refuse("columns", f"{shown(file)} is a graph directory")
-            return open_directory(file, given, run)
+            return open_directory(file, run, **given.of_records())
         if dtype is not None or _is_raw(file):
             for name in ("columns", "relabel"):
                 given.refuse(name, f"{shown(file)} holds raw records. `fastpart convert` relabels these")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.parameters import shown
-from ..errors import GraphFormatError
+from ..errors import FastpartError, GraphFormatError
 from .convert.inputs import Files
 from .ends import Pair, ends_of
 from .tables import kinds_of
@@ -32,7 +32,13 @@ class Remote:
         """Find the tables and read their footers."""
         from .ingest.tables import open_table
 
-        return cls(url, open_table("graph", url))
+        try:
+            return cls(url, open_table("graph", url))
+        except (OSError, FastpartError) as error:  # they begin with an entry of a schema
+            if isinstance(error, OSError) and error.errno is not None:
+                text = str(error.strerror).replace("graph.files: ", "", 1)
+                raise type(error)(error.errno, text, *([error.filename] if error.filename else [])) from None
+            raise type(error)(str(error).replace("graph.files: ", "", 1)) from None
 
     @property
     def key(self) -> list[list[Any]]:

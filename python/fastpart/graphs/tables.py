@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,23 +58,33 @@ class Table:
             return None
         if self.lazy:
             raise TypeError("weights: a lazy frame is streamed without weights. Pass .collect() of it")
-        if name not in self.frame.columns:
-            names = ", ".join(map(str, self.frame.columns))
-            raise ParameterError(f"weights: the {self.library} frame has no column {name!r}, only {names}")
+        self._require(name, list(self.frame.columns))
         column: Array = self.frame[name].to_numpy()
         return column
 
-    def two_columns(self) -> Any:
-        """Return a frame of Polars with the columns ``source`` and ``target`` only."""
+    def _require(self, name: str, names: list[Any]) -> None:
+        if name not in names:
+            listed = ", ".join(map(str, names))
+            raise ParameterError(f"weights: the {self.library} frame has no column {name!r}, only {listed}")
+
+    def named_columns(self, weights: str | None) -> Any:
+        """Return a frame of Polars with the columns ``source`` and ``target``, and ``weight`` if it is asked for."""
         before_polars_threads("graph: a frame")
         if self.library == "pandas":
             u, v = (self.frame.iloc[:, end] for end in self.ends)
-            return pl.DataFrame({"source": _of_pandas(u), "target": _of_pandas(v)})
+            columns = {"source": _of_pandas(u), "target": _of_pandas(v)}
+            if weights is not None:
+                columns["weight"] = pl.Series(self.weights(weights))
+            return pl.DataFrame(columns)
         names = self.frame.collect_schema().names()
         u, v = (
             pl.col(names[end]).alias(as_) for end, as_ in zip(self.ends, ("source", "target"), strict=True)
         )
-        return self.frame.select(u, v)
+        more = []
+        if weights is not None:
+            self._require(weights, names)
+            more.append(pl.col(weights).alias("weight"))
+        return self.frame.select(u, v, *more)
 
     def _streamed(self, options: RunOptions) -> Array:
         """Return the records in a nameless mapped file. Only one batch is in memory at a time."""
@@ -83,7 +94,7 @@ class Table:
         names = self.frame.collect_schema().names()
         frame = self.frame.select([names[end] for end in self.ends])
         count = 0
-        with tempfile.TemporaryFile(dir=options.tmp_dir) as file:
+        with tempfile.TemporaryFile(dir=options.tmp_dir) as file, computed():
             for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
                 records = np.empty((len(batch), 2), "<u4")
                 for slot, column in enumerate(batch.get_columns()):
@@ -105,7 +116,8 @@ def table_of(source: Any, libraries: Set[str], columns: Pair | None, weights: st
         kinds = [(name, _kind_of_pandas(dtype), str(dtype)) for name, dtype in dtypes]
         library = "pandas"
     elif "polars" in libraries and hasattr(source, "collect_schema"):
-        kinds = kinds_of(source.collect_schema())
+        with computed():
+            kinds = kinds_of(source.collect_schema())
         library = "polars"
     elif hasattr(source, "__arrow_c_stream__") and not ("polars" in libraries or "pandas" in libraries):
         before_polars_threads("graph: an Arrow table")
@@ -121,6 +133,16 @@ def table_of(source: Any, libraries: Set[str], columns: Pair | None, weights: st
             f"{where}: column {u[0]!r} is {u[2]}, but column {v[0]!r} is {v[2]}. Cast both to one type"
         )
     return Table(source, library, ends, any(kinds[end][1] == "string" for end in ends))
+
+
+@contextmanager
+def computed() -> Iterator[None]:
+    """Turn what Polars says of a lazy frame into an error of the graph."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).strip().split("\n", 1)[0]
+        raise GraphFormatError(f"graph: the lazy frame cannot be computed: {reason}") from None
 
 
 def kinds_of(schema: Any) -> list[tuple[str, Kind, str]]:

@@ -329,6 +329,9 @@ class Partition(Assignment):
         edge_splits : EdgeSplits, mapping or path of a .npz, optional
             For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
             They must not be edges of ``graph``, all of whose edges are trained on.
+        restore : path or Graph, optional
+            For a ``.parquet``: the graph directory with the ids that the vertices had in tables. The file then has the
+            columns ``id`` and ``part``, as :func:`fastpart.restore` writes them.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`.
 

@@ -26,6 +26,8 @@ class SavedData(TypedDict, total=False):
 class SaveOptions(SavedData, Options, total=False):
     """Keywords of ``save``."""
 
+    restore: Any
+
 
 SAVE_DEFAULTS: SavedData = {"halo_hops": 1, "halo_features": False, "standardise": False}
 """Defaults other than None."""

@@ -26,6 +26,7 @@ from .contents import Contents
 from .directory import identity, write_directory
 from .extras import Extras
 from .manifest import replaced_files
+from .restoring import restore
 from .schemas import SCHEMA
 
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
@@ -40,6 +41,9 @@ def save(
 ) -> None:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
+    back = given.pop("restore", None)
+    if back is not None and form != "parquet":
+        raise ParameterError("restore: needs a .parquet, which gets the ids beside the parts")
     extras, options = Extras.of(given)
     run = run_options(**options)
     known = partition.graph if graph is None else graph
@@ -49,6 +53,9 @@ def save(
     if opened is None or form != "directory":
         if opened is not None and opened is not partition.graph:
             partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
+        if back is not None:
+            restore(partition, target, graph=back, **options)
+            return
         write(partition, target, form, run)
         return
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)

@@ -82,8 +82,8 @@ def files_of(parameter: str, source: Any) -> Files:
     path = parameters.path(parameter, source)
     if re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(source)):
         raise ParameterError(
-            f"{parameter}: {shown(os.fsdecode(source))} is a URL of a single table. Pass fp.open_graph a frame, "
-            "such as polars.scan_parquet(URL)"
+            f"{parameter}: {shown(os.fsdecode(source))} is a URL, and stands alone. fp.open_graph reads one, or "
+            "a frame such as polars.scan_parquet([URL, URL])"
         )
     if path.is_dir():
         return Files(_in_folder(path), path)

@@ -7,8 +7,8 @@ from typing import Any, Unpack
 from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.parameters import StrPath
-from ..graph import Graph, open_records
-from ..graph_directory import EDGES
+from ..directory_opening import open_directory
+from ..graph import Graph
 from .catalog import open_catalog
 from .documents import read_schema
 from .stages.job import Job
@@ -23,7 +23,6 @@ def ingest(
     *,
     restart: bool = False,
     shards: int | None = None,
-    keep_rows: bool = False,
     **options: Unpack[Options],
 ) -> Graph:
     """Make a graph directory of tables whose ids are text, bytes or any whole numbers.
@@ -39,8 +38,6 @@ def ingest(
         Begin anew where an earlier run of this ``out`` was interrupted. Default: go on with what it has done.
     shards : int, optional
         Number of files that the records are written to, for a cluster. Default: one file.
-    keep_rows : bool
-        Also keep, for each type, the vertex of each row of its tables.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -92,7 +89,9 @@ def ingest(
     target = parameters.path("out", out)
     run = run_options(**options)
     catalog = open_catalog(*read_schema(schema), run)
-    job = Job(catalog, target, run, parameters.flag("restart", restart), {"keep_rows": keep_rows})
+    if shards is not None:
+        shards = parameters.integer("shards", shards, 1, 10_000)
+    job = Job(catalog, target, run, parameters.flag("restart", restart), {"shards": shards})
     done = False
     try:
         types = number_types(job)
@@ -105,4 +104,4 @@ def ingest(
         done = True
     finally:
         job.close(done)
-    return open_records(target / EDGES)
+    return open_directory(target, run)

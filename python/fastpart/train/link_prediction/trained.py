@@ -60,6 +60,7 @@ class TrainedLinks(TrainedModel):
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
         vertices: npt.ArrayLike | None = None,
+        restore: Any = None,
     ) -> npt.NDArray[Any]:
         """Return the encoder's row of every vertex, from whole neighbourhoods, for example to classify vertices with.
 
@@ -76,6 +77,8 @@ class TrainedLinks(TrainedModel):
             As in :class:`fastpart.Options`, of what this process takes in addition.
         vertices : array, optional
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
+        restore : path or Graph, optional
+            As in :meth:`.TrainedModel.predict`.
 
         Returns
         -------
@@ -90,6 +93,8 @@ class TrainedLinks(TrainedModel):
             The memory limit does not hold it.
         """
         parameters.choice("outputs", outputs, ("embeddings",))
+        if restore is not None:
+            return self._restored(source, outputs, out, memory_limit, vertices, restore)
         target = None if out is None else parameters.path("out", out)
         if target is not None and target.suffix != ".npy":
             raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")

@@ -12,12 +12,15 @@ import polars as pl
 from torch import Tensor, nn
 
 from ...core.options import RunOptions
-from ...core.parameters import StrPath
+from ...core.parameters import StrPath, output
 from ...errors import ParameterError
+from ...graphs.graph_directory import GraphDirectory
+from ...store.restoring import SUFFIXES
+from ...store.restoring import restore as write_restored
 from ..config import Options
 from ..lazy import imported
 from ..models import build
-from ..predicting import Predicted, predictions
+from ..predicting import Predicted, predictions, scratch
 from ..scores import Task
 from .history import History
 
@@ -160,6 +163,7 @@ class TrainedModel:
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
         vertices: npt.ArrayLike | None = None,
+        restore: Any = None,
     ) -> npt.NDArray[Any]:
         """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
@@ -182,6 +186,9 @@ class TrainedModel:
             As in :class:`fastpart.Options`, of what this process takes in addition.
         vertices : array, optional
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
+        restore : path or Graph, optional
+            The graph directory with the ids that the vertices had in tables. ``out`` is then a ``.parquet`` or a
+            ``.csv`` of all vertices with these ids, as :func:`fastpart.restore` writes it.
 
         Returns
         -------
@@ -210,8 +217,28 @@ class TrainedModel:
         >>> fp.train.full(folder, epochs=20).predict(folder, vertices=[11, 2])
         array([1, 0])
         """
+        if restore is not None:
+            return self._restored(source, outputs, out, memory_limit, vertices, restore)
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
         return predictions(self.network(), self.task, self.options, source, outputs, out, run, vertices)
+
+    def _restored(
+        self,
+        source: StrPath,
+        outputs: Predicted,
+        out: StrPath | None,
+        memory_limit: int | str | None,
+        vertices: Any,
+        graph: Any,
+    ) -> npt.NDArray[Any]:
+        """Predict, and write the result with the ids that the vertices had in tables."""
+        if out is None or vertices is not None:
+            raise ParameterError("restore: needs out=, a .parquet or a .csv, and takes all vertices")
+        target, directory = output(out, SUFFIXES), GraphDirectory.of(graph)
+        with scratch(target) as folder:
+            rows = self.predict(source, outputs, folder / "rows.npy", memory_limit)
+            write_restored(rows, target, graph=directory.path)
+        return rows
 
     def __str__(self) -> str:
         from ...report.text import table

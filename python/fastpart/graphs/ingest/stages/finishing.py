@@ -16,17 +16,20 @@ from .... import _core
 from ....core.folders import below
 from ....core.notes import log
 from ...graph import Graph, open_records
-from ...graph_directory import MARKER, RELATION_FILES
+from ...graph_directory import EDGES, MARKER, RELATION_FILES, cuts, name_of
 from ...sidecars import Sidecar
 from ...types import Reverse, TypedRanges, default_reverse
 from ...weights import Weights, scaled
 from ..catalog import RelationTable
 from ..columns import DESCRIPTION
 from .job import Job, NumberedType
-from .records import Records
+from .records import RECORD, Records
 
 _BLOCK = 1 << 20
 """Values in memory at a time."""
+
+_COPIED = 8 << 20
+"""Bytes of records that are copied at a time."""
 
 
 def finish(
@@ -56,6 +59,8 @@ def finish(
                 f"{each['nulls']:,}",
                 f"{each['missing']:,}",
             )
+    if job.settings["shards"]:
+        described["shards"] = _write_shards(job, job.settings["shards"], records)
     _place(job, _names(job, types, records), described)
 
 
@@ -146,9 +151,28 @@ def _write_times(job: Job, records: list[Records]) -> None:
     times.flush()
 
 
+def _write_shards(job: Job, count: int, records: list[Records]) -> list[str]:
+    """Write the records as several files, too. Those of ``edges.bin`` then stay behind."""
+    names = []
+    with (job.graph / EDGES).open("rb") as edges:
+        for number, (first, end) in enumerate(cuts(records[-1].first + records[-1].m, count)):
+            names.append(name_of(number))
+            with (job.graph / names[-1]).open("wb") as shard:
+                edges.seek(first * RECORD)
+                left = (end - first) * RECORD
+                while left and (block := edges.read(min(left, _COPIED))):
+                    shard.write(block)
+                    left -= len(block)
+                shard.flush()
+                os.fsync(shard.fileno())
+    return names
+
+
 def _names(job: Job, types: Mapping[str, NumberedType], records: list[Records]) -> dict[str, Path]:
     """Return the files of the directory by their names in it. Those of a single type or relation lie at its top."""
     names = {name: job.graph / name for name in below(job.graph)}
+    if job.settings["shards"]:
+        del names[EDGES]
     for each in records:
         for combined in ("weights.npy", "times.npy", DESCRIPTION):
             names.pop(f"relations/{each.relation.name}/{combined}", None)

@@ -123,7 +123,7 @@ def _merge(
     buckets = min(max(-(-int(_PER_ID * most) // _TABLE), 1), _MOST_BUCKETS)
     keys = [folder / f"keys-{bucket:03}" for bucket in range(buckets)]
     units = job.units.get(f"vertices/{table.name}", [])
-    rows = folder / "rows.u32" if units and _rows_wanted(job, table) else None
+    rows = folder / "rows.u32" if units and _rows_wanted(table) else None
     numbering = _core.Numbering(
         table.kind,
         [folder / name for each in sorted_ for name in each["runs"]],
@@ -151,9 +151,9 @@ def _merge(
     return job.journal.add("number", table.name, files, facts)
 
 
-def _rows_wanted(job: Job, table: VertexTable) -> bool:
+def _rows_wanted(table: VertexTable) -> bool:
     entry = table.entry
-    return bool(entry.features or entry.label or entry.split or entry.time or job.settings["keep_rows"])
+    return bool(entry.features or entry.label or entry.split or entry.time)
 
 
 def _batches(table: VertexTable, numbering: _core.Numbering, first: int) -> Iterator[pl.DataFrame]:

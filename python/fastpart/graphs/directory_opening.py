@@ -1,0 +1,98 @@
+"""Graph directories as graphs. Their records lie in one file, or in several that a cluster reads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..core.options import RunOptions
+from ..core.parameters import shown
+from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
+from .graph import Graph, open_records
+from .graph_directory import EDGES, GraphDirectory
+from .sidecars import Sidecar
+from .weights import Weights
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A directory and how it was opened, for pickles."""
+
+    folder: str
+    io: str
+    weights: Any
+    marks: tuple[tuple[int, int], ...]
+
+    def reduced(self, graph: Graph) -> tuple[Any, ...]:
+        """Return the function that opens the graph again, and its arguments."""
+        return _reopened, (self, graph._identity)
+
+
+def open_directory(
+    folder: Path, run: RunOptions, io: Any = "mmap", weights: Any = None, **given: Any
+) -> Graph:
+    """Open a graph directory, which an ingest wrote. ``given`` are further arguments of :func:`.open_records`."""
+    directory = GraphDirectory(folder)
+    if not directory.shards:
+        if not (folder / EDGES).is_file():
+            raise GraphFormatError(
+                f"{shown(folder)}: an incomplete graph directory, without {EDGES}. Ingest it again"
+            )
+        graph = open_records(folder / EDGES, io=io, weights=weights, options=run, **given)
+        graph.path = graph.directory = folder
+        return graph
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(f"{name}: {shown(folder)} says it by itself. Leave it out")
+    return _open_shards(directory, io, weights, run)
+
+
+def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptions) -> Graph:
+    folder = directory.path
+    sidecar = Sidecar.read(folder / EDGES)
+    files = [folder / name for name in directory.shards]
+    if sidecar is None or any(not file.is_file() for file in files):
+        missing = next((file.name for file in files if not file.is_file()), f"{EDGES}.json")
+        raise GraphFormatError(
+            f"{shown(folder)}: an incomplete graph directory, without {missing}. Ingest it again"
+        )
+    described = None
+    given = weights
+    if weights is None and sidecar.weights is not None:
+        given, described = Weights.beside(folder / EDGES), sidecar.weights
+    weighted = None if given is None or given is False else Weights.of(given)
+    core = _core.EdgeSource.open_shards(
+        files, io=io, num_vertices=sidecar.n, weights=None if weighted is None else weighted.source
+    )
+    if core.num_edges != sidecar.m:
+        raise GraphFormatError(
+            f"{shown(folder)}: its files hold {core.num_edges:,} records, but its sidecar says {sidecar.m:,}. Ingest "
+            "it again"
+        )
+    if weighted is not None:
+        weighted = weighted.measured(core, run)
+        if described is not None:
+            weighted = weighted.described(described, folder / EDGES)
+    graph = Graph(core, sidecar.directedness, folder, (), weighted, sidecar.typed)
+    graph.directory = folder
+    graph._origin = _Origin(os.path.abspath(folder), io, weights, _marks(files))
+    return graph
+
+
+def _marks(files: list[Path]) -> tuple[tuple[int, int], ...]:
+    return tuple((state.st_size, state.st_mtime_ns) for state in (file.stat() for file in files))
+
+
+def _reopened(origin: _Origin, identity: tuple[int, str] | None) -> Graph:
+    """Open the directory of a pickled graph, if its files are still the same."""
+    directory = GraphDirectory(Path(origin.folder))
+    if _marks([directory.path / name for name in directory.shards]) != origin.marks:
+        raise EdgeFileChangedError(
+            f"{shown(origin.folder)}: its files changed after the graph was pickled. Open it again by fp.open_graph"
+        )
+    graph = _open_shards(directory, origin.io, origin.weights, RunOptions())
+    graph._identity = identity
+    return graph
