@@ -254,7 +254,9 @@ def test_times_of_plain_graphs(tmp_path):
 
 def test_the_command(lake, tmp_path, capsys):
     assert main(["partition", str(lake / "typed"), "-k", "2", "-o", f"{tmp_path}/parts"]) == 0
+    assert "train" in capsys.readouterr().out
     manifest = json.loads((tmp_path / "parts" / "manifest.json").read_text())
+    assert manifest["summary"]["train_balance"] == 2.0
     assert manifest["types"][1]["features"] == {"dtype": "float32", "shape": [1]}
 
 

@@ -38,7 +38,7 @@ proptest! {
             expected.insert(name, named([("ids.npy", ids), ("x.npy", [head, rows].concat())]));
         }
         let gather = Gather {
-            into: home.path().into(), name: "x.npy".into(), ids: "ids.npy".into(), ranges, num_rows,
+            into: home.path().into(), name: "x.npy".into(), ids: "ids.npy".into(), ranges, first: 0, num_rows,
             descr: "|u1".into(), row_shape: vec![width as u64], row_bytes: width,
         };
         let run = run(threads);
@@ -66,6 +66,7 @@ fn rows_that_do_not_match_are_refused() {
         name: "x.npy".into(),
         ids: "ids.npy".into(),
         ranges: vec![(0, 3)],
+        first: 0,
         num_rows,
         descr: "|u1".into(),
         row_shape: vec![],

@@ -210,7 +210,7 @@ proptest! {
         let assignment = assign(graph.n, k, used, seed);
         let home = TempDir::new().unwrap();
         let sizes =
-            parts::write_vertex_parts(&graph, &assignment, k, directedness, hops, home.path(), &run(threads)).unwrap();
+            parts::write_vertex_parts(&graph, &assignment, k, &directedness.into(), hops, home.path(), &run(threads)).unwrap();
         check(home.path(), &sizes, |part| vertex_part(&graph, &assignment, part as i32, directedness, hops))?;
     }
 
@@ -241,9 +241,16 @@ fn large_graphs_agree_for_all_threads() {
         let all = |threads: usize| {
             let (vertices, edges) = (TempDir::new().unwrap(), TempDir::new().unwrap());
             let run = run(threads);
-            let sizes =
-                parts::write_vertex_parts(&graph, &assignment, 4, directedness, hops, vertices.path(), &run)
-                    .unwrap();
+            let sizes = parts::write_vertex_parts(
+                &graph,
+                &assignment,
+                4,
+                &directedness.into(),
+                hops,
+                vertices.path(),
+                &run,
+            )
+            .unwrap();
             let edge_sizes =
                 parts::write_edge_parts(&graph, &of_records, 6, directedness, edges.path(), &run).unwrap();
             (sizes, edge_sizes, written(vertices.path()), written(edges.path()))
@@ -325,7 +332,7 @@ fn a_cancelled_run_leaves_no_temporary() {
                     &graph,
                     &vertices,
                     20,
-                    Directedness::Undirected,
+                    &Directedness::Undirected.into(),
                     hops,
                     home.path(),
                     &run,
@@ -358,8 +365,16 @@ fn what_does_not_fit_is_refused() {
     let home = TempDir::new().unwrap();
     let write = |hops: u32, budget: u64| {
         let run = Run::new(Some(2), Some(budget)).unwrap();
-        parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Undirected, hops, home.path(), &run)
-            .unwrap_err()
+        parts::write_vertex_parts(
+            &graph,
+            &vertices,
+            20,
+            &Directedness::Undirected.into(),
+            hops,
+            home.path(),
+            &run,
+        )
+        .unwrap_err()
     };
     for hops in 0..=2 {
         let error = write(hops, 25 << 20);
@@ -372,8 +387,16 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
     // One worker instead of two.
     let enough = Run::new(Some(2), Some(50 << 20)).unwrap();
-    parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Undirected, 1, home.path(), &enough)
-        .unwrap();
+    parts::write_vertex_parts(
+        &graph,
+        &vertices,
+        20,
+        &Directedness::Undirected.into(),
+        1,
+        home.path(),
+        &enough,
+    )
+    .unwrap();
     let error = write(3, 1 << 34).to_string();
     assert_eq!(error, "halo_hops: 3 is not between 0 and 2");
     assert!(fs::read_dir(home.path()).unwrap().count() == 20, "refusals write nothing");
@@ -386,8 +409,15 @@ fn wrong_assignments_are_refused() {
     let run = run(2);
     let error = |result: fastpart::internals::base::Result<Vec<PartSizes>>| result.unwrap_err().to_string();
     vertices[77] = 20;
-    let refused =
-        parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Directed, 1, home.path(), &run);
+    let refused = parts::write_vertex_parts(
+        &graph,
+        &vertices,
+        20,
+        &Directedness::Directed.into(),
+        1,
+        home.path(),
+        &run,
+    );
     assert_eq!(error(refused), "assignment: vertex 77 has part 20, outside 0..20");
     for part in [20, -1] {
         records[77] = part;
@@ -412,7 +442,8 @@ fn a_missing_folder_is_an_io_error_with_its_path() {
     let (graph, vertices, _) = sample();
     let home = TempDir::new().unwrap();
     let absent = home.path().join("absent");
-    let error = parts::write_vertex_parts(&graph, &vertices, 20, Directedness::Directed, 1, &absent, &run(2))
-        .unwrap_err();
+    let error =
+        parts::write_vertex_parts(&graph, &vertices, 20, &Directedness::Directed.into(), 1, &absent, &run(2))
+            .unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.starts_with(&absent)), "{error}");
 }

@@ -79,12 +79,16 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     if "balance_on" in given:
         given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
     limit = memory_size(call.running.get("memory_limit"))
-    contents = extras.complete(graph).open(graph, of, limit) if form == "directory" else None
+    contents, measured = None, dict[str, Any]()
+    if form == "directory":
+        extras = extras.complete(graph)
+        contents = extras.open(graph, of, limit)
+        measured = {} if of == "edges" else extras.measured(graph._typed, contents)
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
 
     def evaluation_of(result: Partition) -> Evaluation:
-        return measure(graph, result, **call.of("evaluate", "partition", *unmeasured))
+        return measure(graph, result, **(call.of("evaluate", "partition", *unmeasured) | measured))
 
     if target is None or kept is None:
         result, pace = _timed(make, graph, given)

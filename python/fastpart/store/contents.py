@@ -39,6 +39,14 @@ class Contents:
     of_types: Mapping[str, Contents] = field(default_factory=dict)
     of_relations: Mapping[str, Contents] = field(default_factory=dict)
 
+    def splits_of(self, typed: TypedRanges) -> dict[str, npt.NDArray[np.int64]]:
+        """Return the vertices of all types in each split."""
+        found: dict[str, list[npt.NDArray[np.int64]]] = {}
+        for each in typed.types:
+            for name, mask in self.of_types[each.name].masks.items():
+                found.setdefault(name, []).append(each.first + np.flatnonzero(mask.read(0, each.n)))
+        return {name: np.concatenate(ids) for name, ids in found.items()}
+
 
 class Given:
     """The arguments about data, complete. ``ids`` are the files with the ids that the vertices had in tables."""

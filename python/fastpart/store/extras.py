@@ -91,11 +91,11 @@ class Extras(dict[str, Any]):
             if not (value is default or (name.startswith("halo_") and value == default)):
                 yield name
 
-    def measured(self, typed: TypedRanges | None) -> dict[str, Any]:
-        """Return what the measures of a partition take. Labels of several types are of different classes."""
+    def measured(self, typed: TypedRanges | None, contents: Contents) -> dict[str, Any]:
+        """Return what measures take. Of types these are the splits only, since each type has classes of its own."""
         if typed is None:
             return {name: self[name] for name in ("labels", "splits", "split")}
-        return {}
+        return {"splits": contents.splits_of(typed) or None}
 
     def _refuse_inside(self, target: Path) -> None:
         """Refuse files that replacing the target would delete."""

@@ -64,7 +64,7 @@ def save(
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)
     else:
-        evaluation = evaluate(opened, partition, **extras.measured(opened._typed), **options)
+        evaluation = evaluate(opened, partition, **extras.measured(opened._typed, contents), **options)
     write(partition, target, form, run, evaluation, opened, contents)
 
 
