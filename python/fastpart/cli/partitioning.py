@@ -131,6 +131,8 @@ def _check_more(call: Call, form: str) -> None:
         GraphDirectory.of(call["restore"])
     if call["export"] is not None and form != "directory":
         raise ParameterError("--export: needs -o with a partition directory, which is exported")
+    if call["export"] is not None:
+        import_module("fastpart.export.common").require(call["export"])
 
 
 def _exported(call: Call, target: Path) -> Path:
