@@ -16,7 +16,7 @@ def typed_graph(folder, types, relations, **options):
     records, described = [np.zeros((0, 2), np.int64)], []
     for name, (source, target, ends) in relations.items():
         ends = np.asarray(ends, np.int64).reshape(-1, 2)
-        records.append(ends + [firsts[source], firsts[target]])
+        records.append(ends + np.array([firsts[source], firsts[target]]))
         described.append({"name": name, "source": source, "target": target, "m": len(ends)})
     records = np.concatenate(records)
     folder.mkdir(exist_ok=True)

@@ -5,15 +5,15 @@ import json
 import pickle
 
 import numpy as np
-import oracles
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_typed import random_typed_graph, records_of, typed_graph
 
 import fastpart as fp
+import oracles
 from fastpart.cli import main
+from random_typed import random_typed_graph, records_of, typed_graph
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,9 @@ def expected_types(graph, parts, k):
             {
                 "type": each.name,
                 "vertices": each.n,
-                "vertex_balance": balance([int((parts[each.first :][: each.n] == p).sum()) for p in range(k)]),
+                "vertex_balance": balance(
+                    [int((parts[each.first :][: each.n] == p).sum()) for p in range(k)]
+                ),
                 "halo": halo,
                 "halo_rf": (each.n + halo) / each.n if each.n else 1.0,
             }
@@ -125,7 +127,8 @@ def test_a_plain_graph_has_neither(graph):
     plain = fp.open_graph(records, num_vertices=graph.num_vertices)
     for partition in (fp.ldg(plain, 4), fp.dbh(plain, 4)):
         found = fp.evaluate(plain, partition)
-        assert found.types is None and found.relations is None
+        assert found.types is None
+        assert found.relations is None
         assert set(json.loads(found.to_json())) == {"summary", "parts"}
         assert "type_balance" not in found.summary.columns
 
@@ -145,13 +148,15 @@ def test_the_other_measures_stay(graph):
 def test_an_evaluation_is_copied_compared_and_shown(graph):
     one = fp.evaluate(graph, fp.VertexPartition(np.arange(graph.num_vertices) % 3, 3))
     again = pickle.loads(pickle.dumps(one))
-    assert again == one == copy.copy(one) and again.relations.equals(one.relations)
+    assert again == one == copy.copy(one)
+    assert again.relations.equals(one.relations)
     assert one != fp.evaluate(graph, fp.VertexPartition(np.arange(graph.num_vertices) % 2, 2))
     changed = copy.copy(one)
     changed.types = one.types.head(1)
     assert one != changed
     for text in (str(one), one._repr_html_()):
-        assert "author" in text and "has_topic" in text
+        assert "author" in text
+        assert "has_topic" in text
     content = json.loads(one.to_json())
     assert pl.DataFrame(content["types"]).equals(one.types)
     assert pl.DataFrame(content["relations"]).equals(one.relations)
@@ -160,7 +165,9 @@ def test_an_evaluation_is_copied_compared_and_shown(graph):
 def test_many_relations_are_shortened(tmp_path):
     relations = {f"r{index:03}": ("a", "a", [[0, 1]]) for index in range(60)}
     shown = str(fp.evaluate(typed_graph(tmp_path, {"a": 2}, relations), [0, 1]))
-    assert "r000" in shown and "r059" in shown and "r030" not in shown
+    assert "r000" in shown
+    assert "r059" in shown
+    assert "r030" not in shown
     assert "... 20 more relations ..." in shown
 
 
@@ -180,7 +187,9 @@ def test_the_shell_shows_both(graph, tmp_path, capsys):
     np.save(tmp_path / "parts.npy", np.arange(graph.num_vertices) % 4)
     assert main(["evaluate", str(graph.path), str(tmp_path / "parts.npy")]) == 0
     text = capsys.readouterr().out
-    assert "type_balance" in text and "cites" in text and "paper" in text
+    assert "type_balance" in text
+    assert "cites" in text
+    assert "paper" in text
     assert main(["evaluate", str(graph.path), str(tmp_path / "parts.npy"), "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert [row["type"] for row in content["types"]] == ["author", "field", "paper"]
@@ -193,7 +202,8 @@ def test_a_comparison_keeps_and_shows_both(graph, tmp_path):
     assert "type_balance" in str(made)
     made.save(tmp_path / "made.json")
     again = fp.open_comparison(tmp_path / "made.json")
-    assert again == made and again.outcomes[1].relations.equals(made.outcomes[1].relations)
+    assert again == made
+    assert again.outcomes[1].relations.equals(made.outcomes[1].relations)
     made.report(tmp_path / "made.html")
     page = (tmp_path / "made.html").read_text()
     for heading in ("Vertex partitions by type", "Edge partitions by relation"):

@@ -120,10 +120,12 @@ class Graph:
         """How the core makes directed edges of the records of each relation."""
         return None if self._typed is None else self._typed.directions
 
-    def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
+    def _with_weights(
+        self, weights: npt.NDArray[np.uint32], options: RunOptions, scale: float = 1.0
+    ) -> Graph:
         """Return the same records with these weights. It is as if the graph had been opened with them."""
         core = self._source.with_weights(weights)
-        measured = Weights(weights).measured(core, options)
+        measured = Weights(weights, scale).measured(core, options)
         graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
         graph._identity, graph._types_checked = self._identity, self._types_checked
         graph.directory, graph._folder = self.directory, self._folder

@@ -19,31 +19,31 @@ from .ratios import balance, ratio
 _BLOCK = 1 << 20
 """Items that are counted at a time."""
 
-_TYPE: dict[str, Any] = {"type": pl.String, "vertices": pl.Int64}
-_RELATION: dict[str, Any] = {
-    "relation": pl.String,
-    "source": pl.String,
-    "target": pl.String,
-    "edges": pl.Int64,
+_TYPE: dict[str, str] = {"type": "String", "vertices": "Int64"}
+_RELATION: dict[str, str] = {
+    "relation": "String",
+    "source": "String",
+    "target": "String",
+    "edges": "Int64",
 }
 
-TYPES: dict[str, dict[str, Any]] = {
-    "vertices": {**_TYPE, "vertex_balance": pl.Float64, "halo": pl.Int64, "halo_rf": pl.Float64},
-    "edges": {**_TYPE, "replicas": pl.Int64, "rf": pl.Float64, "replica_balance": pl.Float64},
+TYPES: dict[str, dict[str, str]] = {
+    "vertices": {**_TYPE, "vertex_balance": "Float64", "halo": "Int64", "halo_rf": "Float64"},
+    "edges": {**_TYPE, "replicas": "Int64", "rf": "Float64", "replica_balance": "Float64"},
 }
-"""The columns of the measures of types, for vertex and edge partitions."""
+"""The columns of the measures of types and their dtypes, for vertex and edge partitions."""
 
-RELATIONS: dict[str, dict[str, Any]] = {
+RELATIONS: dict[str, dict[str, str]] = {
     "vertices": {
         **_RELATION,
-        "loops": pl.Int64,
-        "edges_cut": pl.Int64,
-        "cut_ratio": pl.Float64,
-        "edge_balance": pl.Float64,
+        "loops": "Int64",
+        "edges_cut": "Int64",
+        "cut_ratio": "Float64",
+        "edge_balance": "Float64",
     },
-    "edges": {**_RELATION, "edge_balance": pl.Float64},
+    "edges": {**_RELATION, "edge_balance": "Float64"},
 }
-"""The columns of the measures of relations, for vertex and edge partitions."""
+"""The columns of the measures of relations and their dtypes, for vertex and edge partitions."""
 
 
 def sizes(ranges: Sequence[VertexType | Relation]) -> list[int]:
@@ -133,8 +133,8 @@ def _balance(counts: npt.NDArray[np.int64]) -> float:
     return balance(int(counts.max()), len(counts), int(counts.sum()))
 
 
-def _frame(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.DataFrame:
+def _frame(rows: list[dict[str, Any]], schema: dict[str, str]) -> pl.DataFrame:
     """Return a frame of whole columns, without expressions."""
     return pl.DataFrame(
-        [pl.Series(name, [row[name] for row in rows], dtype) for name, dtype in schema.items()]
+        [pl.Series(name, [row[name] for row in rows], getattr(pl, dtype)) for name, dtype in schema.items()]
     )

@@ -6,6 +6,7 @@ in a forked child.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..graphs.relation_weights import weighted_by_relation
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
 from . import by_type
@@ -35,6 +37,7 @@ def evaluate(
     splits: Any = None,
     *,
     split: int | None = None,
+    relation_weights: Mapping[str, float] | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     """Measure a partition of a graph.
@@ -54,6 +57,9 @@ def evaluate(
         columns for the vertex and its split.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+    relation_weights : mapping of str to float, optional
+        Factors by relation of a typed graph, as ``{"cites": 2.0}``, for the weighted cut. They multiply the weights of
+        the records, which are 1 if there are none. A relation that is not named has the factor 1.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -117,10 +123,15 @@ def evaluate(
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:
             raise ParameterError("labels, splits: an edge partition has no measures of them. Leave them out")
+        if relation_weights is not None:
+            raise ParameterError(
+                "relation_weights: an edge partition has no measures of weights. Leave them out"
+            )
         return _evaluate_edge(opened, partition, run)
     members = {} if splits is None else splits_of(splits, opened.num_vertices, split, opened._id_tables)
     classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
-    return _evaluate_vertex(opened, partition, classes, members, run)
+    weighted = weighted_by_relation(opened, relation_weights, run)
+    return _evaluate_vertex(weighted, partition, classes, members, run)
 
 
 def _evaluate_vertex(

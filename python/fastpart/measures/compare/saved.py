@@ -107,14 +107,14 @@ def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
     return pl.DataFrame(columns, infer_schema_length=None)
 
 
-def _by_type(name: str, content: Any, columns: dict[str, Any]) -> pl.DataFrame:
+def _by_type(name: str, content: Any, columns: dict[str, str]) -> pl.DataFrame:
     """Return the measures of types, or of relations."""
     if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
         raise FastpartError(f"{name}: expected the columns of a table")
-    checks = {pl.String: _text, pl.Int64: _count, pl.Float64: _measure}
+    checks = {"String": _text, "Int64": _count, "Float64": _measure}
     return pl.DataFrame(
         [
-            pl.Series(column, [checks[dtype](column, value) for value in content[column]], dtype)
+            pl.Series(column, [checks[dtype](column, value) for value in content[column]], getattr(pl, dtype))
             for column, dtype in columns.items()
         ]
     )
