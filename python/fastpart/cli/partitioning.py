@@ -21,6 +21,7 @@ from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
+from ..partitions.partitioners.type_bounds import ALL
 from ..partitions.results import Evaluation
 from ..store import partial, restore, saving
 from ..store.extras import Extras
@@ -224,7 +225,9 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
         if value is None:
             value = None if option.default is REQUIRED else option.default
         elif option.is_file:
-            value = _content(value if isinstance(value, list) else [value], run)
+            words = value if isinstance(value, list) else [value]
+            types = [word for word in words if _names_type(word)] if name == "balance_on" else []
+            value = types + _content([word for word in words if word not in types], run)
         asked[name if name == "partition" else option.flag] = value
     return asked
 
@@ -244,11 +247,22 @@ def _content(names: list[str], run: RunOptions) -> list[str]:
 # Values that the options name.
 
 
-def _weights(files: str | list[str], n: int) -> Any:
-    """Return the arrays in the files of ``--balance-on``, which commas separate. One file is no list."""
-    names = files if isinstance(files, list) else [files]
-    arrays = [weights_of(name, n) for name in names]
-    return arrays if len(arrays) > 1 else arrays[0]
+_TYPE = "type:"
+"""What precedes the name of a type of vertices in ``--balance-on``."""
+
+
+def _names_type(word: str) -> bool:
+    """Return whether a word of ``--balance-on`` stands for vertices of types."""
+    return word == ALL or word.startswith(_TYPE)
+
+
+def _weights(words: str | list[str], n: int) -> Any:
+    """Return what ``--balance-on`` names, with commas between: files of arrays and types. A single one is no list."""
+    names = words if isinstance(words, list) else [words]
+    if ALL in names and len(names) > 1:
+        raise ParameterError(f"--balance-on: {ALL} stands alone. Name types as {_TYPE}NAME beside others")
+    bounds = [name.removeprefix(_TYPE) if _names_type(name) else weights_of(name, n) for name in names]
+    return bounds if len(bounds) > 1 or names == [_TYPE + ALL] else bounds[0]
 
 
 def _extras(call: Call, form: str) -> Extras:
