@@ -39,6 +39,7 @@ class EdgeSource:
         io: str,
         num_vertices: int,
         weights: _Path | npt.NDArray[np.uint32] | None,
+        by_relation: bool = False,
     ) -> EdgeSource: ...
     @staticmethod
     def columns(

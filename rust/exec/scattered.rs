@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use crate::base::random::Permutation;
 use crate::base::Result;
+use crate::base::random::Permutation;
 use crate::edges::{EdgeStream, Record};
 
 /// Records that are read as they lie.

@@ -74,10 +74,7 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
 }
 
 /// What belongs to the vertices of each type.
-pub(super) fn by_type<'a, T>(
-    mut each: &'a mut [T],
-    types: &'a [u64],
-) -> impl Iterator<Item = &'a mut [T]> {
+pub(super) fn by_type<'a, T>(mut each: &'a mut [T], types: &'a [u64]) -> impl Iterator<Item = &'a mut [T]> {
     types.iter().map(move |&size| each.split_off_mut(..size as usize).unwrap_or_default())
 }
 

@@ -100,20 +100,22 @@ impl EdgeSource {
 
     /// Opens files of raw u32 pairs as one graph.
     #[staticmethod]
-    #[pyo3(signature = (paths, *, io, num_vertices, weights))]
+    #[pyo3(signature = (paths, *, io, num_vertices, weights, by_relation = false))]
     fn open_shards(
         py: Python<'_>,
         paths: Vec<PathBuf>,
         io: &str,
         num_vertices: u64,
         weights: Option<&Bound<'_, PyAny>>,
+        by_relation: bool,
     ) -> PyResult<Self> {
         let io = if io == "read" { Io::Read } else { Io::Map };
         let opened = py.detach(|| EdgeShards::open(&paths, num_vertices, io));
         let shards = opened.map_err(|error| raise(py, error))?;
         let mut _owners = vec![];
         let weights = weights_of(weights, &shards, io, &mut _owners)?;
-        Ok(Self { graph: Graph::new(Arc::new(shards), weights), id_type: Some("u32"), _owners })
+        let graph = graph_of(Arc::new(shards), weights, by_relation);
+        Ok(Self { graph, id_type: Some("u32"), _owners })
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
