@@ -161,3 +161,7 @@ def test_the_shell_takes_factors(graph, tmp_path, capsys):
     assert "'cites' is not a name and a number. Write them as in cites=2" in capsys.readouterr().err
     assert main(["evaluate", file, out, "--relation-weights", "cites=many"]) != 0
     assert "'many' is not a number" in capsys.readouterr().err
+    assert main(["partition", file, "-k", "3", "--algorithm", "ldg", *words]) == 0
+    assert "ldg does not read weights" in capsys.readouterr().err
+    assert main(["partition", file, "-k", "3", "--algorithm", "dbh", *words]) != 0
+    assert "needs a partition of the vertices" in capsys.readouterr().err

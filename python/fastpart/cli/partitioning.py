@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import _core
 from ..core.inputs import archive_and_name, weights_of
+from ..core.notes import log
 from ..core.options import NAMES, RunOptions
 from ..core.parameters import memory_size, regular, shown
 from ..errors import ParameterError
@@ -69,6 +70,7 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     _check_more(call, form)
     if call["balance_on_ratio"] is not None and call["balance_on"] is None:
         raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
+    _check_relation_weights(call, algorithm, of)
     graph = open_input(call)
     in_place = target is not None and form == "npy" and of == "edges"  # the parts never need to be in memory
     kept = None
@@ -147,6 +149,19 @@ def _export(call: Call, target: Path) -> None:
         lambda: f"The partition is complete in {shown(target)}. `fastpart export` exports it"
     ):
         getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target))
+
+
+def _check_relation_weights(call: Call, algorithm: str, of: str) -> None:
+    """Refuse factors that nothing reads, and say so if only the measures do."""
+    if call["relation_weights"] is None:
+        return
+    if of == "edges":
+        raise ParameterError("--relation-weights: needs a partition of the vertices. Leave it out")
+    if "relation_weights" not in read(algorithm):
+        log.info(
+            "--relation-weights: %s does not read weights. They count in the weighted cut only. multilevel reads them",
+            algorithm,
+        )
 
 
 def _timed(make: Make, graph: Graph, given: dict[str, Any]) -> tuple[Partition, str]:
