@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,24 @@ _ROWS = 1 << 18
 Values = npt.NDArray[Any]
 
 
+@overload
+def restore(
+    result: Any,
+    out: None = None,
+    *,
+    graph: Any,
+    column: str | None = None,
+    **options: Unpack[Options],
+) -> pl.DataFrame: ...
+@overload
+def restore(
+    result: Any,
+    out: StrPath,
+    *,
+    graph: Any,
+    column: str | None = None,
+    **options: Unpack[Options],
+) -> Path: ...
 @with_options
 def restore(
     result: Any,
