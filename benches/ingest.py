@@ -1,4 +1,6 @@
-"""Ingest beside the join of Polars in memory, and under kills: ingest.py [speed|kills] [EDGES] [VERTICES] [IDS] [KILLS]
+"""Ingest beside the join of Polars in memory, alone, and under kills:
+
+    ingest.py [speed|alone|kills] [EDGES] [VERTICES] [IDS] [KILLS or, alone, the memory limit]
 
 IDS is "string" (24 bytes), "int" (with gaps) or "u64" (with gaps). Tables are made in a temporary folder: about 15
 bytes per edge. Each way runs in a process of its own. Processor time and anonymous memory are those of that process.
@@ -148,7 +150,10 @@ if __name__ == "__main__":
     ]
     with tempfile.TemporaryDirectory() as temporary:
         write_tables(Path(temporary), int(n), int(m), form)
-        if what == "kills":
+        if what == "alone":
+            seconds, anonymous = measured(INGEST, temporary, count)
+            print(f"ingest {seconds:.1f} s, {anonymous:.0f} MB")
+        elif what == "kills":
             kills(Path(temporary), int(count))
         else:
             speed(Path(temporary))

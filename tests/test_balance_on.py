@@ -192,7 +192,7 @@ def test_the_array_is_only_read_and_not_kept():
             r"^balance_on: expected one weight per vertex, got shape \(40, 1\)$",
         ),
         (True, TypeError, r"^balance_on: .*, got shape \(\)"),
-        ("train.npy", TypeError, r"^balance_on: .*, got shape \(\)"),
+        ("train.npy", fp.ParameterError, r"^balance_on: 'train.npy' stands for a type .* no types"),
     ],
 )
 def test_weights_that_cannot_be(weights, error, text):

@@ -121,7 +121,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
     if command in ("cluster", "compare", "edges-of", "refine", "report", "update"):
         options["--out"] = None
     if command in ("edges-of", "refine", "update"):
-        options["--resume"] = None
+        options |= {"--resume": None, "--export": None}
     if command == "ingest":
         options["--guess"] = options.pop("--schema")
     if command == "restore":
@@ -136,7 +136,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
         flags = [f"--{name.replace('_', '-')}" for name in training]
         options |= {"--train": None, **{flag: of_training[flag] for flag in flags}}
     if command.startswith("partition"):
-        options |= {"--algorithm": None, "--out": None, "--resume": None}
+        options |= {"--algorithm": None, "--out": None, "--resume": None, "--export": None}
     assert listed(text_of(*command.split())) == options
 
 
@@ -174,6 +174,7 @@ def test_help_of_partition_lists_all_algorithms(text_of):
         "--algorithm": None,
         "--out": None,
         "--resume": None,
+        "--export": None,
     }
 
 

@@ -239,3 +239,9 @@ def test_an_output_that_is_not_ours_is_left_alone(tmp_path):
     ingest(schema, tmp_path / "graph")
     ingest(schema, tmp_path / "graph")
     assert sorted(os.listdir(tmp_path / "graph")) == ["edges.bin", "edges.bin.json", "graph.json", "ids"]
+
+
+def test_a_note_counts_the_records_that_are_dropped(tmp_path, caplog):
+    caplog.set_level("INFO", "fastpart")
+    fp.ingest(plain(tmp_path, ["a"], [("a", "a"), ("a", "b")], missing="drop"), tmp_path / "graph")
+    assert "e: dropped 1 record, 0 for a null id and 1 for an id that no table declares" in caplog.text

@@ -99,7 +99,21 @@ def test_frames_are_files():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("missing: drop", "missing: skip", r"relations\.cites\.missing: unknown value 'skip'"),
+        (
+            "missing: drop",
+            "missing: skip",
+            r"relations\.cites\.missing: unknown value 'skip'\. Valid values are error, drop, add$",
+        ),
+        (
+            "missing: drop",
+            "reverse: both",
+            r"relations\.cites\.reverse: unknown value 'both'\. Valid values are true, false, merged$",
+        ),
+        (
+            "as: category",
+            "as: word",
+            r"vertices\.paper\.features\[2\]\.as: unknown value 'word'.*number, category$",
+        ),
         ("id: paper_id", "ids: paper_id", r"vertices\.paper: unknown key 'ids'.*Did you mean 'id'\?"),
         (
             "separator:",
@@ -118,7 +132,11 @@ def test_frames_are_files():
             "source: {}",
             r"relations\.cites\.source: expected one type and its column",
         ),
-        ("source: {paper: citing}", "source: {papr: citing}", r"no type 'papr'.*'paper'.*add `papr: {}`"),
+        (
+            "source: {paper: citing}",
+            "source: {papr: citing}",
+            r"no type 'papr'\. Did you mean 'paper'\? If .*add `papr: {}`",
+        ),
         ("source: {paper: citing}, ", "", r"relations\.cites: `source` is missing"),
         ("fastpart: 1", "fastpart: 2", "fastpart: 2 is newer"),
         ("fastpart: 1", "fastpart: one", "fastpart: 'one' is no version"),

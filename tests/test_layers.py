@@ -39,7 +39,7 @@ directory_data, sidecars, tables
 sources
 graph, staging
 directory_opening
-convert, ingest
+convert, ingest, relation_weights
 remote
 converted
 opening
@@ -57,6 +57,8 @@ homes, partitioners, sampling
 order
 """,
     "measures": """
+ratios
+by_type
 accesses, evaluate, expected, ranking
 counting, reading
 traffic

@@ -30,6 +30,7 @@ class EdgeSource:
         max_vertices: int | None,
         weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
+        by_relation: bool = False,
     ) -> EdgeSource: ...
     @staticmethod
     def open_shards(
@@ -38,6 +39,7 @@ class EdgeSource:
         io: str,
         num_vertices: int,
         weights: _Path | npt.NDArray[np.uint32] | None,
+        by_relation: bool = False,
     ) -> EdgeSource: ...
     @staticmethod
     def columns(
@@ -48,6 +50,7 @@ class EdgeSource:
         max_vertices: int | None,
         weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
+        by_relation: bool = False,
     ) -> EdgeSource: ...
     @property
     def num_vertices(self) -> int: ...
@@ -553,6 +556,7 @@ class VertexCounts:
     cut: _Ids
     volume: _Ids
     halo: _Ids
+    halo_of_types: list[_Ids]
     matrix: _Ids | None
     graph: Identity
 
@@ -560,6 +564,7 @@ class VertexCounts:
 class EdgeCounts:
     replicas: _Ids
     touched: int
+    types: list[tuple[_Ids, int]]
     graph: Identity
 
 @final
@@ -614,14 +619,29 @@ def home_parts(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> VertexResult: ...
 def count_vertex_partition(
-    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+    edges: EdgeSource,
+    assignment: npt.NDArray[np.int32],
+    k: int,
+    options: RunOptions,
+    types: list[int] | None = None,
 ) -> VertexCounts: ...
 def weighted_cut(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]] | None: ...
 def count_edge_partition(
-    edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
+    edges: EdgeSource,
+    assignment: npt.NDArray[Any],
+    k: int,
+    options: RunOptions,
+    types: list[int] | None = None,
 ) -> EdgeCounts: ...
+def relation_cuts(
+    edges: EdgeSource,
+    assignment: npt.NDArray[np.int32],
+    k: int,
+    relations: list[int],
+    options: RunOptions,
+) -> list[tuple[int, int, int]]: ...
 def sparse_cut_matrix(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Ids]: ...

@@ -5,7 +5,7 @@ Type checkers compare parameters and results with those of the methods. Slow mod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .core.declared import bind
@@ -33,13 +33,22 @@ def _evaluate(
     splits: Any = None,
     *,
     split: int | None = None,
+    relation_weights: Mapping[str, float] | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     if partition.graph is None:
         raise FastpartError(
             "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
         )
-    return evaluate(partition.graph, partition, labels, splits, split=split, **options)
+    return evaluate(
+        partition.graph,
+        partition,
+        labels,
+        splits,
+        split=split,
+        relation_weights=relation_weights,
+        **options,
+    )
 
 
 @bind(Partition.save)

@@ -4,6 +4,7 @@
 //! them to u32 and checks their range. Hot loops read only that buffer. So no reference ever points to memory that
 //! another process or thread can change, and an id from a block is always below [`EdgeStream::num_vertices`].
 
+mod by_relation;
 pub(crate) mod decode;
 mod directedness;
 mod directions;
@@ -18,6 +19,7 @@ pub(crate) mod weights;
 use std::ops::Range;
 
 use crate::base::Result;
+pub(crate) use by_relation::ByRelation;
 pub use decode::{IdType, WideRecord};
 pub use directedness::Directedness;
 pub use directions::{Directions, Relations};
@@ -55,6 +57,11 @@ pub unsafe trait EdgeStream: Sync {
 
     /// Whether the records may change without notice. What is kept of them is compared with them before it is used again.
     fn may_change(&self) -> bool {
+        false
+    }
+
+    /// Whether the records lie relation by relation, so that streams had better not read them as they lie.
+    fn by_relation(&self) -> bool {
         false
     }
 

@@ -4,7 +4,7 @@
 //! those that would change nothing. One thread commits the others in stream order against the current state. With a
 //! batch of 1 every record is decided in the state that the record before left, which is the sequential rule. The
 //! size of the batches is a function of the number of records. So the result never depends on the threads.
-//! While one thread commits, the others read the next batch.
+//! While one thread commits, the others read the next batch. The stream order of a typed graph is that of [`scattered`](super::scattered).
 //!
 //! **Memory.** [`memory`]: the records of two batches, and what is left of them.
 
@@ -14,6 +14,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::pass::in_order;
+use super::scattered::Scattered;
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
@@ -54,7 +55,8 @@ pub(crate) fn follow<F: Follower>(
     batch: Option<NonZeroU64>,
     run: &Run,
 ) -> Result<()> {
-    let m = edges.num_edges();
+    let scattered = Scattered::new(edges);
+    let (edges, m): (&dyn EdgeStream, u64) = (&scattered, edges.num_edges());
     if largest_batch(batch, m) <= 1 {
         return in_order(edges, 0..m, run, |_, records| {
             follower.follow(records);

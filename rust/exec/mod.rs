@@ -6,6 +6,7 @@
 //!   records.
 //! - [`rounds`] has proposals made for many vertices against one frozen state, which the caller approves.
 //! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
+//! - [`scattered`] is the order in which the two before read the records of a typed graph.
 //! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
 
 pub(crate) mod batches;
@@ -14,6 +15,7 @@ pub(crate) mod pass;
 pub(crate) mod pipeline;
 pub(crate) mod rounds;
 pub(crate) mod scan;
+pub(crate) mod scattered;
 pub(crate) mod shuffle;
 pub(crate) mod side_by_side;
 pub(crate) mod spill;

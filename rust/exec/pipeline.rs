@@ -4,7 +4,7 @@
 //! in order, those of the next are gathered in any order. Placing changes nothing that gathering reads. The one
 //! exception is what a slice carries, and that is handed over when its batch is placed. So the result is that of
 //! the sequential rule for any batches and threads. A single thread gathers and places slice by slice, so
-//! that a slice stays in the cache.
+//! that a slice stays in the cache. The stream order of a typed graph is that of [`scattered`](super::scattered).
 //!
 //! **Memory.** Two batches of slices: [`memory`].
 
@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::scattered::{UNIT, UnitOrder};
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream};
@@ -19,7 +20,7 @@ use crate::edges::{BLOCK, EdgeStream};
 /// Records that are gathered while those before are placed.
 const BATCH: u64 = 1 << 16;
 /// Records that one thread gathers at a time.
-pub(crate) const SLICE: u64 = 1 << 12;
+pub(crate) const SLICE: u64 = UNIT;
 
 /// Bytes that a pipeline of `m` records takes, `each` per record of a slice.
 pub(crate) fn memory(m: u64, each: u64) -> u64 {
@@ -49,9 +50,9 @@ pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     place: impl FnMut(&mut S) -> Result<()> + Send,
     finish: impl Fn(&mut T, &S) + Sync,
 ) -> Result<()> {
-    let m = edges.num_edges();
+    let (m, order) = (edges.num_edges(), UnitOrder::of(edges));
     let gather = |shared: &T, index: u64, slice: &mut S| {
-        let range = index * SLICE..m.min((index + 1) * SLICE);
+        let range = order.unit(index, m);
         gather(shared, range.clone(), slice)?;
         run.advance(range.end - range.start)
     };

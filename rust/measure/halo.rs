@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 
-use super::{CHUNK, validate};
+use super::{CHUNK, check_sizes, validate};
 use crate::base::{Buffer, Result, Run, ahead, prefetch_ends, shared};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::each_block;
@@ -23,22 +23,38 @@ pub(super) const PARTS: usize = 64;
 
 /// For each part the number of vertices outside it that have a neighbour in it: `|N(V_i) \ V_i|`.
 pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
+    let mut sizes = halo_sizes_of_types(edges, assignment, k, &[edges.num_vertices()], run)?;
+    Ok(sizes.swap_remove(0))
+}
+
+/// The same for the vertices of each type. Types are ranges of vertices of the sizes `types`, one after the other.
+pub fn halo_sizes_of_types(
+    edges: &dyn EdgeStream,
+    assignment: &[i32],
+    k: u32,
+    types: &[u64],
+    run: &Run,
+) -> Result<Vec<Vec<u64>>> {
     let n = edges.num_vertices();
     validate(assignment, k, n, run)?;
-    run.require(8 * (n + u64::from(k)), format!("halo counts of {n} vertices (8 bytes each)"))?;
+    check_sizes("types", types, n)?;
+    let counts = types.len() as u64 * u64::from(k);
+    run.require(8 * (n + counts), format!("halo counts of {n} vertices (8 bytes each)"))?;
     let passes = k.div_ceil(PARTS as u32);
     run.begin("halo", u64::from(passes) * (edges.num_edges() + n));
     let mut masks: Buffer<u64> = Buffer::zeroed(n as usize, "halo masks")?;
-    let mut sizes = Vec::new();
+    let mut sizes = vec![Vec::new(); types.len()];
     for first in (0..k).step_by(PARTS) {
         let shared = shared(&mut masks);
         each_block(edges, run, |_, records| {
             mark(shared, assignment, first, records);
             Ok(())
         })?;
-        sizes.extend(count_and_clear(&mut masks, run)?);
+        for (sizes, masks) in sizes.iter_mut().zip(by_type(&mut masks, types)) {
+            sizes.extend(count_and_clear(masks, run)?);
+        }
     }
-    sizes.truncate(k as usize);
+    sizes.iter_mut().for_each(|sizes| sizes.truncate(k as usize));
     Ok(sizes)
 }
 
@@ -55,6 +71,11 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
         set(&masks[v as usize], bit(p));
         set(&masks[u as usize], bit(q));
     }
+}
+
+/// What belongs to the vertices of each type.
+pub(super) fn by_type<'a, T>(mut each: &'a mut [T], types: &'a [u64]) -> impl Iterator<Item = &'a mut [T]> {
+    types.iter().map(move |&size| each.split_off_mut(..size as usize).unwrap_or_default())
 }
 
 /// Number of masks that hold each bit. The masks are zero afterwards.

@@ -9,7 +9,8 @@
 //!
 //! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over the vertices
 //! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads. The one
-//! place with fractions, [`label_skew`], divides exact sums once.
+//! place with fractions, [`label_skew`], divides exact sums once. In a typed graph a type is a range of vertices, and a
+//! relation a range of records: [`halo_sizes_of_types`], [`replicas_of_types`] and [`relation_cuts`] count by range.
 //!
 //! **Definitions.** A loop has no cut and no halo. It is counted separately. A parallel record counts like any
 //! other.
@@ -18,6 +19,7 @@ pub mod cut;
 mod halo;
 pub(crate) mod homes;
 mod labels;
+mod relations;
 mod replicas;
 mod weighted_cut;
 
@@ -32,9 +34,10 @@ use crate::exec::scan;
 use crate::sets::Bits;
 
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
-pub use halo::halo_sizes;
+pub use halo::{halo_sizes, halo_sizes_of_types};
 pub use labels::label_skew;
-pub use replicas::{Replicas, replicas};
+pub use relations::{RelationCut, relation_cuts};
+pub use replicas::{Replicas, TypeReplicas, replicas, replicas_of_types};
 pub use weighted_cut::{WeightedCut, weighted_cut};
 
 /// Vertices between two looks at the cancel flag: far below a millisecond.
@@ -74,6 +77,15 @@ pub(crate) fn validate_records<P>(edges: &dyn EdgeStream, assignment: &[P], k: u
     }
     let what = format!("{given} entries for {m} records. It belongs to another graph");
     Err(Error::parameter("assignment", what))
+}
+
+/// Refuses types or relations, called `name`, that are not all of `total` vertices or records.
+fn check_sizes(name: &'static str, sizes: &[u64], total: u64) -> Result<()> {
+    let sum = sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size));
+    if sum == total {
+        return Ok(());
+    }
+    Err(Error::parameter(name, format!("{sum} together, expected {total}")))
 }
 
 /// Number of vertices of each part.

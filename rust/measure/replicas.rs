@@ -7,8 +7,8 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::halo::{PARTS, count_and_clear};
-use super::validate_records;
+use super::halo::{PARTS, by_type, count_and_clear};
+use super::{check_sizes, total, validate_records};
 use crate::base::{Buffer, Result, Run, ahead, prefetch_ends, shared};
 use crate::edges::EdgeStream;
 use crate::exec::pass;
@@ -22,10 +22,21 @@ pub struct Replicas {
     pub sizes: Vec<u64>,
     /// Vertices with a record in any part.
     pub touched: u64,
+    /// The same of each type.
+    pub types: Vec<TypeReplicas>,
     /// Number of loops.
     pub loops: u64,
     /// See [`crate::graph::checksum`].
     pub checksum: String,
+}
+
+/// Replica counts of the vertices of one type.
+#[derive(Debug)]
+pub struct TypeReplicas {
+    /// Vertices with a record in each part.
+    pub sizes: Vec<u64>,
+    /// Vertices with a record in any part.
+    pub touched: u64,
 }
 
 #[derive(Default)]
@@ -41,14 +52,27 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
     k: u32,
     run: &Run,
 ) -> Result<Replicas> {
+    replicas_of_types(edges, assignment, k, &[edges.num_vertices()], run)
+}
+
+/// Counts replicas by type, too. Types are ranges of vertices of the sizes `types`, one after the other.
+pub fn replicas_of_types<P: Copy + Into<i32> + Sync>(
+    edges: &dyn EdgeStream,
+    assignment: &[P],
+    k: u32,
+    types: &[u64],
+    run: &Run,
+) -> Result<Replicas> {
     let (n, m) = (edges.num_vertices(), edges.num_edges());
     validate_records(edges, assignment, k)?;
-    run.require(9 * n + 8 * u64::from(k), format!("replica counts of {n} vertices (9 bytes each)"))?;
+    check_sizes("types", types, n)?;
+    let counts = (1 + types.len() as u64) * u64::from(k);
+    run.require(9 * n + 8 * counts, format!("replica counts of {n} vertices (9 bytes each)"))?;
     let passes = k.div_ceil(PARTS as u32);
     run.begin("replicas", u64::from(passes) * (m + n));
     let mut masks: Buffer<u64> = Buffer::zeroed(n as usize, "replica masks")?;
     let mut touched: Buffer<u8> = Buffer::zeroed(n as usize, "touched vertices")?;
-    let (mut sizes, mut loops, mut sum) = (Vec::new(), 0, String::new());
+    let (mut sizes, mut loops, mut sum) = (vec![Vec::new(); types.len()], 0, String::new());
     for first in (0..k).step_by(PARTS) {
         let masks_shared: &[AtomicU64] = shared(&mut masks);
         let workers = pass(
@@ -81,9 +105,19 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
         for (touched, &mask) in touched.iter_mut().zip(masks.iter()) {
             *touched |= u8::from(mask != 0);
         }
-        sizes.extend(count_and_clear(&mut masks, run)?);
+        for (sizes, masks) in sizes.iter_mut().zip(by_type(&mut masks, types)) {
+            sizes.extend(count_and_clear(masks, run)?);
+        }
     }
-    sizes.truncate(k as usize);
-    let touched = touched.iter().map(|&touched| u64::from(touched)).sum();
-    Ok(Replicas { sizes, touched, loops, checksum: sum })
+    let types: Vec<TypeReplicas> = sizes
+        .into_iter()
+        .zip(by_type(&mut touched, types))
+        .map(|(mut sizes, touched)| {
+            sizes.truncate(k as usize);
+            TypeReplicas { sizes, touched: touched.iter().map(|&touched| u64::from(touched)).sum() }
+        })
+        .collect();
+    let touched = types.iter().map(|each| each.touched).sum();
+    let sizes = total(types.iter().map(|each| each.sizes.clone()).collect(), k as usize);
+    Ok(Replicas { sizes, touched, types, loops, checksum: sum })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Input, Outcome, Partitioner, partition};
 use crate::base::{Result, Run, shown};
-use crate::edges::{Directedness, EdgeFile, EdgeStream, Io, OwnedEdges, Weights};
+use crate::edges::{ByRelation, Directedness, EdgeFile, EdgeStream, Io, OwnedEdges, Weights};
 use crate::graph::csr::AdjacencyCache;
 use crate::graph::identity::find_num_vertices;
 
@@ -49,6 +49,11 @@ impl Graph {
     /// Its records, with these weights instead of any others.
     pub fn with_weights(&self, weights: Option<Weights>) -> Self {
         Self { directedness: self.directedness, ..Self::new(Arc::clone(&self.edges), weights) }
+    }
+
+    /// The graph, whose records are known to lie relation by relation.
+    pub fn by_relation(self) -> Self {
+        Self { edges: Arc::new(ByRelation::new(self.edges)), ..self }
     }
 
     /// The graph, with records that mean this in directed edges. Otherwise they are undirected edges.

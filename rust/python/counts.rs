@@ -17,6 +17,8 @@ pub struct VertexCounts {
     cut: Py<PyArray1<i64>>,
     volume: Py<PyArray1<i64>>,
     halo: Py<PyArray1<i64>>,
+    /// Of each type: its halo per part.
+    halo_of_types: Vec<Py<PyArray1<i64>>>,
     matrix: Option<Py<PyArray2<i64>>>,
     graph: Identity,
 }
@@ -26,24 +28,33 @@ pub struct VertexCounts {
 pub struct EdgeCounts {
     replicas: Py<PyArray1<i64>>,
     touched: u64,
+    /// Of each type: its replicas per part, and its vertices that any record touches.
+    types: Vec<(Py<PyArray1<i64>>, u64)>,
     graph: Identity,
 }
 
+/// `types` are the sizes of the types of a typed graph.
 #[pyfunction]
+#[pyo3(signature = (edges, assignment, k, options, types = None))]
 pub fn count_vertex_partition<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: View<'py, i32>,
     k: u32,
     options: Options,
+    types: Option<Vec<u64>>,
 ) -> PyResult<VertexCounts> {
     let parts = &*settled(&assignment, "parts")?;
-    let (cut, halo) = detached(py, &options, |run| {
+    let stream = edges.stream();
+    let sizes = types.clone().unwrap_or_else(|| vec![stream.num_vertices()]);
+    let (cut, halos) = detached(py, &options, |run| {
         Ok((
-            measure::cut(edges.stream(), parts, k, run)?,
-            measure::halo_sizes(edges.stream(), parts, k, run)?,
+            measure::cut(stream, parts, k, run)?,
+            measure::halo_sizes_of_types(stream, parts, k, &sizes, run)?,
         ))
     })?;
+    let halo_of_types = types.iter().flat_map(|_| &halos).map(|halo| signed(py, halo).unbind()).collect();
+    let halo: Vec<u64> = (0..k as usize).map(|part| halos.iter().map(|halo| halo[part]).sum()).collect();
     let volume = cut.volume();
     let Cut { internal, cut, matrix, loops, checksum } = cut;
     let shape = [k as usize, k as usize];
@@ -53,6 +64,7 @@ pub fn count_vertex_partition<'py>(
         cut: signed(py, &cut).unbind(),
         volume: signed(py, &volume).unbind(),
         halo: signed(py, &halo).unbind(),
+        halo_of_types,
         matrix: matrix.map(Bound::unbind),
         graph: identity(edges, loops, checksum),
     })
@@ -74,19 +86,42 @@ pub fn weighted_cut<'py>(
     Ok(Some((PyArray1::from_vec(py, internal), PyArray1::from_vec(py, cut))))
 }
 
+/// `types` are the sizes of the types of a typed graph.
 #[pyfunction]
+#[pyo3(signature = (edges, assignment, k, options, types = None))]
 pub fn count_edge_partition<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: &Bound<'py, PyUntypedArray>,
     k: u32,
     options: Options,
+    types: Option<Vec<u64>>,
 ) -> PyResult<EdgeCounts> {
-    let Replicas { sizes, touched, loops, checksum } = with_parts!(assignment, parts => {
-        detached(py, &options, |run| measure::replicas(edges.stream(), parts, k, run))?
+    let stream = edges.stream();
+    let sizes = types.clone().unwrap_or_else(|| vec![stream.num_vertices()]);
+    let Replicas { sizes, touched, types: by_type, loops, checksum } = with_parts!(assignment, parts => {
+        detached(py, &options, |run| measure::replicas_of_types(stream, parts, k, &sizes, run))?
     });
     let graph = identity(edges, loops, checksum);
-    Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, graph })
+    let by_type = types.iter().flat_map(|_| &by_type);
+    let types = by_type.map(|each| (signed(py, &each.sizes).unbind(), each.touched)).collect();
+    Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, types, graph })
+}
+
+/// Of each relation: its loops, its cut records, and the most ends of its records in one part.
+#[pyfunction]
+pub fn relation_cuts<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: View<'py, i32>,
+    k: u32,
+    relations: Vec<u64>,
+    options: Options,
+) -> PyResult<Vec<(u64, u64, u64)>> {
+    let parts = &*settled(&assignment, "parts")?;
+    let cuts =
+        detached(py, &options, |run| measure::relation_cuts(edges.stream(), parts, k, &relations, run))?;
+    Ok(cuts.into_iter().map(|each| (each.loops, each.cut, each.largest_volume)).collect())
 }
 
 fn identity(edges: &EdgeSource, loops: u64, checksum: String) -> Identity {

@@ -73,7 +73,7 @@ fn num_vertices_of(
 impl EdgeSource {
     /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
-    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options))]
+    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options, by_relation = false))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -84,6 +84,7 @@ impl EdgeSource {
         max_vertices: Option<u64>,
         weights: Option<&Bound<'_, PyAny>>,
         options: Options,
+        by_relation: bool,
     ) -> PyResult<Self> {
         let io = if io == "read" { Io::Read } else { Io::Map };
         let opened = id_type(dtype)
@@ -94,30 +95,32 @@ impl EdgeSource {
         let n = num_vertices_of(py, &file, &shown(file.path()), [num_vertices, max_vertices], &options)?;
         file.set_num_vertices(n);
         let id_type = Some(file.id_type().name());
-        Ok(Self { graph: Graph::new(Arc::new(file), weights), id_type, _owners })
+        Ok(Self { graph: graph_of(Arc::new(file), weights, by_relation), id_type, _owners })
     }
 
     /// Opens files of raw u32 pairs as one graph.
     #[staticmethod]
-    #[pyo3(signature = (paths, *, io, num_vertices, weights))]
+    #[pyo3(signature = (paths, *, io, num_vertices, weights, by_relation = false))]
     fn open_shards(
         py: Python<'_>,
         paths: Vec<PathBuf>,
         io: &str,
         num_vertices: u64,
         weights: Option<&Bound<'_, PyAny>>,
+        by_relation: bool,
     ) -> PyResult<Self> {
         let io = if io == "read" { Io::Read } else { Io::Map };
         let opened = py.detach(|| EdgeShards::open(&paths, num_vertices, io));
         let shards = opened.map_err(|error| raise(py, error))?;
         let mut _owners = vec![];
         let weights = weights_of(weights, &shards, io, &mut _owners)?;
-        Ok(Self { graph: Graph::new(Arc::new(shards), weights), id_type: Some("u32"), _owners })
+        let graph = graph_of(Arc::new(shards), weights, by_relation);
+        Ok(Self { graph, id_type: Some("u32"), _owners })
     }
 
     /// Edges in two one-dimensional arrays of equal length, of any stride and byte order.
     #[staticmethod]
-    #[pyo3(signature = (sources, targets, *, num_vertices, max_vertices, weights, options))]
+    #[pyo3(signature = (sources, targets, *, num_vertices, max_vertices, weights, options, by_relation = false))]
     fn columns(
         py: Python<'_>,
         sources: &Bound<'_, PyUntypedArray>,
@@ -126,6 +129,7 @@ impl EdgeSource {
         max_vertices: Option<u64>,
         weights: Option<&Bound<'_, PyAny>>,
         options: Options,
+        by_relation: bool,
     ) -> PyResult<Self> {
         if sources.ndim() != 1 || targets.ndim() != 1 || sources.len() != targets.len() {
             return Err(PyTypeError::new_err("edges need two one-dimensional arrays of the same length"));
@@ -138,7 +142,7 @@ impl EdgeSource {
         let weights = weights_of(weights, &memory, Io::Map, &mut _owners)?;
         let n = num_vertices_of(py, &memory, "array", [num_vertices, max_vertices], &options)?;
         memory.set_num_vertices(n);
-        Ok(Self { graph: Graph::new(Arc::new(memory), weights), id_type: None, _owners })
+        Ok(Self { graph: graph_of(Arc::new(memory), weights, by_relation), id_type: None, _owners })
     }
 
     /// Its records with these weights instead of any others.
@@ -218,6 +222,11 @@ impl EdgeSource {
         let degrees::Degrees { degree, graph } = degrees;
         Ok((super::results::array(py, degree)?, graph.loops, graph.checksum))
     }
+}
+
+fn graph_of(edges: Arc<dyn EdgeStream + Send>, weights: Option<Weights>, by_relation: bool) -> Graph {
+    let graph = Graph::new(edges, weights);
+    if by_relation { graph.by_relation() } else { graph }
 }
 
 /// The id type of that name.

@@ -6,21 +6,25 @@ import errno
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .. import _core
 from ..core.inputs import archive_and_name, weights_of
+from ..core.notes import log
 from ..core.options import NAMES, RunOptions
 from ..core.parameters import memory_size, regular, shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import GraphDirectory
 from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
+from ..partitions.partitioners.type_bounds import ALL
 from ..partitions.results import Evaluation
-from ..store import partial, saving
+from ..store import partial, restore, saving
 from ..store.extras import Extras
 from .call import Call
 from .commands import gigabytes, open_input
@@ -63,8 +67,10 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     of = items_of(algorithm, call.values)
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
+    _check_more(call, form)
     if call["balance_on_ratio"] is not None and call["balance_on"] is None:
         raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
+    _check_relation_weights(call, algorithm, of)
     graph = open_input(call)
     in_place = target is not None and form == "npy" and of == "edges"  # the parts never need to be in memory
     kept = None
@@ -100,9 +106,14 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
         result, pace = _kept(call, algorithm, kept, graph, lambda: _timed(make, graph, given))
         with kept.named(_how(call)):
             evaluation = evaluation_of(result)
-            with call.run() as run:
-                saving.write(result, target, form, run, evaluation, graph, contents)
+            if call["restore"] is not None:
+                restore(result, target, graph=call["restore"])
+            else:
+                with call.run() as run:
+                    saving.write(result, target, form, run, evaluation, graph, contents)
         kept.remove()
+        if call["export"] is not None:
+            _export(call, target)
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
         chosen = result.parameters.get("chosen")
@@ -111,6 +122,46 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
             print(f"chosen: {chosen['because']}")
         if target is not None:
             print(f"saved to {shown(target)}")
+        if call["export"] is not None and target is not None:
+            print(f"saved to {shown(_exported(call, target))}")
+
+
+def _check_more(call: Call, form: str) -> None:
+    """Refuse other outputs than those that --restore and --export work on."""
+    if call["restore"] is not None:
+        if form != "parquet":
+            raise ParameterError("--restore: needs -o with a .parquet, which gets the ids beside the parts")
+        GraphDirectory.of(call["restore"])
+    if call["export"] is not None and form != "directory":
+        raise ParameterError("--export: needs -o with a partition directory, which is exported")
+    if call["export"] is not None:
+        import_module("fastpart.export.common").require(call["export"])
+
+
+def _exported(call: Call, target: Path) -> Path:
+    """Return where the format of a training system goes: beside the partition directory."""
+    return target.with_name(f"{target.name}-{call['export']}")
+
+
+def _export(call: Call, target: Path) -> None:
+    """Write the partition directory in the format of a training system."""
+    with partial.noting(
+        lambda: f"The partition is complete in {shown(target)}. `fastpart export` exports it"
+    ):
+        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target))
+
+
+def _check_relation_weights(call: Call, algorithm: str, of: str) -> None:
+    """Refuse factors that nothing reads, and say so if only the measures do."""
+    if call["relation_weights"] is None:
+        return
+    if of == "edges":
+        raise ParameterError("--relation-weights: needs a partition of the vertices. Leave it out")
+    if "relation_weights" not in read(algorithm):
+        log.info(
+            "--relation-weights: %s does not read weights. They count in the weighted cut only. multilevel reads them",
+            algorithm,
+        )
 
 
 def _timed(make: Make, graph: Graph, given: dict[str, Any]) -> tuple[Partition, str]:
@@ -189,7 +240,9 @@ def _asked(call: Call, algorithm: str, run: RunOptions) -> dict[str, Any]:
         if value is None:
             value = None if option.default is REQUIRED else option.default
         elif option.is_file:
-            value = _content(value if isinstance(value, list) else [value], run)
+            words = value if isinstance(value, list) else [value]
+            types = [word for word in words if _names_type(word)] if name == "balance_on" else []
+            value = types + _content([word for word in words if word not in types], run)
         asked[name if name == "partition" else option.flag] = value
     return asked
 
@@ -209,11 +262,22 @@ def _content(names: list[str], run: RunOptions) -> list[str]:
 # Values that the options name.
 
 
-def _weights(files: str | list[str], n: int) -> Any:
-    """Return the arrays in the files of ``--balance-on``, which commas separate. One file is no list."""
-    names = files if isinstance(files, list) else [files]
-    arrays = [weights_of(name, n) for name in names]
-    return arrays if len(arrays) > 1 else arrays[0]
+_TYPE = "type:"
+"""What precedes the name of a type of vertices in ``--balance-on``."""
+
+
+def _names_type(word: str) -> bool:
+    """Return whether a word of ``--balance-on`` stands for vertices of types."""
+    return word == ALL or word.startswith(_TYPE)
+
+
+def _weights(words: str | list[str], n: int) -> Any:
+    """Return what ``--balance-on`` names, with commas between: files of arrays and types. A single one is no list."""
+    names = words if isinstance(words, list) else [words]
+    if ALL in names and len(names) > 1:
+        raise ParameterError(f"--balance-on: {ALL} stands alone. Name types as {_TYPE}NAME beside others")
+    bounds = [name.removeprefix(_TYPE) if _names_type(name) else weights_of(name, n) for name in names]
+    return bounds if len(bounds) > 1 or names == [_TYPE + ALL] else bounds[0]
 
 
 def _extras(call: Call, form: str) -> Extras:

@@ -65,6 +65,8 @@ class Option:
         """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
+        if "Mapping" in self.words:
+            return "NAME=FLOAT,..."
         if "memory" in self.name or "in bytes or as text such as" in self.doc:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""

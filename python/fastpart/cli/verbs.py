@@ -170,6 +170,12 @@ _SAVED = (
         None,
         doc="Go on from OUT.partial, where a command that failed has kept its partition.",
     ),
+    Option(
+        "export",
+        "Literal['dgl', 'glt', 'pyg', 'text', 'wholegraph']",
+        None,
+        doc="Also write the directory OUT in the format of a training system, to OUT-dgl or the like.",
+    ),
 )
 """Where a partition goes, if anywhere."""
 

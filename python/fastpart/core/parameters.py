@@ -257,6 +257,8 @@ def from_text(name: str, text: str, annotation: str) -> Any:
     types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))
     if "None" in types and text.lower() == "none":
         return None
+    if "Mapping" in types:
+        return dict(_pair(name, word.strip()) for word in text.split(","))
     if types & {"Sequence", "Iterable", "tuple"}:
         item = next((each for each in ("int", "float") if each in types), "str")
         item = "int | str" if "[int | str]" in annotation else item
@@ -277,6 +279,16 @@ def from_text(name: str, text: str, annotation: str) -> Any:
     if types & {"int", "float"} and "str" not in types:
         raise ParameterError(f"{name}: {text!r} is not a number")
     return text
+
+
+def _pair(name: str, word: str) -> tuple[str, float]:
+    """Return the name and the number of ``NAME=NUMBER``."""
+    key, _, value = word.partition("=")
+    if not (key and value):
+        raise ParameterError(
+            f"{name}: {word!r} is not a name and a number. Write them as in cites=2,writes=0.5"
+        )
+    return key, from_text(f"{name}: {key}", value, "float")
 
 
 def shown(path: str | Path) -> str:

@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +145,18 @@ class Counter:
 
 def missing(system: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     """Return the error for a library that is not installed."""
+    extra = "dgl" if error.name == "dgl" else "train"
     return ModuleNotFoundError(
-        f"the export to {system} needs {error.name}, which is not installed: pip install 'fastpart[train]'",
+        f"the export to {system} needs {error.name}, which is not installed: pip install 'fastpart[{extra}]'",
         name=error.name,
     )
+
+
+def require(system: str) -> None:
+    """Refuse an export whose library is not installed, before what is exported is made."""
+    library = {"dgl": "dgl", "glt": "torch", "pyg": "torch"}.get(system)
+    if library is not None and find_spec(library) is None:
+        raise missing(system, ModuleNotFoundError(name=library))
 
 
 def failed(file: Path, library: str) -> OSError:

@@ -65,7 +65,11 @@ def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptio
         given, described = Weights.beside(folder / EDGES), sidecar.weights
     weighted = None if given is None or given is False else Weights.of(given)
     core = _core.EdgeSource.open_shards(
-        files, io=io, num_vertices=sidecar.n, weights=None if weighted is None else weighted.source
+        files,
+        io=io,
+        num_vertices=sidecar.n,
+        weights=None if weighted is None else weighted.source,
+        by_relation=sidecar.typed is not None,
     )
     if core.num_edges != sidecar.m:
         raise GraphFormatError(

@@ -120,10 +120,12 @@ class Graph:
         """How the core makes directed edges of the records of each relation."""
         return None if self._typed is None else self._typed.directions
 
-    def _with_weights(self, weights: npt.NDArray[np.uint32], options: RunOptions) -> Graph:
+    def _with_weights(
+        self, weights: npt.NDArray[np.uint32], options: RunOptions, scale: float = 1.0
+    ) -> Graph:
         """Return the same records with these weights. It is as if the graph had been opened with them."""
         core = self._source.with_weights(weights)
-        measured = Weights(weights).measured(core, options)
+        measured = Weights(weights, scale).measured(core, options)
         graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
         graph._identity, graph._types_checked = self._identity, self._types_checked
         graph.directory, graph._folder = self.directory, self._folder
@@ -291,11 +293,11 @@ class _Arguments:
     max_vertices: int | None
     weights: Weights | None = None
 
-    def open(self, file: Path, options: RunOptions) -> _core.EdgeSource:
-        """Open a file with these arguments."""
+    def open(self, file: Path, options: RunOptions, *, typed: bool) -> _core.EdgeSource:
+        """Open a file with these arguments. The records of a typed graph lie by relation."""
         named = {name: value for name, value in vars(self).items() if name != "directedness"}
         named["weights"] = None if self.weights is None else self.weights.source
-        return _core.EdgeSource.open(file, **named, options=options)
+        return _core.EdgeSource.open(file, **named, options=options, by_relation=typed)
 
 
 def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions) -> Graph:
@@ -317,7 +319,8 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
     if weights is None:
         weights, described = weights_beside(file)
     given = replace(given, weights=_weights_of(weights))
-    core = given.open(file, options)
+    typed = None if sidecar is None else sidecar.typed
+    core = given.open(file, options, typed=typed is not None)
     if given.weights is not None:
         weighted = given.weights.measured(core, options)
         given = replace(given, weights=weighted.described(described, file) if described else weighted)
@@ -326,7 +329,6 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
             "num_vertices= or write a sidecar"
         )
-    typed = None if sidecar is None else sidecar.typed
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
     state = file.stat()
     graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
@@ -381,7 +383,8 @@ def _reopened(
         raise EdgeFileChangedError(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
         )
-    core = replace(origin.given, num_vertices=n, max_vertices=None).open(file, RunOptions())
+    given = replace(origin.given, num_vertices=n, max_vertices=None)
+    core = given.open(file, RunOptions(), typed=typed[0] is not None)
     graph = Graph(core, directedness, file, weights=weights, typed=typed[0])
     graph.notes, graph._origin, graph._types_checked = notes, origin, typed[1]
     graph.directory = _directory_of(file)
@@ -413,6 +416,7 @@ def _of_records(
         max_vertices=None,
         weights=None if weights is None else weights.source,
         options=RunOptions(),
+        by_relation=typed[0] is not None,
     )
     graph = Graph(core, directedness, None, weights=weights, typed=typed[0])
     graph.notes, graph._identity, graph._types_checked = notes, identity, typed[1]

@@ -6,6 +6,7 @@ in a forked child.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,8 +19,11 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..graphs.relation_weights import weighted_by_relation
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
+from . import by_type
+from .ratios import balance, ratio
 
 DENSE_PARTS = 4096
 """Up to this many parts the cut matrix is dense."""
@@ -33,6 +37,7 @@ def evaluate(
     splits: Any = None,
     *,
     split: int | None = None,
+    relation_weights: Mapping[str, float] | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     """Measure a partition of a graph.
@@ -52,6 +57,9 @@ def evaluate(
         columns for the vertex and its split.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+    relation_weights : mapping of str to float, optional
+        Factors by relation of a typed graph, as ``{"cites": 2.0}``, for the weighted cut. They multiply the weights of
+        the records, which are 1 if there are none. A relation that is not named has the factor 1.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -67,6 +75,12 @@ def evaluate(
         degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``. If the records are weighted, vertex
         partitions have ``weight_internal, weight_cut`` in ``.parts``, and ``weighted_cut, weighted_cut_ratio`` in
         ``.summary``, in the unit of the given weights.
+
+        A typed graph adds ``.types`` and ``.relations``, with the sums over all parts. ``.types``: ``type, vertices,
+        vertex_balance, halo, halo_rf`` (``type, vertices, replicas, rf, replica_balance``). ``.relations``:
+        ``relation, source, target, edges, loops, edges_cut, cut_ratio, edge_balance`` (``relation, source, target,
+        edges, edge_balance``). ``.summary`` of a vertex partition gets ``type_balance``, the largest
+        ``vertex_balance`` of a type.
 
     Raises
     ------
@@ -89,7 +103,8 @@ def evaluate(
       have several labels, each occurrence counts.
     - ``rf`` of edge partitions = replicas / vertices that have a record
 
-    An empty graph has cut 0 and factors 1.0.
+    An empty graph has cut 0 and factors 1.0. The measures of a type are those of its vertices, whatever they are
+    connected to. The measures of a relation are those of its records: its ``edge_balance`` is that of their ends.
 
     Examples
     --------
@@ -103,13 +118,20 @@ def evaluate(
     if not isinstance(partition, Partition):
         partition = vertex_partition_of(partition)
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    if opened._typed is not None:
+        opened.identify(run)  # compares the ends of the records with their types, once
     if isinstance(partition, EdgePartition):
         if labels is not None or splits is not None:
             raise ParameterError("labels, splits: an edge partition has no measures of them. Leave them out")
+        if relation_weights is not None:
+            raise ParameterError(
+                "relation_weights: an edge partition has no measures of weights. Leave them out"
+            )
         return _evaluate_edge(opened, partition, run)
     members = {} if splits is None else splits_of(splits, opened.num_vertices, split, opened._id_tables)
     classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
-    return _evaluate_vertex(opened, partition, classes, members, run)
+    weighted = weighted_by_relation(opened, relation_weights, run)
+    return _evaluate_vertex(weighted, partition, classes, members, run)
 
 
 def _evaluate_vertex(
@@ -119,8 +141,8 @@ def _evaluate_vertex(
     splits: dict[str, npt.NDArray[np.int64]],
     options: RunOptions,
 ) -> Evaluation:
-    n, m, k = graph.num_vertices, graph.num_edges, partition.k
-    counts = _core.count_vertex_partition(graph._source, partition.assignment, k, options)
+    n, m, k, typed = graph.num_vertices, graph.num_edges, partition.k, graph._typed
+    counts = _core.count_vertex_partition(graph._source, partition.assignment, k, options, _type_sizes(graph))
     graph.remember(counts.graph.loops, counts.graph.checksum)
     partition.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
@@ -137,10 +159,10 @@ def _evaluate_vertex(
     )
     loops = counts.graph.loops
     summary = _header(partition, n, m, loops) | {
-        "cut_ratio": _ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
+        "cut_ratio": ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
         "vertex_balance": _balance(parts["vertices"], n),
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
-        "halo_rf": _ratio(n + int(parts["halo"].sum()), n, empty=1.0),
+        "halo_rf": ratio(n + int(parts["halo"].sum()), n, empty=1.0),
     }
     if graph._weights is not None:
         columns, cut_weight = _weighted_cut(graph, partition, options)
@@ -160,12 +182,17 @@ def _evaluate_vertex(
         skew = without_nan(_label_skew(partition.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
         summary["label_skew"] = max((value for value in skew if value is not None), default=0.0)
+    types = relations = None
+    if typed is not None:
+        types = by_type.types_of_vertices(typed, partition, counts.halo_of_types)
+        relations = by_type.relations_of_vertices(graph, typed, partition, options)
+        summary["type_balance"] = max(types["vertex_balance"].to_list())
     matrix = counts.matrix
-    if matrix is None:
-        return Evaluation(
-            parts, pl.DataFrame([summary]), lambda: _sparse_cut_matrix(graph, partition, options)
-        )
-    return Evaluation(parts, pl.DataFrame([summary]), lambda: matrix)
+
+    def cut_matrix() -> npt.NDArray[np.int64] | pl.DataFrame:
+        return _sparse_cut_matrix(graph, partition, options) if matrix is None else matrix
+
+    return Evaluation(parts, pl.DataFrame([summary]), cut_matrix, types, relations)
 
 
 def _weighted_cut(
@@ -185,7 +212,7 @@ def _weighted_cut(
     crossing = sum(cut) // 2
     return columns, {
         "weighted_cut": weights.in_units(crossing),
-        "weighted_cut_ratio": _ratio(crossing, sum(internal) + crossing, empty=0.0),
+        "weighted_cut_ratio": ratio(crossing, sum(internal) + crossing, empty=0.0),
     }
 
 
@@ -207,8 +234,8 @@ def _sparse_cut_matrix(graph: Graph, partition: Partition, options: RunOptions) 
 
 
 def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> Evaluation:
-    n, m, k = graph.num_vertices, graph.num_edges, partition.k
-    counts = _core.count_edge_partition(graph._source, partition.assignment, k, options)
+    n, m, k, typed = graph.num_vertices, graph.num_edges, partition.k, graph._typed
+    counts = _core.count_edge_partition(graph._source, partition.assignment, k, options, _type_sizes(graph))
     graph.remember(counts.graph.loops, counts.graph.checksum)
     partition.refuse_other_graph(n, m, counts.graph.checksum)
     parts = pl.DataFrame(
@@ -222,11 +249,22 @@ def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> E
     )
     replicas = int(parts["replicas"].sum())
     summary = _header(partition, n, m, counts.graph.loops) | {
-        "rf": _ratio(replicas, counts.touched, empty=1.0),
+        "rf": ratio(replicas, counts.touched, empty=1.0),
         "edge_balance": _balance(parts["edges"], m),
         "replica_balance": _balance(parts["replicas"], replicas),
     }
-    return Evaluation(parts, pl.DataFrame([summary]))
+    if typed is None:
+        return Evaluation(parts, pl.DataFrame([summary]))
+    return Evaluation(
+        parts,
+        pl.DataFrame([summary]),
+        types=by_type.types_of_edges(typed, counts.types),
+        relations=by_type.relations_of_edges(typed, partition),
+    )
+
+
+def _type_sizes(graph: Graph) -> list[int] | None:
+    return None if graph._typed is None else by_type.sizes(graph._typed.types)
 
 
 def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
@@ -240,11 +278,7 @@ def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
     }
 
 
-def _ratio(count: float, total: int, empty: float) -> float:
-    return count / total if total else empty
-
-
 def _balance(counts: pl.Series, total: int) -> float:
     """Return the largest count relative to the mean."""
     largest = int(counts.max() or 0)  # type: ignore[arg-type]
-    return _ratio(largest * len(counts), total, empty=1.0)
+    return balance(largest, len(counts), total)

@@ -46,6 +46,8 @@ class Partition(Assignment):
         int64, length k: weight of each part, if ``balance_on`` was given. If it was a list of b arrays: shape (b, k).
     weight_cap : int or numpy.ndarray or None
         Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b.
+    bounded_types : tuple of str or None
+        The type of vertices that each weight stands for, if ``balance_on`` named types. None in the place of an array.
     volume_loads : numpy.ndarray or None
         int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
     volume_cap : int or None
@@ -84,6 +86,7 @@ class Partition(Assignment):
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: int | npt.NDArray[np.int64] | None = None
+    bounded_types: tuple[str | None, ...] | None = None
     volume_loads: npt.NDArray[np.int64] | None = None
     volume_cap: int | None = None
 
@@ -133,13 +136,19 @@ class Partition(Assignment):
         self.weight_cap = _frozen(np.array(caps, dtype=np.int64)) if several else caps[0]
 
     def _weights(self) -> list[tuple[str, npt.NDArray[np.int64], int]]:
-        """Return the loads and the cap of each array of weights, with the end of its name: none if it is no list."""
+        """Return the loads and the cap of each array of weights, with the end of its name.
+
+        That is the type of the vertices, or the index in the list. An array that is no list has none.
+        """
         if self.weight_loads is None:
             return []
         if isinstance(self.weight_cap, np.ndarray):
             caps = self.weight_cap.tolist()
-            return [(f"_{index}", self.weight_loads[index], cap) for index, cap in enumerate(caps)]
-        return [("", self.weight_loads, self.weight_cap or 0)]
+            names = self.bounded_types or (None,) * len(caps)
+            ends = [f"_{index if name is None else name}" for index, name in enumerate(names)]
+            return list(zip(ends, self.weight_loads, caps, strict=True))
+        end = f"_{self.bounded_types[0]}" if self.bounded_types else ""
+        return [(end, self.weight_loads, self.weight_cap or 0)]
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return a copy of the array, and the loads. Blocks keep the extra memory small."""
@@ -185,7 +194,13 @@ class Partition(Assignment):
     @with_options
     @declared
     def evaluate(
-        self, labels: Any = None, splits: Any = None, *, split: int | None = None, **options: Unpack[Options]
+        self,
+        labels: Any = None,
+        splits: Any = None,
+        *,
+        split: int | None = None,
+        relation_weights: Mapping[str, float] | None = None,
+        **options: Unpack[Options],
     ) -> Evaluation:
         """Measure the partition on its graph. See :func:`fastpart.evaluate`.
 

@@ -34,10 +34,12 @@ class Evaluation:
         Counts of records between parts (vertex partitions): int64 of shape (k, k), symmetric, internal records on the
         diagonal, without loops. Above 4,096 parts it is a frame ``part, other, records`` with ``part <= other``,
         computed on first access.
+    types, relations : polars.DataFrame or None
+        One row per type of vertices, and one per relation, if the graph has several.
 
     Notes
     -----
-    Every column of the summary is also an attribute: ``e.cut_ratio``. Evaluations are equal if both tables are.
+    Every column of the summary is also an attribute: ``e.cut_ratio``. Evaluations are equal if all tables are.
     """
 
     of: str
@@ -60,15 +62,20 @@ class Evaluation:
     val_balance: float
     test_balance: float
     label_skew: float
+    type_balance: float
 
     def __init__(
         self,
         parts: pl.DataFrame,
         summary: pl.DataFrame,
         cut_matrix: Callable[[], npt.NDArray[np.int64] | pl.DataFrame | None] = lambda: None,
+        types: pl.DataFrame | None = None,
+        relations: pl.DataFrame | None = None,
     ) -> None:
         self.parts = parts
         self.summary = summary
+        self.types = types
+        self.relations = relations
         self._count_cut_matrix = cut_matrix
 
     @cached_property
@@ -91,22 +98,41 @@ class Evaluation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
             return NotImplemented
-        return self.parts.equals(other.parts) and self.summary.equals(other.summary)
+        return all(
+            same_frames(mine, theirs) for mine, theirs in zip(self._frames, other._frames, strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parts": self.parts, "summary": self.summary, "cut_matrix": self.cut_matrix}
+        named = zip(("parts", "summary", "types", "relations"), self._frames, strict=True)
+        return {**dict(named), "cut_matrix": self.cut_matrix}
+
+    @property
+    def _frames(self) -> tuple[pl.DataFrame | None, ...]:
+        return self.parts, self.summary, self.types, self.relations
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.parts.__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        return tables(f"{self.algorithm}: parts of {self.of}", self.summary, self.parts)
+        shown = [
+            frame for frame in (self.summary, self.types, self.relations, self.parts) if frame is not None
+        ]
+        return tables(f"{self.algorithm}: parts of {self.of}", *shown)
 
     def to_json(self) -> str:
-        """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null."""
-        content = {"summary": self.summary.row(0, named=True), "parts": self.parts.rows(named=True)}
+        """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null.
+
+        The evaluation of a typed graph also has ``"types": [...], "relations": [...]``.
+        """
+        content: dict[str, Any] = {
+            "summary": self.summary.row(0, named=True),
+            "parts": self.parts.rows(named=True),
+        }
+        for name, frame in (("types", self.types), ("relations", self.relations)):
+            if frame is not None:
+                content[name] = frame.rows(named=True)
         return json.dumps(without_nan(content))
 
     @declared
@@ -184,6 +210,11 @@ class Clustering(Assignment):
             f"<Clustering: {self.method}, {self.num_clusters} clusters of {self.num_vertices} vertices, "
             f"largest {largest}, modularity {self.modularity:.4f}>"
         )
+
+
+def same_frames(one: pl.DataFrame | None, other: pl.DataFrame | None) -> bool:
+    """Return whether two tables are equal, or both None."""
+    return one is other or (one is not None and other is not None and one.equals(other))
 
 
 def without_nan(content: Any) -> Any:

@@ -18,7 +18,7 @@ from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
 from ..measures.compare.outcomes import MEASURES, TITLES
 from .look import DARK, LIGHT, printable
-from .text import columns_of
+from .text import MOST_ROWS, columns_of
 
 if TYPE_CHECKING:
     from .figures import Panel
@@ -30,6 +30,7 @@ MEANING = {
     "halo_rf": "vertices of all parts with all their neighbours, over n. Edge partitions: of their home parts.",
     "rf": "mean number of parts that a vertex is in.",
     "replica_balance": "the most vertices in a part relative to the mean.",
+    "type_balance": "the largest balance of the vertices of one type.",
     "label_skew": "largest distance (total variation) between the labels of a part and of the graph.",
     "bytes_per_vertex": "peak growth of anonymous memory over n. For a peer, that of its process with the graph.",
 }
@@ -66,7 +67,7 @@ def write_report(comparison: Comparison, out: StrPath) -> None:
         target,
         title=f"Partitions of {graph['name']}",
         facts=f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, threads={graph['threads']}",
-        tables=[table for table in tables if table.columns],
+        tables=[*(table for table in tables if table.columns), *_tables_by_type(comparison)],
         meanings={name: words for name, words in MEANING.items() if name in columns},
         refused=[outcome for outcome in comparison.outcomes if outcome.row.get("error") is not None],
         groups=lambda: _groups_of(comparison),
@@ -149,6 +150,36 @@ def _table(of: str, rows: list[dict[str, Any]]) -> Table:
             ]
         )
     return Table(TITLES[of].capitalize(), names, groups)
+
+
+def _tables_by_type(comparison: Comparison) -> Iterable[Table]:
+    """Yield the tables of types and relations, with a group of rows for each partition."""
+    for of in MEASURES:
+        outcomes = [outcome for outcome in comparison.outcomes if outcome.row["of"] == of]
+        for what, frames in (
+            ("types", [(outcome.row, outcome.types) for outcome in outcomes if outcome.types is not None]),
+            (
+                "relations",
+                [(outcome.row, outcome.relations) for outcome in outcomes if outcome.relations is not None],
+            ),
+        ):
+            if not frames:
+                continue
+            first = frames[0][1]
+            more = f", the first {MOST_ROWS} of {len(first):,}" if len(first) > MOST_ROWS else ""
+            yield Table(
+                f"{TITLES[of].capitalize()} by {what.removesuffix('s')}{more}",
+                ["algorithm", "k", *first.columns],
+                [_rows_by_type(row, frame) for row, frame in frames],
+            )
+
+
+def _rows_by_type(row: dict[str, Any], frame: pl.DataFrame) -> list[list[Cell]]:
+    names = ["algorithm", "k", *frame.columns]
+    rows = ((row["algorithm"], row["k"], *values) for values in frame.head(MOST_ROWS).rows())
+    return [
+        [(cell(name, value), False) for name, value in zip(names, values, strict=True)] for values in rows
+    ]
 
 
 def _best(name: str, values: list[float | None]) -> float | None:

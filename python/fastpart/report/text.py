@@ -44,14 +44,26 @@ def _cell(value: Any) -> str:
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """Return the summary and the table of the parts."""
-    parts = evaluation.parts
-    if len(parts) <= MOST_ROWS:
-        return f"{table(evaluation.summary)}\n\n{table(parts)}"
-    shown = parts.head(MOST_ROWS // 2).vstack(parts.tail(MOST_ROWS // 2))
+    """Return the summary, the tables of the types and relations if there are any, and that of the parts."""
+    tables = [table(evaluation.summary)]
+    for frame, what in (
+        (evaluation.types, "types"),
+        (evaluation.relations, "relations"),
+        (evaluation.parts, "parts"),
+    ):
+        if frame is not None:
+            tables.append(_shortened(frame, what))
+    return "\n\n".join(tables)
+
+
+def _shortened(frame: pl.DataFrame, what: str) -> str:
+    """Return the first and the last rows of a long table."""
+    if len(frame) <= MOST_ROWS:
+        return table(frame)
+    shown = frame.head(MOST_ROWS // 2).vstack(frame.tail(MOST_ROWS // 2))
     lines = table(shown).split("\n")
-    lines.insert(1 + MOST_ROWS // 2, f"... {len(parts) - MOST_ROWS} more parts ...")
-    return f"{table(evaluation.summary)}\n\n" + "\n".join(lines)
+    lines.insert(1 + MOST_ROWS // 2, f"... {len(frame) - MOST_ROWS} more {what} ...")
+    return "\n".join(lines)
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -28,15 +28,22 @@ _ITEMS = {"vertex": "vertices", "edge": "edges"}
 _BOUNDS = {"weights": "weight", "volume": "volume"}
 """Bounds beside that of the items, and the prefix of their attributes in a partition."""
 
+_TYPE = "type"
+"""What a bound is of whose weights stand for the vertices of one type."""
+
 
 def caps_of(partition: Partition) -> list[dict[str, Any]]:
     """Return the bounds of a partition: on its items, on weights, on volume."""
     caps = []
     if partition.cap is not None:
         caps.append({"of": partition.of, "cap": partition.cap, "loads": partition.loads.tolist()})
-    for index, loads, cap in partition._weights():
-        place = {"index": int(index[1:])} if index else {}
-        caps.append({"of": "weights", **place, "cap": cap, "loads": loads.tolist()})
+    weights = partition._weights()
+    several = isinstance(partition.weight_cap, np.ndarray)
+    types = partition.bounded_types or (None,) * len(weights)
+    for index, (name, (_, loads, cap)) in enumerate(zip(types, weights, strict=True)):
+        of = {"of": "weights"} if name is None else {"of": _TYPE, "name": name}
+        place = {"index": index} if several else {}
+        caps.append({**of, **place, "cap": cap, "loads": loads.tolist()})
     if partition.volume_loads is not None:
         caps.append({"of": "volume", "cap": partition.volume_cap, "loads": partition.volume_loads.tolist()})
     return caps
@@ -111,9 +118,9 @@ def restore_caps(partition: Partition, caps: Any) -> None:
         raise TypeError("caps: expected a list of objects")
     weights: list[dict[str, Any]] = []
     for bound in caps:
-        of = parameters.choice("caps: of", bound.get("of"), (partition.of, *_BOUNDS))
+        of = parameters.choice("caps: of", bound.get("of"), (partition.of, *_BOUNDS, _TYPE))
         cap = parameters.integer(f"caps: {of}: cap", bound.get("cap"), 0, 2**63)
-        if of in _BOUNDS:
+        if of in _BOUNDS or of == _TYPE:
             loads = _loads(of, bound.get("loads"), partition.k)
             if of == "volume":
                 partition.volume_cap, partition.volume_loads = cap, loads
@@ -129,6 +136,17 @@ def restore_caps(partition: Partition, caps: Any) -> None:
             raise ParameterError("caps: weights: index: expected 0, 1, ... in order")
         loads_of_all = [bound["loads"] for bound in weights]
         partition._balance_on(loads_of_all, [bound["cap"] for bound in weights], several=several)
+        partition.bounded_types = _types_of(weights)
+
+
+def _types_of(weights: list[dict[str, Any]]) -> tuple[str | None, ...] | None:
+    """Return the types that bounds name, or None if none does."""
+    names = tuple(bound.get("name") if bound["of"] == _TYPE else None for bound in weights)
+    if not all(
+        isinstance(name, str) for name, bound in zip(names, weights, strict=True) if bound["of"] == _TYPE
+    ):
+        raise ParameterError("caps: type: name: expected the name of a type")
+    return names if any(name is not None for name in names) else None
 
 
 def _loads(of: str, loads: Any, k: int) -> npt.NDArray[np.int64]:

@@ -287,6 +287,10 @@ def _with_sidecar(how: How, only: Path | None) -> How:
     """Complete the parameters from the sidecar of the source, if there is one."""
     if only is None or how.format is not None or how.swap or (sidecar := Sidecar.of(only)) is None:
         return how
+    if sidecar.typed is not None:
+        log.info(
+            "%s: its types and relations are left out. The output is a plain graph", parameters.shown(only)
+        )
     stated = sidecar.n if how.num_vertices is None and not how.relabel else how.num_vertices
     directedness = how.directedness or sidecar.directedness
     return replace(how, dtype=how.dtype or sidecar.dtype, num_vertices=stated, directedness=directedness)

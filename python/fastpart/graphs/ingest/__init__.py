@@ -29,38 +29,63 @@ def ingest(
 
     Parameters
     ----------
-    schema : path, mapping or Schema
-        What the tables hold: a .yaml, .toml or .json file, or a dict with the same keys. Also a configuration of
-        GraphStorm.
+    schema : path or mapping
+        What the tables hold: a .yaml, .toml or .json file, or a dict with the same keys, whose ``files`` may also be
+        frames of Polars, pandas and Arrow. Also a configuration of GraphStorm. The reference of ingest has all keys.
     out : path
-        The graph directory to write.
+        The graph directory to write. An earlier one is replaced at the end. Any other folder is refused.
     restart : bool
         Begin anew where an earlier run of this ``out`` was interrupted. Default: go on with what it has done.
     shards : int, optional
-        Number of files that the records are written to, for a cluster. Default: one file.
+        Number of files that the records are written to, ``edges-00000.bin`` and so on, for a cluster. Small graphs get
+        fewer: files are cut at multiples of 2**20 records. Default: one file, ``edges.bin``.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
     Returns
     -------
     Graph
-        The graph, opened.
+        The graph, opened. Its ``directory`` is ``out``.
 
     Raises
     ------
     ParameterError
-        The schema is wrong, with the entry. Or the tables or the schema changed since an interrupted run.
+        The schema is wrong, with the entry. The schema or a table changed since an interrupted run. Another run is at
+        work on the same ``out``.
     GraphFormatError
-        A table is damaged or lacks a column, an id is missing, or two rows have one id, with the file and row.
+        A table is damaged or lacks a column, an id or a value is missing, two rows have one id, or ids have two types.
+        With the file and the row, or the line of text.
+    EdgeFileChangedError
+        A table changed while it was read.
     FileNotFoundError
         A path, a glob or a folder without a file.
+    FileExistsError
+        A folder at ``out`` that is no graph directory.
+    CapacityError
+        There are more than 2**32 - 2 vertices.
     MemoryBudgetError
         The memory limit is too small.
 
+    See Also
+    --------
+    restore : Give results back with the ids of the tables.
+
     Notes
     -----
-    The number of a vertex is the rank of its id within its type. Types and relations are ordered by name. So neither
-    the files nor their order nor the threads change the numbers. Records are ordered by relation, path and row.
+    **Order.** The number of a vertex is the rank of its id within its type. Types and relations are ordered by name. So
+    neither the files nor their order nor the threads change the numbers. Records are ordered by relation, path and row.
+
+    **Interruption.** The work folder ``.OUT.ingest`` beside ``out`` lists what is done. After a kill or a full disk the
+    same call goes on from there, with the same result.
+
+    **Memory.** 310 MB and 52 MB for each thread are the least. Sorting takes up to 134 MB more if the limit allows. It
+    depends neither on the number of edges nor, below 200 million vertices of a type, on theirs.
+
+    **Disk.** Beside the graph about 20 bytes per vertex, with its id once more while ids are sorted, and 18 (whole
+    numbers) or 26 bytes (text) per record, of at most 2**28 records at a time.
+
+    **Exactness.** Whole numbers are looked up exactly, text and bytes by 96 bits of XXH3-128. An id that no table
+    declares is taken for another one with a probability of at most 2**-64.
 
     Examples
     --------

@@ -72,6 +72,9 @@ class Comparison:
                 row["parts"] = outcome.parts.to_dict(as_series=False)
             if parts and outcome.matrix is not None:
                 row["matrix"] = outcome.matrix.tolist()
+            for name, frame in (("types", outcome.types), ("relations", outcome.relations)):
+                if parts and frame is not None:
+                    row[name] = frame.to_dict(as_series=False)
             if parts and outcome.traceback is not None:
                 row["traceback"] = outcome.traceback
             rows.append(row)

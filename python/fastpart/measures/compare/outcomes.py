@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.frames import pl
+from ...partitions.results import same_frames
 
 MATRIX_PARTS = 64
 """Up to this many parts the cut matrix is kept."""
@@ -47,6 +48,7 @@ OPTIONAL = (
     "val_balance",
     "test_balance",
     "label_skew",
+    "type_balance",
 )
 TRAFFIC = ("remote_rows", "remote_mb")
 """How the names of the columns of predicted traffic begin."""
@@ -71,6 +73,8 @@ class Outcome:
         The measures of each part. None above 1,024 parts, and after an error.
     matrix : numpy.ndarray or None
         The cut matrix. None above 64 parts, and for edge partitions.
+    types, relations : polars.DataFrame or None
+        The measures of each type of vertices and of each relation. None if the graph has no types.
     traceback : str or None
         The traceback of an unexpected error.
     """
@@ -79,14 +83,19 @@ class Outcome:
     parts: pl.DataFrame | None = None
     matrix: npt.NDArray[np.int64] | None = None
     traceback: str | None = None
+    types: pl.DataFrame | None = None
+    relations: pl.DataFrame | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Outcome):
             return NotImplemented
-        parts = self.parts is other.parts or (
-            self.parts is not None and other.parts is not None and self.parts.equals(other.parts)
-        )
-        return self.row == other.row and parts and np.array_equal(self.matrix, other.matrix)  # type: ignore[arg-type]
+        mine, theirs = self._frames, other._frames
+        frames = all(same_frames(one, another) for one, another in zip(mine, theirs, strict=True))
+        return self.row == other.row and frames and np.array_equal(self.matrix, other.matrix)  # type: ignore[arg-type]
+
+    @property
+    def _frames(self) -> tuple[pl.DataFrame | None, ...]:
+        return self.parts, self.types, self.relations
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -93,6 +93,7 @@ def compare(
     Comparison
         ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
         :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
+        for a typed graph with ``type_balance``, the worst balance of a type of vertices,
         with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1 and so on,
         with ``row_bytes`` the same of ``remote_mb``, then
         ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null.
@@ -255,7 +256,8 @@ def _outcome(label: str, result: Run, evaluation: Evaluation, home_halo: float |
         row["bytes_per_vertex"] = -(-result.memory // row["n"])
     parts: pl.DataFrame | None = evaluation.parts if row["k"] <= LISTED_PARTS else None
     matrix = evaluation.cut_matrix if row["k"] <= MATRIX_PARTS else None
-    return Outcome(row, parts, matrix if isinstance(matrix, np.ndarray) else None)
+    matrix = matrix if isinstance(matrix, np.ndarray) else None
+    return Outcome(row, parts, matrix, types=evaluation.types, relations=evaluation.relations)
 
 
 class _LabelledProgress:

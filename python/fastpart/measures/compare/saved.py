@@ -13,6 +13,7 @@ from ...core import parameters
 from ...core.frames import pl
 from ...core.parameters import StrPath, shown
 from ...errors import FastpartError, GraphFormatError
+from ..by_type import RELATIONS, TYPES
 from .comparison import Comparison
 from .outcomes import COLUMNS, LAST, MEASURES, OPTIONAL, SCHEMA, TRAFFIC, Outcome
 
@@ -89,7 +90,11 @@ def _outcome(content: dict[str, Any]) -> Outcome:
         raise FastpartError(f"a partition of {of!r} without its measures")
     parts = None if "parts" not in content else _parts(content["parts"], row["k"], COUNTS[of])
     matrix = None if "matrix" not in content else _matrix(content["matrix"], row["k"])
-    return Outcome(row, parts, matrix)
+    types, relations = (
+        None if name not in content else _by_type(name, content[name], columns[of])
+        for name, columns in (("types", TYPES), ("relations", RELATIONS))
+    )
+    return Outcome(row, parts, matrix, types=types, relations=relations)
 
 
 def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
@@ -100,6 +105,19 @@ def _parts(content: Any, k: int, counts: tuple[str, ...]) -> pl.DataFrame:
         if not all(isinstance(value, int) for value in columns[name]):
             raise FastpartError(f"{name}: expected one count per part")
     return pl.DataFrame(columns, infer_schema_length=None)
+
+
+def _by_type(name: str, content: Any, columns: dict[str, str]) -> pl.DataFrame:
+    """Return the measures of types, or of relations."""
+    if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
+        raise FastpartError(f"{name}: expected the columns of a table")
+    checks = {"String": _text, "Int64": _count, "Float64": _measure}
+    return pl.DataFrame(
+        [
+            pl.Series(column, [checks[dtype](column, value) for value in content[column]], getattr(pl, dtype))
+            for column, dtype in columns.items()
+        ]
+    )
 
 
 def _column(name: str, values: Any, k: int) -> list[int | float | None]:

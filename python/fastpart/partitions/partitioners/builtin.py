@@ -15,10 +15,12 @@ from ...core.inputs import split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...errors import ParameterError
 from ...graphs.opening import open_graph
+from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
 from .refining import begin
+from .type_bounds import Names, names_types, resolved
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
 """Algorithms that start from a vertex partition, described as partitioners are."""
@@ -68,8 +70,11 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     """Check the arguments of a call, run the core, and wrap its result."""
     options = {name: arguments[name] for name in NAMES}
     given_graph, both = arguments["graph"], {}
+    bounded_types = None
     if algorithm.name in SUCCESSORS:
         arguments, both["origin"] = begin(algorithm.name, arguments, options)
+    if names_types(arguments.get("balance_on")):
+        arguments, bounded_types = _with_types(algorithm, arguments, options)
     k = parameters.parts(arguments["k"])
     of = parameters.choice("of", arguments.get("of", algorithm.of[0]), tuple(algorithm.of))
     values = {field.name: _checked(field, arguments[field.name]) for field in algorithm.fields}
@@ -93,11 +98,15 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
         values["splits"] = split_bits(chosen, opened.num_vertices)
         recorded["splits"] = {name: len(ids) for name, ids in chosen.items()}
     given = {"k": k, **both, **recorded}
+    weighted = opened
+    if arguments.get("relation_weights") is not None:
+        given["relation_weights"] = checked_relation_weights(opened, arguments["relation_weights"])
+        weighted = weighted_by_relation(opened, given["relation_weights"], run_options(**options))
 
     def call(file: Any = None) -> Any:
         return _core.partition(
             algorithm.name,
-            opened._source,
+            weighted._source,
             values,
             k=k,
             of=of,
@@ -109,10 +118,20 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     try:
         if of == "edges":
             return edge_partition(algorithm.name, given, opened, out, call)
-        return vertex_partition(algorithm.name, given, call(), opened, infeasible)
+        return vertex_partition(algorithm.name, given, call(), opened, infeasible, bounded_types)
     finally:
         if opened is not given_graph:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()
+
+
+def _with_types(
+    algorithm: _core.Algorithm, arguments: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Names]:
+    """Return the arguments with an open graph and an array for each type that is to be balanced, and the types."""
+    several = any(field.kind == "several_weights" for field in algorithm.fields)
+    opened = open_graph(arguments["graph"], **options)
+    arrays, names = resolved(algorithm.name, arguments["balance_on"], opened, several)
+    return {**arguments, "graph": opened, "balance_on": arrays}, names
 
 
 def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:

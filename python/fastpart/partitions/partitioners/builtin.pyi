@@ -1,5 +1,5 @@
 # Written by `make stubs` from the registry of the core. Do not edit.
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -115,7 +115,7 @@ def multilevel(
     balance: float = 1.03,
     min_balance: float | None = None,
     volume_balance: float | None = None,
-    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike | str] | None = None,
     balance_on_ratio: float = 1.05,
     objective: Literal["cut", "halo"] = "cut",
     machines: Sequence[int] | None = None,
@@ -126,6 +126,7 @@ def multilevel(
     sample: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
+    relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
@@ -285,13 +286,14 @@ def refine(
     balance: float | None = None,
     min_balance: float | None = None,
     volume_balance: float | None = None,
-    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike | str] | None = None,
     balance_on_ratio: float | None = None,
     objective: Literal["cut", "halo"] | None = None,
     machines: Sequence[int] | None = None,
     time_limit: float | None = None,
     rounds: int | None = None,
     seed: int | None = 0,
+    relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...
@@ -304,10 +306,11 @@ def update(
     balance: float | None = None,
     min_balance: float | None = None,
     volume_balance: float | None = None,
-    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None,
+    balance_on: npt.ArrayLike | Sequence[npt.ArrayLike | str] | None = None,
     balance_on_ratio: float | None = None,
     machines: Sequence[int] | None = None,
     seed: int | None = 0,
+    relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
     **options: Unpack[Options],
 ) -> VertexPartition: ...

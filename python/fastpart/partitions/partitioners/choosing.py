@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
 from ... import _core
@@ -13,6 +13,7 @@ from ...core.parameters import Of, StrPath, fanouts_of
 from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
+from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ..partition import EdgePartition, VertexPartition
 from .candidates import Request
 from .choice import choose
@@ -36,6 +37,7 @@ def partition(
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
     batch_size: int = 1024,
+    relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
@@ -70,6 +72,7 @@ def partition(
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
     batch_size: int = 1024,
+    relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     seed: int | None = 0,
@@ -114,6 +117,9 @@ def partition(
         In-edges per vertex in each hop, from the seeds on. For ``objective="traffic"``. Default: 10, 10.
     batch_size : int
         Seeds of a step on all ranks, for ``objective="traffic"``.
+    relation_weights : mapping of str to float, optional
+        Factors by relation of a typed graph, as ``{"cites": 2.0}``. They multiply the weights of the records, which are
+        1 if there are none. A relation that is not named has the factor 1. Only for vertices.
     time_limit : float, optional
         Seconds that this should take. If they are too few for the multilevel partitioner by its own prediction, "fast"
         is taken, with a warning. Where several algorithms are compared, only the last may begin after half of it. With
@@ -183,10 +189,13 @@ def partition(
         raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
     if of == "edges" and machines is not None:
         raise ParameterError('machines: needs of="vertices"')
+    if relation_weights is not None and (of == "edges" or goal == "traffic"):
+        raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
+    factors = checked_relation_weights(opened, relation_weights)
     request = Request(
         graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
         if goal == "traffic"
-        else opened,
+        else weighted_by_relation(opened, factors, run_options(**options)),
         k=k,
         of=of,
         objective="cut" if goal == "traffic" else goal,  # of the weights
@@ -201,6 +210,9 @@ def partition(
         partition = choose(request, time_limit, None if out is None else npy(out, opened))
         if goal == "traffic":
             partition.parameters["chosen"]["objective"] = goal
+        if factors is not None:
+            partition.parameters["relation_weights"] = factors
+        if request.graph is not opened:
             partition.graph = opened  # without the weights
             vars(partition).pop("_measures", None)
         return partition  # type: ignore[return-value]

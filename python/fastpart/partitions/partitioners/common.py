@@ -17,6 +17,7 @@ from ...core.inputs import SPLITS
 from ...errors import CapacityError, CapacityWarning, ParameterError, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
+from .type_bounds import Names
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
 
@@ -27,13 +28,20 @@ def vertex_partition(
     result: _core.VertexResult,
     graph: Graph,
     on_infeasible: str = "warn",
+    bounded_types: Names | None = None,
 ) -> VertexPartition:
-    """Wrap a vertex partition of the core. ``given`` holds the checked parameters."""
+    """Wrap a vertex partition of the core.
+
+    ``given`` holds the checked parameters, and ``bounded_types`` the types in ``balance_on``, if there are any.
+    """
     weights = given.get("balance_on")
     if weights is not None:
-        shown = [_shown(each) for each in weights] if isinstance(weights, list) else _shown(weights)
-        given = {**given, "balance_on": shown}
+        arrays = weights if isinstance(weights, list) else [weights]
+        names = bounded_types or (None,) * len(arrays)
+        shown = [name or _shown(each) for name, each in zip(names, arrays, strict=True)]
+        given = {**given, "balance_on": shown if isinstance(weights, list) else shown[0]}
     partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
+    partition.bounded_types = bounded_types
     volume = None if result.volume_cap is None else (result.volume_nominal or 0, result.volume_cap)
     alone = not result.weight_caps
     if result.dealt:
@@ -47,6 +55,8 @@ def vertex_partition(
     for index, (nominal, cap) in enumerate(zip(result.weight_nominals, result.weight_caps, strict=True)):
         if "splits" in given:
             name, unit = "split_balance", f" {SPLITS[index]} vertices"
+        elif bounded_types and bounded_types[index] is not None:
+            name, unit = "balance_on", f" vertices of type {bounded_types[index]!r}"
         else:
             name, unit = (
                 f"balance_on[{index}]" if isinstance(weights, list) else "balance_on",

@@ -21,10 +21,13 @@ _TYPES = {
     "integers": ("Sequence[int]", "list of int"),
     "numbers": ("Sequence[float]", "list of float"),
     "splits": ("Any", "mapping or path of a .npz"),
-    "weights": ("npt.ArrayLike | None", "array of integers or bools, shape (n,), optional"),
+    "weights": (
+        "npt.ArrayLike | None",
+        "array of integers or bools, shape (n,), or name of a type, optional",
+    ),
     "several_weights": (
-        "npt.ArrayLike | Sequence[npt.ArrayLike] | None",
-        "array of integers or bools, shape (n,), or a list of up to 7, optional",
+        "npt.ArrayLike | Sequence[npt.ArrayLike | str] | None",
+        "array of integers or bools, shape (n,), name of a type, or a list of up to 7, optional",
     ),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
@@ -32,6 +35,21 @@ _TYPES = {
     "folder": ("StrPath", "path"),
 }
 """Annotation and documented type by kind."""
+
+
+_TYPE_BOUNDS = {
+    "weights": "\nIn a typed graph the name of a type stands for its vertices.",
+    "several_weights": (
+        '\nIn a typed graph the name of a type stands for its vertices, and "types" for all types. No part then'
+        "\nhas more than ``balance_on_ratio`` times the mean of a type. ``bounded_types`` keeps the names."
+    ),
+}
+"""What is said of a bound in every algorithm."""
+
+RELATION_WEIGHTS = (
+    'Factors by relation of a typed graph, as ``{"cites": 2.0}``. They multiply the weights of the records, which are\n'
+    "1 if there are none. A relation that is not named has the factor 1."
+)
 
 
 def _annotation(field: _core.Field) -> str:
@@ -72,6 +90,8 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     named += [
         (field.name, _annotation(field), field.default) for field in algorithm.fields if field is not start
     ]
+    if algorithm.reads_weights:
+        named.append(("relation_weights", "Mapping[str, float] | None", None))
     if "vertices" in algorithm.of:
         named.append(("on_infeasible", _words(["warn", "error"]), "warn"))
     if "edges" in algorithm.of:
@@ -128,7 +148,9 @@ def document(algorithm: _core.Algorithm) -> str:
     for field in algorithm.fields:
         if field is not start:
             only = f'\nOnly with ``of="{field.only}"``.' if both and field.only else ""
-            lines += _documented_entry(field, only)
+            lines += _documented_entry(field, only + _TYPE_BOUNDS.get(field.kind, ""))
+    if algorithm.reads_weights:
+        lines += _entry("relation_weights", "mapping of str to float, optional", RELATION_WEIGHTS)
     if "vertices" in algorithm.of:
         lines += _entry(
             "on_infeasible",
@@ -202,7 +224,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     algorithms = [*algorithms, *_core.successors()]
     lines = [
         "# Written by `make stubs` from the registry of the core. Do not edit.",
-        "from collections.abc import Callable, Sequence",
+        "from collections.abc import Callable, Mapping, Sequence",
         "from typing import Any, Literal, Unpack, overload",
         "",
         "import numpy as np",

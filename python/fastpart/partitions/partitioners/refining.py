@@ -107,12 +107,18 @@ def _grown(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Gr
 
 def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: int) -> dict[str, Any]:
     """Return the given bounds and objective, and those of the partition where none are given."""
-    if start.weight_loads is not None and arguments["balance_on"] is None:
+    types = start.bounded_types or (None,)
+    known = dict(start.parameters)
+    inherited: dict[str, Any] = {}
+    if start.weight_loads is not None and arguments["balance_on"] is None and None not in types:
+        inherited["balance_on"] = list(types) if start.weight_loads.ndim == 2 else types[0]
+    if arguments["relation_weights"] is None and "relation_weights" in known:
+        inherited["relation_weights"] = known["relation_weights"]
+    if start.weight_loads is not None and arguments["balance_on"] is None and "balance_on" not in inherited:
         raise ParameterError(
             f"balance_on: the partition balances weights, which it does not keep. Pass them again, or {name} "
             "VertexPartition(p, p.k), which balances vertices only"
         )
-    known = dict(start.parameters)
     if name == "update":
         if known.get("objective") == "halo":
             raise ParameterError(
@@ -129,7 +135,7 @@ def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: 
     elif "balance" not in known:  # the ratio whose cap this is
         known["balance"] = max(1.0, (start.cap - 0.5) * start.k / max(1, len(start)))
     defaults = {"balance": 1.03, "balance_on_ratio": 1.05}
-    return {
+    return inherited | {
         name: next(
             (value for value in (arguments[name], known.get(name)) if value is not None), defaults.get(name)
         )

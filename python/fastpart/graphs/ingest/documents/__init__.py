@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -160,22 +160,35 @@ def _told(place: str, error: str, kind: type[Entry]) -> str:
     path = path.removesuffix("`").replace("[...]", "").lstrip(".")
     where = ".".join(filter(None, [place, path]))
     where = f"{where}: " if where else ""
+    keys = re.sub(r"\[\d+\]", "", path).split(".")
     if unknown := re.search(r"unknown field `(.*)`", text):
-        last = re.sub(r"\[\d+\]", "", path).split(".")
-        known = msgspec.structs.fields(
-            next((_NESTED[each] for each in reversed(last) if each in _NESTED), kind)
-        )
-        names = [each.encode_name for each in known]
+        names = [each.encode_name for each in _fields(keys, kind)]
         return f"{where}unknown key {unknown[1]!r}. Known are {', '.join(names)}{meant(unknown[1], names)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
+    if value := re.search(r"Invalid enum value ('.*')", text):
+        types = [each.type for each in _fields(keys[:-1], kind) if each.encode_name == keys[-1]]
+        valid = ", ".join(word for each in types for word in _choices(each))
+        return f"{where}unknown value {value[1]}. Valid values are {valid}"
     return f"{where}{_words(text)}"
+
+
+def _fields(keys: list[str], kind: type[Entry]) -> Any:
+    """Return the fields of the entry that these keys lead to."""
+    return msgspec.structs.fields(next((_NESTED[each] for each in reversed(keys) if each in _NESTED), kind))
+
+
+def _choices(wanted: Any) -> list[str]:
+    """Return the words that a field of this type takes."""
+    if get_origin(wanted) is Literal:
+        return list(get_args(wanted))
+    if wanted is bool:
+        return ["true", "false"]
+    return [each for inner in get_args(wanted) for each in _choices(inner)]
 
 
 def _words(text: str) -> str:
     """Return the type or value that msgspec expected in words of YAML."""
-    if value := re.search(r"Invalid enum value (.*)", text):
-        return f"unknown value {value[1].strip('`')}"
     if types := re.match(r"Expected `(.*)`, got `(.*)`", text):
         names = {"str": "text", "object": "a mapping", "array": "a list", "bool": "true or false"}
         names |= {"float": "a number", "int": "a whole number"}

@@ -56,9 +56,9 @@ def _relation(place: str, name: str, relation: Relation, schema: Schema) -> None
             )
         (kind,) = ids
         if kind not in schema.vertices:
-            known = meant(kind, schema.vertices) or f" They are {', '.join(schema.vertices) or 'none'}."
+            known = meant(kind, schema.vertices) or f". They are {', '.join(schema.vertices) or 'none'}."
             raise ParameterError(
-                f"{place}.{end}: `vertices` has no type {kind!r}.{known} If its ids are those that relations name, "
+                f"{place}.{end}: `vertices` has no type {kind!r}{known} If its ids are those that relations name, "
                 f"add `{kind}: {{}}` to `vertices`"
             )
     if relation.reverse == "merged" and list(relation.source) != list(relation.target):

@@ -51,11 +51,11 @@ def finish(
     Sidecar("u32", n, graph.num_edges, directedness, checksum, weights, typed=typed).write(edges)
     del graph
     for each in described["relations"]:
-        if each["nulls"] or each["missing"]:
+        if dropped := each["nulls"] + each["missing"]:
             log.info(
-                "%s: %s records were dropped, %s for a null id and %s for an id that no table declares",
+                "%s: dropped %s, %s for a null id and %s for an id that no table declares",
                 each["name"],
-                f"{each['nulls'] + each['missing']:,}",
+                f"{dropped:,} record{'s' if dropped != 1 else ''}",
                 f"{each['nulls']:,}",
                 f"{each['missing']:,}",
             )
