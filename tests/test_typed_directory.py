@@ -25,7 +25,7 @@ def rows_of(names, lengths, width=2):
     }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(typed_graphs(), st.integers(0, 2))
 def test_parts_are_the_graph(tmp_path_factory, graph, hops):
     stored = graph.saved(tmp_path_factory.mktemp("typed"), halo_hops=hops)
@@ -65,7 +65,7 @@ def test_parts_are_the_graph(tmp_path_factory, graph, hops):
             assert view.in_edges()[2].tolist() == part.edge_ids[view.edges].tolist()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(typed_graphs(), st.integers(0, 2))
 def test_rows_are_those_of_the_types_and_relations(tmp_path_factory, graph, hops):
     names, sizes = zip(*graph.types, strict=True)

@@ -10,8 +10,11 @@
 //! halo in their own parts take no more memory and no search. What a part holds depends on the order of the records
 //! only, not on threads or buffers.
 //!
+//! Where the records have relations, a row is ordered by the number of the edge's relation, then by record. Records come
+//! by relation, so only the reverse edges of relations of their own have to be moved, behind the others of the row.
+//!
 //! **Memory.** [`write_vertex_parts`]: 16 bytes per vertex (20 for `halo_hops` 0 and 2), and for each worker 0.2 bytes per
-//! vertex (0.4 for `halo_hops=2`) and at most 85 MB. [`write_edge_parts`]: 20 bytes per vertex, and for each worker 4.2 bytes
+//! vertex (0.4 for `halo_hops=2`) and at most 85 MB (135 MB with relations). [`write_edge_parts`]: 20 bytes per vertex, and for each worker 4.2 bytes
 //! per vertex and at most 170 MB. Per part 128 bytes (512). Nothing grows with the edges but the directory of the temporary
 //! file, a thousandth of it. If the budget is tight, fewer workers are used. The assignment belongs to the caller.
 //!
