@@ -128,6 +128,7 @@ def kills(folder, count):
         assert child.returncode == 0, "an ingest failed"
         finished += 1
         same += digest(folder) == expected
+        print(f"{killed} kills so far, {finished} ingests ended", flush=True)
     measured(INGEST, folder)
     finished, same = finished + 1, same + (digest(folder) == expected)
     after = os.times()
