@@ -347,7 +347,7 @@ def test_each_name_is_a_relation(tmp_path_factory, in_memory, cut, rows):
 
 
 def test_names_of_relations_become_folders(caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "fastpart")
     values = ["/film/genre", "film_genre", "film genre", "x" * 70, "x" * 71, "...", "7"]
     frame = pl.DataFrame({"h": [1] * 7, "p": values, "t": [2] * 7})
     names = {table.value: name for name, table in triples(frame).relations.items()}
