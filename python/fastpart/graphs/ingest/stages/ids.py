@@ -21,7 +21,8 @@ IDS = 1 << 18
 
 _TABLE = 16 << 20
 """Bytes of the table of a bucket, up to the most buckets."""
-_PER_ID = 64 / 3
+PER_ID = 64 / 3
+"""Bytes of the table of a bucket for each id."""
 _MOST_BUCKETS = 255
 
 _MOST = 2**32 - 2
@@ -120,7 +121,7 @@ def _merge(
 ) -> dict[str, Any]:
     """Number the ids of all runs, and write keys, rows and ids."""
     most = sum(each["ids"] for each in sorted_)
-    buckets = min(max(-(-int(_PER_ID * most) // _TABLE), 1), _MOST_BUCKETS)
+    buckets = min(max(-(-int(PER_ID * most) // _TABLE), 1), _MOST_BUCKETS)
     keys = [folder / f"keys-{bucket:03}" for bucket in range(buckets)]
     units = job.units.get(f"vertices/{table.name}", [])
     rows = folder / "rows.u32" if units and _rows_wanted(table) else None

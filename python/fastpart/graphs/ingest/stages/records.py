@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .... import _core
 from ....errors import GraphFormatError
 from ..catalog import RelationTable
+from .ids import PER_ID
 from .job import Job, NumberedType, blocks
 from .units import Slice, Unit, groups_of, place
 
@@ -23,6 +24,9 @@ RECORD = 8
 
 GROUP = 1 << 28
 """Records whose ends lie on the disk at a time."""
+
+_OPEN_FILES = 600
+"""Files that joins have open at a time. Many systems allow a process 1,024."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,7 @@ class _Join(_Writer):
         if not same:
             self.buckets += [(target, key) for key in target.keys]
         self.first_vertices = source.first, target.first
+        self.at_once = max(1, min(self.job.threads, _OPEN_FILES // len(self.buckets)))
         starts: dict[str, int] = {}
         kept: dict[str, Path] = {}
         at = nulls = missing = 0
@@ -204,7 +209,7 @@ class _Join(_Writer):
                 missing += counts[index]["missing"]
                 if counts[index]["records"] < unit.rows:
                     kept[unit.name] = self._kept(unit)
-            for some in blocks(todo, self.job.threads):
+            for some in blocks(todo, self.at_once):
                 spilled = self._spilled(group)
                 units = [
                     self._unit(group[index], spilled[index], folder, self.first + starts[group[index].name])
@@ -251,7 +256,7 @@ class _Join(_Writer):
         drops = self.relation.entry.missing == "drop" or self.relation.entry.nulls == "drop"
         found = []
         spilled = self._spilled(group)
-        for some in blocks(range(len(group)), self.job.threads):
+        for some in blocks(range(len(group)), self.at_once):
             if missing or drops:
                 units = [self._unit(group[index], spilled[index], folder, None) for index in some]
                 joined = _core.join_ends(units, self.layout, self.first_vertices, self.job.run)
@@ -303,13 +308,15 @@ class _Join(_Writer):
         ]
         todo = [bucket for bucket, each in enumerate(done) if each is None]
         missing = sum(each["missing"] for each in done if each is not None)
-        for some in blocks(todo, 4 * self.job.threads):
+        largest = max(PER_ID * side.n / len(side.keys) for side in self.sides)
+        tables = max(1, min(self.job.threads, int(self.job.sorting // max(largest, 1))))
+        for some in blocks(todo, 4 * tables):
             ends = [
                 ([key], _ends(folder, bucket), _vertices(folder, bucket), side.kind)
                 for bucket in some
                 for side, key in [self.buckets[bucket]]
             ]
-            found = _core.resolve_ends(ends, self.job.run)
+            found = _core.resolve_ends(ends, replace(self.job.run, threads=tables))
             for bucket, count in zip(some, found, strict=True):
                 self.job.journal.add(
                     "resolve", self._bucket(group, bucket), [_vertices(folder, bucket)], {"missing": count}
