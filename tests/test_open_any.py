@@ -14,27 +14,16 @@ from hypothesis import given, settings
 
 import fastpart as fp
 from fastpart.cli import main
+from same_graph import RECORDS, parquet, same, text
 from strategies import edge_lists, raw
 
-RECORDS = np.array([[5, 7], [7, 9], [0, 9], [3, 3]], np.uint32)
 SYMMETRIC = "%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n10 10 4\n6 8\n8 10\n1 10\n4 4\n"
 GENERAL = "%%MatrixMarket matrix coordinate real general\n10 10 4\n6 8 1.5\n8 10 2\n1 10 0.25\n4 4 -3\n"
-
-
-def text(separator=" ", header="", records=RECORDS):
-    lines = (separator.join(map(str, record)) for record in np.asarray(records, object).tolist())
-    return (header + "\n".join(lines) + "\n").encode()
 
 
 def zstd(content):
     pa = pytest.importorskip("pyarrow")
     return pa.compress(content, "zstd", asbytes=True)
-
-
-def parquet(**columns):
-    buffer = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(buffer)
-    return buffer.getvalue()
 
 
 def metis():
@@ -70,13 +59,6 @@ FILES = {
     "g.mtx.gz": gzip.compress(SYMMETRIC.encode()),
     "g.mtx.xz": lzma.compress(SYMMETRIC.encode()),
 }
-
-
-def same(graph, records=RECORDS, n=10):
-    array = fp.open_graph(np.asarray(records).reshape(-1, 2), num_vertices=n, layout="rows")
-    assert (graph.num_vertices, graph.num_edges) == (n, len(records))
-    assert graph.identify() == array.identify()
-    return graph
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -380,211 +362,3 @@ def test_text_its_packed_copies_parquet_and_frames_are_equal(tmp_path_factory, g
     array = fp.open_graph(edges, num_vertices=n)
     for source in [*folder.iterdir(), frame, frame.lazy()]:
         assert fp.open_graph(source, num_vertices=n) == array
-
-
-# Ids that are no numbers 0..n-1.
-
-NAMES = [["ann", "bob"], ["bob", "eve"], ["dan", "ann"]]
-BY_RANK = [[0, 1], [1, 3], [2, 0]]  # of ann, bob, dan, eve
-
-
-def ids_of(graph):
-    table = pl.read_parquet(graph.directory / "ids" / "vertex.parquet")
-    assert table["vertex"].to_list() == list(range(graph.num_vertices))
-    return table["id"].to_list()
-
-
-def test_strings_are_numbered_by_their_rank(tmp_path, caplog):
-    caplog.set_level("INFO", "fastpart")
-    frame = pl.DataFrame(NAMES, schema=["source", "target"], orient="row")
-    lines = text(",", "source,target\n", NAMES)
-    for name, content in {
-        "g.csv": lines,
-        "g.csv.gz": gzip.compress(lines),
-        "g.csv.xz": lzma.compress(lines),
-        "g.tsv": text("\t", "x\tfrom\tto\n", [["1", *record] for record in NAMES]),
-        "quoted.csv": b'source,target\n"ann","bob"\n"bob","eve"\ndan,"ann"\n',
-    }.items():
-        (tmp_path / name).write_bytes(content)
-    frame.write_parquet(tmp_path / "g.parquet")
-    sources = [*sorted(tmp_path.iterdir()), frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()]
-    sources += [frame.cast(pl.Categorical), [tmp_path / "g.csv"]]
-    for source in sources:
-        caplog.clear()
-        graph = same(fp.open_graph(source), BY_RANK, 4)
-        assert ids_of(graph) == ["ann", "bob", "dan", "eve"]
-        assert any("numbered by the rank of their ids" in note for note in caplog.messages)
-        copy = same(pickle.loads(pickle.dumps(graph)), BY_RANK, 4)
-        if graph.path is not None:
-            assert ids_of(copy) == ids_of(graph)
-
-
-def test_results_go_home_by_the_ids(tmp_path):
-    (tmp_path / "g.csv").write_bytes(text(",", "source,target\n", NAMES))
-    for source in (tmp_path / "g.csv", pl.read_csv(tmp_path / "g.csv")):
-        graph = fp.open_graph(source)
-        table = fp.restore(fp.VertexPartition([0, 1, 1, 0], 2), graph=graph)
-        assert table.sort("id").rows() == [("ann", 0), ("bob", 1), ("dan", 1), ("eve", 0)]
-
-
-def test_columns_of_strings(tmp_path):
-    (tmp_path / "g.csv").write_bytes(text(",", "who,whom,w\n", [[*record, 2] for record in NAMES]))
-    graph = fp.open_graph(tmp_path / "g.csv", columns=("who", "whom"), weights="w")
-    assert same(graph, BY_RANK, 4).weights.tolist() == [2, 2, 2]
-    with pytest.raises(fp.ParameterError, match="nothing says whether its first line is a header"):
-        fp.open_graph(tmp_path / "g.csv", columns=(1, 2))
-    with pytest.raises(fp.GraphFormatError, match="which columns hold the ids"):
-        fp.open_graph(tmp_path / "g.csv")
-    with pytest.raises(fp.ParameterError, match="num_vertices: the vertices are those whose ids"):
-        fp.open_graph(tmp_path / "g.csv", columns=("who", "whom"), num_vertices=9)
-
-
-def test_numbers_with_gaps_are_relabelled_when_asked(tmp_path):
-    wide = [[10**15, 7], [7, 2**62], [5, 10**15]]
-    frame = pl.DataFrame(wide, schema={"source": pl.UInt64, "target": pl.UInt64}, orient="row")
-    frame.write_parquet(tmp_path / "g.parquet")
-    (tmp_path / "g.csv").write_bytes(text(",", "source,target\n", wide))
-    for source in (frame, frame.lazy(), tmp_path / "g.parquet", tmp_path / "g.csv", frame.to_pandas()):
-        with pytest.raises(fp.GraphFormatError, match=r"(?i)(exceeds|outside).*relabel"):
-            fp.open_graph(source)
-        graph = same(fp.open_graph(source, relabel=True), [[2, 1], [1, 3], [0, 2]], 4)
-        assert ids_of(graph) == [5, 7, 10**15, 2**62]
-
-
-def test_a_graph_directory_opens(tmp_path):
-    (tmp_path / "g.csv").write_bytes(text(",", "source,target\n", NAMES))
-    graph = fp.open_graph(tmp_path / "g.csv")
-    moved = graph.directory.rename(tmp_path / "graph")
-    for source in (moved, f"{moved}/"):
-        opened = same(fp.open_graph(source), BY_RANK, 4)
-        assert (opened.path, opened.directory) == (moved, moved)
-        assert pickle.loads(pickle.dumps(opened)) == opened
-    with pytest.raises(fp.ParameterError, match=r"columns: .*graph is a graph directory"):
-        fp.open_graph(moved, columns=(1, 2))
-    (moved / "edges.bin").unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"an incomplete graph directory, without edges\.bin"):
-        fp.open_graph(moved)
-
-
-@pytest.mark.parametrize(
-    ("frame", "error"),
-    [
-        (pl.DataFrame({"u": ["a", None], "v": ["b", "c"]}), "null|no id"),
-        (pl.DataFrame({"u": ["a"], "v": [1]}), "column 'u' is String, but column 'v' is Int64"),
-        (pl.DataFrame({"u": [0.5], "v": [1.5]}), "expected integers, but column 'u' is Float64"),
-        (pl.DataFrame({"u": ["a"], "v": ["b"], "src": [1], "dst": [2]}), "several pairs of columns"),
-    ],
-)
-def test_frames_that_hold_no_edges(frame, error):
-    for source in (frame, frame.lazy()):
-        with pytest.raises((TypeError, fp.GraphFormatError), match=error):
-            fp.open_graph(source)
-
-
-def test_weights_of_frames_with_strings():
-    frame = pl.DataFrame(NAMES, schema=["source", "target"], orient="row").with_columns(w=pl.lit(0.5))
-    for source in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()):
-        graph = same(fp.open_graph(source, weights="w"), BY_RANK, 4)
-        assert (graph.weights / graph.weight_scale).tolist() == [0.5] * 3
-        with pytest.raises(fp.ParameterError, match="frame has no column 'x', only source, target, w"):
-            fp.open_graph(source, weights="x")
-    assert fp.open_graph(frame, weights=np.arange(3)).weights.tolist() == [0, 1, 2]
-
-
-def test_lazy_frames_that_cannot_be_computed():
-    frame = pl.LazyFrame({"source": ["1", "x"], "target": ["1", "2"]})
-    for broken in (frame.with_columns(pl.col("nothing")), frame.cast(pl.Int64)):
-        with pytest.raises(fp.GraphFormatError, match=r"^graph: the lazy frame cannot be computed: "):
-            fp.open_graph(broken)
-
-
-def test_errors_of_strings_speak_of_the_file(tmp_path):
-    (tmp_path / "g.csv").write_text("source,target\nann,bob\neve,\n")
-    with pytest.raises(fp.GraphFormatError, match=r"g\.csv: line 3: an id is null\. Remove the row$"):
-        fp.open_graph(tmp_path / "g.csv")
-    (tmp_path / "g.csv").write_text("source,target\nann,bob\n")
-    with pytest.raises(fp.FastpartError, match=r"^weights: .*no column 'x'"):
-        fp.open_graph(tmp_path / "g.csv", weights="x")
-
-
-def test_strange_objects_of_pandas():
-    frame = pl.DataFrame({"u": ["a", "b"], "v": ["b", "c"]}).to_pandas()
-    frame["u"] = [("a",), "b"]
-    with pytest.raises(TypeError, match=r"column 'u' holds .* of type tuple"):
-        fp.open_graph(frame)
-    with pytest.raises(fp.GraphFormatError, match="column 'v' has no id in row 1"):
-        fp.open_graph(frame.assign(u=["a", "b"], v=["b", None]))
-
-
-# Objects of OGB, torch and PyG.
-
-BOTH = np.concatenate([RECORDS, RECORDS[:, ::-1]])
-
-
-def test_graphs_of_ogb():
-    item = {"edge_index": BOTH.T, "edge_feat": np.arange(8), "node_feat": None, "num_nodes": 12}
-    for source in (item, (item, np.zeros((12, 1))), [item, np.zeros(12)]):
-        graph = same(fp.open_graph(source), BOTH, 12)
-        assert graph.directedness == "symmetric"
-    assert fp.open_graph(item, weights="edge_feat").weights.tolist() == list(range(8))
-    with pytest.raises(fp.ParameterError, match="the dict has no 'w', only edge_index, edge_feat, num_nodes"):
-        fp.open_graph(item, weights="w")
-    with pytest.raises(TypeError, match="expected a dict with edge_index and num_nodes, got the keys x"):
-        fp.open_graph({"x": 1})
-    with pytest.raises(TypeError, match="edge_index_dict, several types of edges"):
-        fp.open_graph({"edge_index_dict": {}, "num_nodes_dict": {}})
-
-
-@pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch speaks of its own checks
-def test_sparse_tensors_of_torch():
-    import torch
-
-    u, v = torch.tensor(BOTH.T.astype(np.int64))
-    coo = torch.sparse_coo_tensor(torch.stack([u, v]), torch.arange(1.0, 9.0), (12, 12))
-    order = sorted(set(map(tuple, BOTH.tolist())))
-    for matrix in (coo.coalesce(), coo.coalesce().to_sparse_csr()):
-        graph = fp.open_graph(matrix)
-        assert (graph.num_vertices, graph.num_edges, graph.directedness) == (12, 7, "symmetric")
-        assert same(graph, order, 12).weights is None
-        assert len(fp.open_graph(matrix, weights="data").weights) == 7
-    csc = fp.open_graph(coo.coalesce().to_sparse_csc())
-    assert csc.degrees().tolist() == fp.open_graph(coo.coalesce()).degrees().tolist()
-    same(fp.open_graph(coo), BOTH, 12)
-    with pytest.raises(TypeError, match=r"expected a square matrix, got a sparse tensor of shape \(2, 3\)"):
-        fp.open_graph(torch.sparse_coo_tensor(torch.zeros((2, 0), dtype=torch.int64), torch.zeros(0), (2, 3)))
-    with pytest.raises(fp.ParameterError, match="the sparse tensor has no 'w'"):
-        fp.open_graph(coo, weights="w")
-
-
-def test_an_adjacency_of_torch_sparse():
-    class SparseTensor:
-        """As much of torch_sparse as is read."""
-
-        def sparse_sizes(self):
-            return 12, 12
-
-        def coo(self):
-            return BOTH[:, 0].astype(np.int64), BOTH[:, 1].astype(np.int64), None
-
-    assert same(fp.open_graph(SparseTensor()), BOTH, 12).directedness == "symmetric"
-
-
-@pytest.mark.torch
-def test_data_sets_of_pyg():
-    pytest.importorskip("torch_geometric")
-    import torch
-    from torch_geometric.data import Data, InMemoryDataset
-
-    class Tiny(InMemoryDataset):
-        """A data set in memory."""
-
-        def __init__(self, graphs):
-            super().__init__()
-            self.data, self.slices = self.collate(graphs)
-
-    data = Data(edge_index=torch.tensor(BOTH.T.astype(np.int64)), num_nodes=12, w=torch.arange(8))
-    assert same(fp.open_graph(Tiny([data])), BOTH, 12).directedness == "symmetric"
-    assert fp.open_graph(Tiny([data]), weights="w").weights.tolist() == list(range(8))
-    with pytest.raises(TypeError, match=r"has 2 graphs\. Pass one of them, such as dataset\[0\]"):
-        fp.open_graph(Tiny([data, data]))
