@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def _unpacked(path: str, tmp_dir: Path | None) -> tuple[str, Any]:
     try:
         with texts.unpacked(path) as packed, open(copy, "xb") as file:
             shutil.copyfileobj(packed, file, 1 << 20)
-    except Exception as error:
+    except (OSError, EOFError, LZMAError) as error:  # what bz2 and lzma raise of damaged files
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise GraphFormatError(
