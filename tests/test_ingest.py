@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -121,6 +121,44 @@ def test_null_ends_are_dropped(tmp_path_factory, pairs, cuts, sizes):
     assert described["missing"] == 0
 
 
+@example([(0, 1), (9, 1), (2, 3), (4, None), (1, 9), (1, 2)], [2, 4], (None, None))
+@example([(0, 1), (9, 1), (2, 3), (4, None), (1, 9), (1, 2)], [1, 2, 5], (3, 64))
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=1, max_size=40),
+    CUTS,
+    SIZES,
+)
+def test_columns_stay_with_their_records_where_others_are_dropped(tmp_path_factory, pairs, cuts, sizes):
+    folder = tmp_path_factory.mktemp("ingest")
+    schema = plain(
+        folder, list(range(6)), [(0, 0)], missing="drop", nulls="drop", weight="w", time="at", features=["x"]
+    )
+    (folder / "e" / "000.parquet").unlink()
+    (folder / "e").rmdir()
+    rows = range(len(pairs))
+    records = pl.DataFrame(
+        {
+            "src": [u for u, _ in pairs],
+            "dst": pl.Series([v for _, v in pairs], dtype=pl.Int64),
+            "w": [row + 1 for row in rows],
+            "at": [10 * row for row in rows],
+            "x": [row / 2 for row in rows],
+        }
+    )
+    write(folder, "e", records, cuts)
+    with small(*sizes):
+        graph = ingest(schema, folder / "graph")
+    kept = [row for row, pair in enumerate(pairs) if all(end in range(6) for end in pair)]
+    assert pairs_of(folder / "graph").tolist() == [list(pairs[row]) for row in kept]
+    assert np.load(folder / "graph" / "edges.bin.times.npy").tolist() == [10 * row for row in kept]
+    assert np.load(folder / "graph" / "edge_features.npy")[:, 0].tolist() == [row / 2 for row in kept]
+    files = {"edges.bin", "edges.bin.json", "edges.bin.times.npy", "edge_features.npy", "graph.json", "ids"}
+    assert {*os.listdir(folder / "graph")} == files | ({"edges.bin.weights.npy"} if kept else set())
+    if kept:
+        assert graph.weights.tolist() == [row + 1 for row in kept]
+
+
 @pytest.mark.parametrize("sizes", [(None, None), (2, 64)])
 def test_the_first_undeclared_end_is_named(tmp_path, sizes):
     schema = plain(tmp_path, ["a", "b"], [("a", "b"), ("b", "a"), ("a", "zz"), ("yy", "xx"), ("a", "a")])
@@ -216,6 +254,11 @@ def test_shards_are_the_same_graph(tmp_path, monkeypatch):
     assert fp.restore(np.arange(100), graph=opened).height == 100
     with pytest.raises(fp.ParameterError, match=r"num_vertices: .* says it by itself"):
         fp.open_graph(tmp_path / "graph", num_vertices=100)
+    os.truncate(tmp_path / "graph" / names[2], 64)
+    with pytest.raises(
+        fp.GraphFormatError, match=r"its files hold [\d,]+ records, but its sidecar says 1,000"
+    ):
+        fp.open_graph(tmp_path / "graph")
     (tmp_path / "graph" / names[2]).unlink()
     with pytest.raises(fp.GraphFormatError, match=rf"without {names[2]}\. Ingest it again"):
         fp.open_graph(tmp_path / "graph")

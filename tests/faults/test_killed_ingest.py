@@ -10,6 +10,7 @@ from child import run_child
 
 import fastpart as fp
 from fastpart.graphs.ingest import ingest
+from fastpart.graphs.ingest.stages.journal import Journal
 from ingest_tables import plain, small
 
 RUN = """
@@ -128,6 +129,26 @@ def test_the_bytes_are_those_of_an_ingest_that_was_not_killed(tables, form):
     outcome = run_child(RUN, os.path.dirname(os.path.dirname(__file__)), tables, form, timeout=150)
     assert outcome.rc == 0, outcome.err
     assert int(outcome.out) >= 5
+
+
+def test_a_journal_that_is_cut_anywhere_keeps_its_whole_lines(tmp_path):
+    whole = Journal(tmp_path)
+    for unit in ("a", "b"):
+        whole.add("sort", unit, (), {"ids": 3})
+    whole.close()
+    content = (tmp_path / "journal.jsonl").read_bytes()
+    first = content.index(b"\n") + 1
+    for cut in range(len(content) + 1):
+        (tmp_path / "journal.jsonl").write_bytes(content[:cut])
+        journal = Journal(tmp_path)
+        assert (journal.done("sort", "a") is not None) == (cut >= first)
+        assert (journal.done("sort", "b") is not None) == (cut == len(content))
+        journal.add("sort", "c")
+        journal.close()
+        again = Journal(tmp_path)
+        assert again.done("sort", "c") == {}
+        assert (again.done("sort", "a") is not None) == (cut >= first)
+        again.close()
 
 
 def interrupted(folder, stop):
