@@ -1,0 +1,1 @@
+"""Mini-batches of typed graphs: nodes by type, in-edges by relation."""
