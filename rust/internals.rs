@@ -199,9 +199,10 @@ pub mod parts {
 }
 pub mod sampling {
     pub use crate::sampling::{
-        Ahead, Batch, DiskRates, FeatureRows, Features, Io, Kind, Maker, Pack, PackStep, Part, Place, Pooled,
-        Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology, Workers,
-        append_degrees, append_ids, disk_rates, subgraph, walks,
+        Ahead, Batch, BatchMaker, DiskRates, FeatureRows, Features, Io, Kind, Maker, Pack, PackStep, Part,
+        Place, Pooled, Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology,
+        TypedBatch, TypedMaker, TypedSample, TypedSampler, Types, Workers, append_degrees, append_ids,
+        disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {

@@ -387,6 +387,86 @@ class SampledBatch:
     features: npt.NDArray[Any] | None
 
 @final
+class Types:
+    """Types of the vertices of a topology, as ranges of ids, and of its edges.
+
+    ``folders`` are those of the topology, with ``relations.npy``. ``firsts`` has the first vertex of each type, and
+    ``ends`` for each type of edges the types of its sources and of its targets.
+    """
+
+    def __new__(
+        cls, topology: Topology, folders: Sequence[_Path], firsts: Sequence[int], ends: Sequence[tuple[int, int]]
+    ) -> Types: ...
+    @property
+    def topology(self) -> Topology: ...
+    @property
+    def starts(self) -> list[_Ids]:
+        """By type: first row of each part among the rows of the type, and their number."""
+
+@final
+class TypedSampler:
+    """Samples ``fanouts[h][r]`` in-edges of relation r of every vertex of level h, without replacement; -1 takes all.
+
+    What is drawn for a vertex is a function of (seed, epoch, step, h, original id, r). See :class:`Sampler`.
+    ``features`` have one entry for each type, None where it has none, or are left out. Their rows are those of the
+    type: :attr:`Types.starts`.
+    """
+
+    def __new__(
+        cls,
+        types: Types,
+        fanouts: Sequence[Sequence[int]],
+        *,
+        kind: str = "uniform",
+        seed: int = 0,
+        merged: bool = False,
+        edge_ids: bool = False,
+        weights: npt.NDArray[Any] | None = None,
+    ) -> TypedSampler: ...
+    def read_seconds(self) -> tuple[float, float]:
+        """Return the seconds of sampling and of copying features since the last call, of all threads."""
+    def sample(
+        self, seeds: _Rows, *, epoch: int = 0, step: int = 0, features: Sequence[Features | None] | None = None
+    ) -> TypedSampledBatch:
+        """Return the batch of some seeds, given as rows of the topology."""
+    def batches(
+        self,
+        seeds: _Rows,
+        offsets: _Ids,
+        *,
+        epoch: int = 0,
+        features: Sequence[Features | None] | None = None,
+        ahead: int = 2,
+        max_bytes: int | None = None,
+        threads: int = 1,
+    ) -> TypedBatches:
+        """Iterate over the batches of an epoch, as :meth:`Sampler.batches` does."""
+
+@final
+class TypedBatches:
+    def __iter__(self) -> TypedBatches: ...
+    def __next__(self) -> TypedSampledBatch: ...
+    def close(self) -> None:
+        """End the threads. There are no batches after it."""
+
+@final
+class TypedSampledBatch:
+    """Nodes by type and, within a type, level by level. One CSR for each type of edges over the nodes of its types.
+
+    The in-edges of relation r at target i have the sources ``indices[r][indptr[r][i]:indptr[r][i + 1]]``, places among
+    the nodes of their type. ``indptr[r]`` covers all levels but the last. ``rows`` are those of each type.
+    """
+
+    rows: list[_Rows]
+    n_id: list[_Ids]
+    indptr: list[npt.NDArray[np.int32]]
+    indices: list[npt.NDArray[np.int32]]
+    e_id: list[_Ids] | None
+    num_sampled_nodes: list[list[int]]
+    num_sampled_edges: list[list[int]]
+    features: list[npt.NDArray[Any] | None]
+
+@final
 class Coding:
     """Rows of ``width`` numbers with 8 bits each. See :mod:`fastpart.partitions.coding`.
 

@@ -61,7 +61,10 @@ mod _core {
     #[pymodule_export]
     use super::run::{default_threads, memory_budget};
     #[pymodule_export]
-    use super::sampling::{Batches, Coding, Features, Pack, SampledBatch, Sampler, Topology, disk_rates};
+    use super::sampling::{
+        Batches, Coding, Features, Pack, SampledBatch, Sampler, Topology, TypedBatches, TypedSampledBatch,
+        TypedSampler, Types, disk_rates,
+    };
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
     #[pymodule_export]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::batch::{Batch, Maker};
+use super::batch::BatchMaker;
 use super::sampler::Place;
 use super::workers::{Worker, Workers};
 use crate::base::{Error, Result, locked};
@@ -41,13 +41,13 @@ impl Steps {
     }
 
     /// Makes the batch of a step.
-    pub fn make(
+    pub fn make<M: BatchMaker>(
         &self,
         step: usize,
-        maker: &Maker,
+        maker: &M,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
-    ) -> Result<Batch> {
+    ) -> Result<M::Batch> {
         let seeds = &self.seeds[self.offsets[step]..self.offsets[step + 1]];
         maker.make(seeds, Place { epoch: self.epoch, step: step as u64 }, worker, check)
     }
@@ -55,8 +55,8 @@ impl Steps {
 
 /// Threads that make batches.
 #[derive(Debug)]
-pub struct Ahead {
-    shared: Arc<Shared>,
+pub struct Ahead<M: BatchMaker> {
+    shared: Arc<Shared<M>>,
     threads: Vec<JoinHandle<Worker>>,
     workers: Arc<Workers>,
     /// The process that has the threads. A forked one does not.
@@ -64,13 +64,13 @@ pub struct Ahead {
 }
 
 #[derive(Debug)]
-struct Shared {
-    maker: Maker,
+struct Shared<M: BatchMaker> {
+    maker: M,
     steps: Steps,
     ahead: usize,
     /// Most bytes of batches before they are handed out. One is always made.
     max_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<State<M::Batch>>,
     /// Another batch may fit, or the end has come.
     more: Condvar,
     /// There is another batch.
@@ -78,9 +78,9 @@ struct Shared {
     stopped: AtomicBool,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    batches: BTreeMap<usize, Result<Batch>>,
+#[derive(Debug)]
+struct State<B> {
+    batches: BTreeMap<usize, Result<B>>,
     /// The step that is made next.
     next: usize,
     /// The step that is handed out next.
@@ -89,7 +89,7 @@ struct State {
     largest: Option<u64>,
 }
 
-impl State {
+impl<B> State<B> {
     /// Whether another batch fits beside those that are made or being made.
     fn fits(&self, max_bytes: u64) -> bool {
         let others = (self.next - self.wanted) as u64;
@@ -100,8 +100,8 @@ impl State {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl<M: BatchMaker> Shared<M> {
+    fn state(&self) -> MutexGuard<'_, State<M::Batch>> {
         locked(&self.state)
     }
 
@@ -127,7 +127,7 @@ impl Shared {
             let batch = made.unwrap_or_else(|_| Err(Error::Internal("a sampler's worker panicked".into())));
             let mut state = self.state();
             if let Ok(batch) = &batch {
-                state.largest = state.largest.max(Some(batch.bytes()));
+                state.largest = state.largest.max(Some(M::bytes(batch)));
             }
             state.batches.insert(step, batch);
             self.ready.notify_all();
@@ -149,11 +149,11 @@ impl Shared {
     }
 }
 
-impl Ahead {
+impl<M: BatchMaker> Ahead<M> {
     /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes` bytes before
     /// they are handed out, but one is always made.
     pub fn start(
-        maker: Maker,
+        maker: M,
         steps: Steps,
         ahead: usize,
         max_bytes: u64,
@@ -165,7 +165,7 @@ impl Ahead {
             steps,
             ahead,
             max_bytes,
-            state: Mutex::default(),
+            state: Mutex::new(State { batches: BTreeMap::new(), next: 0, wanted: 0, largest: None }),
             more: Condvar::new(),
             ready: Condvar::new(),
             stopped: AtomicBool::new(false),
@@ -184,12 +184,12 @@ impl Ahead {
     }
 
     /// The next batch, or nothing if it takes longer than `patience`. `Some(None)` at the end.
-    pub fn next(&self, patience: Duration) -> Option<Option<Result<Batch>>> {
+    pub fn next(&self, patience: Duration) -> Option<Option<Result<M::Batch>>> {
         if self.process != std::process::id() {
             let what = "the batches of an epoch belong to the process that began it. Begin it after the fork";
             return Some(Some(Err(Error::parameter("batches", what))));
         }
-        let waits = |state: &mut State| {
+        let waits = |state: &mut State<M::Batch>| {
             let comes = state.wanted < self.shared.steps.count() && !self.shared.has_stopped();
             comes && !state.batches.contains_key(&state.wanted)
         };
@@ -209,7 +209,7 @@ impl Ahead {
     }
 }
 
-impl Ahead {
+impl<M: BatchMaker> Ahead<M> {
     /// Ends the work. Batches that are there are handed out, but no other.
     pub fn stop(&self) {
         if self.process == std::process::id() {
@@ -218,7 +218,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl<M: BatchMaker> Drop for Ahead<M> {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // The threads are not here, and nobody unlocks what they had locked.

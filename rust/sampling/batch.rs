@@ -1,5 +1,6 @@
 //! A batch in memory that is used again: what was sampled, and the features.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use super::pack::Pack;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};
+use super::typed::TypedSample;
 use super::workers::Worker;
 use crate::base::Result;
 
@@ -21,11 +23,22 @@ pub struct Batch {
     pub features: Option<Pooled<FeatureRows>>,
 }
 
-impl Batch {
-    /// Bytes of memory that it takes.
-    pub fn bytes(&self) -> u64 {
-        self.sample.bytes() + self.features.as_ref().map_or(0, |rows| rows.bytes())
-    }
+/// What makes batches.
+pub trait BatchMaker: Debug + Send + Sync + 'static {
+    /// What it makes.
+    type Batch: Debug + Send;
+
+    /// Makes the batch of the `seeds`, which are rows.
+    fn make(
+        &self,
+        seeds: &[u32],
+        place: Place,
+        worker: &mut Worker,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Self::Batch>;
+
+    /// Bytes of memory that a batch takes.
+    fn bytes(batch: &Self::Batch) -> u64;
 }
 
 /// Makes batches, with features if there are any.
@@ -46,8 +59,8 @@ pub struct Maker {
 /// Nanoseconds of all threads.
 #[derive(Debug, Default)]
 pub struct Spent {
-    sampling: AtomicU64,
-    fetching: AtomicU64,
+    pub(super) sampling: AtomicU64,
+    pub(super) fetching: AtomicU64,
 }
 
 impl Spent {
@@ -58,7 +71,8 @@ impl Spent {
     }
 }
 
-fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
+/// Adds the time of some work.
+pub(super) fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let done = work();
     spent.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
@@ -69,6 +83,7 @@ fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
 #[derive(Debug, Default)]
 pub struct Pools {
     samples: Pool<Sample>,
+    typed_samples: Pool<TypedSample>,
     features: Pool<FeatureRows>,
 }
 
@@ -76,6 +91,11 @@ impl Pools {
     /// Memory for a sample.
     pub fn sample(&self) -> Pooled<Sample> {
         self.samples.take()
+    }
+
+    /// Memory for a sample of a typed graph.
+    pub fn typed_sample(&self) -> Pooled<TypedSample> {
+        self.typed_samples.take()
     }
 
     /// Memory for features.
@@ -86,13 +106,15 @@ impl Pools {
     /// Memory that waits to be used again takes at most `most` bytes, for samples and for features each.
     pub fn keep_at_most(&self, most: u64) {
         self.samples.keep_at_most(most);
+        self.typed_samples.keep_at_most(most);
         self.features.keep_at_most(most);
     }
 }
 
-impl Maker {
-    /// Makes the batch of the `seeds`, which are rows.
-    pub fn make(
+impl BatchMaker for Maker {
+    type Batch = Batch;
+
+    fn make(
         &self,
         seeds: &[u32],
         place: Place,
@@ -109,5 +131,9 @@ impl Maker {
         };
         let features = self.features.as_ref().map(fill).transpose()?;
         Ok(Batch { sample, features })
+    }
+
+    fn bytes(batch: &Batch) -> u64 {
+        batch.sample.bytes() + batch.features.as_ref().map_or(0, |rows| rows.bytes())
     }
 }

@@ -143,6 +143,11 @@ impl Part {
         self.vertices.prefetch(local as usize);
     }
 
+    /// Number of in-edges.
+    pub fn num_edges(&self) -> usize {
+        self.indices.len()
+    }
+
     /// Number of local vertices.
     pub fn num_local(&self) -> usize {
         self.vertices.len()

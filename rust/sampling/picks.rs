@@ -65,14 +65,27 @@ impl Picks {
 
     /// Picks in-edges of `part` that follow each other, all of them or the first ones of a target.
     pub fn extend(&mut self, part: u32, edges: Range<usize>, last: bool) {
-        self.runs.push(PickRun { part, count: edges.len() as u32, last });
+        let first = self.edges.len();
+        self.push_all(edges);
+        self.close(part, first, last);
+    }
+
+    /// Picks in-edges that follow each other. [`Self::end`] has to follow.
+    #[inline(always)]
+    pub fn push_all(&mut self, edges: Range<usize>) {
         self.edges.extend(edges.start as u64..edges.end as u64);
     }
 
     /// Ends the picks of a target of `part`, from number `first` on.
     #[inline(always)]
     pub fn end(&mut self, part: u32, first: usize) {
-        self.runs.push(PickRun { part, count: (self.edges.len() - first) as u32, last: true });
+        self.close(part, first, true);
+    }
+
+    /// Ends picks of a target of `part`, from number `first` on, which are the last ones or not.
+    #[inline(always)]
+    pub fn close(&mut self, part: u32, first: usize, last: bool) {
+        self.runs.push(PickRun { part, count: (self.edges.len() - first) as u32, last });
     }
 
     /// Appends all picks to the batch, and forgets them.

@@ -16,6 +16,11 @@ impl HopKey {
         Self([epoch, step, hop].iter().fold(splitmix64(seed), |key, &part| splitmix64(key ^ part)))
     }
 
+    /// The key of the draws of one relation.
+    pub(crate) fn of_relation(self, relation: u16) -> Self {
+        Self(splitmix64(self.0 ^ (u64::from(relation) + 1)))
+    }
+
     /// The draws of a vertex.
     #[inline(always)]
     pub(crate) fn draws(self, vertex: i64) -> Draws {

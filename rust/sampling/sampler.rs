@@ -1,5 +1,6 @@
 //! Batches of sampled in-edges, level by level.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::expansion::{Expansion, add_distinct};
@@ -25,11 +26,11 @@ pub enum Kind {
     Labor,
 }
 
-/// What a sampler does.
+/// What a sampler does. A fanout is a number of in-edges per vertex, where `None` takes all, or one for each relation.
 #[derive(Debug)]
-pub struct Settings {
-    /// In-edges per vertex in each hop. `None` takes all.
-    pub fanouts: Vec<Option<usize>>,
+pub struct Settings<F = Option<usize>> {
+    /// In-edges per vertex in each hop.
+    pub fanouts: Vec<F>,
     /// How they are picked.
     pub kind: Kind,
     /// Seed of all draws.
@@ -72,32 +73,63 @@ impl Sampler {
         into: &mut Sample,
     ) -> Result<()> {
         let Settings { fanouts, kind, seed, merged, edge_ids } = &self.settings;
-        into.clear();
-        worker.begin();
-        add_distinct("seeds", seeds, &self.topology, &mut worker.ids, into)?;
-        let mut level = 0..into.rows.len();
-        for (hop, &fanout) in fanouts.iter().enumerate() {
-            if !merged {
-                worker.ids.begin();
-            }
-            let key = HopKey::new(*seed, place.epoch, place.step, hop as u64);
-            let picked = (into.indices.len(), level.len());
-            let places = Places::Appended(if *merged { 0 } else { level.end });
-            let expansion = Expansion { topology: &self.topology, places, edge_ids: *edge_ids, check };
-            let Worker { ids, picks, candidates, small_numbers } = &mut *worker;
-            let (nodes, tables, fanout) = (level.clone(), (ids, picks), fanout.unwrap_or(usize::MAX));
+        levels(&self.topology, seeds, fanouts.len(), *merged, worker, into, |level| {
+            let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
+            let expansion =
+                Expansion { topology: &self.topology, places: level.places, edge_ids: *edge_ids, check };
+            let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
+            let (nodes, tables, into) = (level.nodes, (ids, picks), level.into);
+            let fanout = fanouts[level.hop].unwrap_or(usize::MAX);
             match kind {
                 Kind::Uniform => expansion.expand(nodes, tables, into, Uniform { fanout, key }),
                 Kind::Weighted(weights) => {
                     expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
                 }
                 Kind::Labor => expansion.expand(nodes, tables, into, Labor { fanout, key, small_numbers }),
-            }?;
-            into.num_nodes.push(picked.1 as u64);
-            into.num_edges.push((into.indices.len() - picked.0) as u64);
-            level = level.end..into.rows.len();
-        }
-        into.num_nodes.push(level.len() as u64);
-        append_ids(&self.topology, &into.rows[level], &mut into.ids)
+            }
+        })
     }
+}
+
+/// A level whose in-edges are to be appended to a batch.
+pub(super) struct Level<'a> {
+    /// Number of the hop.
+    pub hop: usize,
+    /// Its nodes.
+    pub nodes: Range<usize>,
+    /// Where sources are in the batch.
+    pub places: Places,
+    /// Makes the batch.
+    pub worker: &'a mut Worker,
+    /// The batch.
+    pub into: &'a mut Sample,
+}
+
+/// Makes a batch of so many hops, each by a call of `expand`.
+pub(super) fn levels(
+    topology: &Topology,
+    seeds: &[u32],
+    hops: usize,
+    merged: bool,
+    worker: &mut Worker,
+    into: &mut Sample,
+    mut expand: impl FnMut(Level<'_>) -> Result<()>,
+) -> Result<()> {
+    into.clear();
+    worker.begin();
+    add_distinct("seeds", seeds, topology, &mut worker.ids, into)?;
+    let mut nodes = 0..into.rows.len();
+    for hop in 0..hops {
+        if !merged {
+            worker.ids.begin();
+        }
+        let edges = into.indices.len();
+        let places = Places::Appended(if merged { 0 } else { nodes.end });
+        expand(Level { hop, nodes: nodes.clone(), places, worker: &mut *worker, into: &mut *into })?;
+        into.num_nodes.push(nodes.len() as u64);
+        into.num_edges.push((into.indices.len() - edges) as u64);
+        nodes = nodes.end..into.rows.len();
+    }
+    into.num_nodes.push(nodes.len() as u64);
+    append_ids(topology, &into.rows[nodes], &mut into.ids)
 }

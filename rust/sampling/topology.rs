@@ -117,7 +117,7 @@ impl Topology {
 
 /// Finds the part of a row with one look at a small table, and a few steps.
 #[derive(Debug)]
-struct Finder {
+pub(crate) struct Finder {
     /// Rows of an entry, as a power of two.
     shift: u32,
     /// Part of the first row of each such range.
@@ -125,7 +125,8 @@ struct Finder {
 }
 
 impl Finder {
-    fn new(starts: &[u32]) -> Self {
+    /// A finder of the parts that begin at `starts`, behind which is the number of rows.
+    pub(crate) fn new(starts: &[u32]) -> Self {
         let (n, parts) = (starts[starts.len() - 1], starts.len() - 1);
         // At least sixteen ranges for each part, so that most have rows of one part only.
         let shift = (n / (16 * parts.max(1) as u32).max(1024)).checked_ilog2().unwrap_or(0);
@@ -139,8 +140,9 @@ impl Finder {
         Self { shift, first: first.collect() }
     }
 
+    /// The part of a row, given what the finder was made of.
     #[inline(always)]
-    fn part_of(&self, starts: &[u32], row: u32) -> usize {
+    pub(crate) fn part_of(&self, starts: &[u32], row: u32) -> usize {
         let mut part = self.first[(row >> self.shift) as usize] as usize;
         while starts[part + 1] <= row {
             part += 1;

@@ -20,6 +20,8 @@ pub struct Worker {
     pub candidates: Candidates,
     /// Which vertices of each part have small numbers.
     pub small_numbers: Vec<SmallNumbers>,
+    /// Relations of the in-edges of the batch, if the graph has types.
+    pub relations: Vec<u16>,
 }
 
 impl Worker {
@@ -27,7 +29,8 @@ impl Worker {
     pub fn new(topology: &Topology) -> Result<Self> {
         let ids = IdTable::new(topology.num_vertices())?;
         let small_numbers = topology.parts().iter().map(|_| SmallNumbers::default()).collect();
-        Ok(Self { ids, picks: Picks::default(), candidates: Candidates::new(), small_numbers })
+        let (picks, candidates) = (Picks::default(), Candidates::new());
+        Ok(Self { ids, picks, candidates, small_numbers, relations: Vec::new() })
     }
 
     /// Begins a batch. One that an error ended may have left picks.

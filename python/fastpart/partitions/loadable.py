@@ -15,6 +15,7 @@ from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
 from .parts import Parts
+from .typed_parts import typed_of
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -228,6 +229,19 @@ class Loadable:
     def _topology(self) -> _core.Topology:
         """The in-edges of all parts, mapped."""
         return _core.Topology([part._folder for part in self.parts])
+
+    @cached_property
+    def _types(self) -> _core.Types:
+        """The types of the vertices and in-edges of all parts."""
+        typed = typed_of(self.parts._manifest)
+        assert typed is not None
+        numbers = {each.name: number for number, each in enumerate(typed.types)}
+        return _core.Types(
+            self._topology,
+            [part._folder for part in self.parts],
+            [each.first for each in typed.types],
+            [(numbers[each.source], numbers[each.target]) for each in typed.edge_types],
+        )
 
     @partial(declared, defaults=LOADER_DEFAULTS)
     def loader(

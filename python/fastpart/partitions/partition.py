@@ -82,7 +82,7 @@ class Partition(Assignment):
     graph: Graph | None = None
     costs: dict[str, Any] | None = None
     _column = "part"
-    _forgotten = ("graph", "_measures", "_topology")
+    _forgotten = ("graph", "_measures", "_topology", "_types")
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: int | npt.NDArray[np.int64] | None = None

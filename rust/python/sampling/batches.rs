@@ -10,19 +10,19 @@ use super::features::Features;
 use crate::errors::raise;
 use crate::run::{POLL, in_place};
 use fastpart::internals::base::{Error, MAX_THREADS, Result, available, locked};
-use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
+use fastpart::internals::sampling::{Ahead, Batch, BatchMaker, Maker, Steps, Workers};
 
 /// Where batches come from.
-pub(super) enum Source {
+pub(super) enum Source<M: BatchMaker> {
     /// From threads that are ahead.
-    Ahead(Ahead),
+    Ahead(Ahead<M>),
     /// From the caller's, one after the other.
-    Calls { maker: Maker, steps: Steps, workers: Arc<Workers>, next: AtomicUsize },
+    Calls { maker: M, steps: Steps, workers: Arc<Workers>, next: AtomicUsize },
 }
 
-impl Source {
+impl<M: BatchMaker> Source<M> {
     pub(super) fn new(
-        maker: Maker,
+        maker: M,
         steps: Steps,
         ahead: usize,
         max_bytes: u64,
@@ -44,7 +44,7 @@ impl Source {
         Ahead::start(maker, steps, ahead, max_bytes, threads, workers).map(Source::Ahead)
     }
 
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<M::Batch>> {
         match self {
             Source::Ahead(ahead) => loop {
                 if let Some(batch) = py.detach(|| ahead.next(POLL)) {
@@ -73,11 +73,42 @@ impl Source {
     }
 }
 
+/// A source until its end, or until it is closed.
+pub(super) struct Open<M: BatchMaker>(Mutex<Option<Arc<Source<M>>>>);
+
+impl<M: BatchMaker> Open<M> {
+    pub(super) fn new(source: Source<M>) -> Self {
+        Self(Mutex::new(Some(Arc::new(source))))
+    }
+
+    fn source(&self) -> MutexGuard<'_, Option<Arc<Source<M>>>> {
+        locked(&self.0)
+    }
+
+    /// The next batch, none at the end.
+    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<M::Batch>> {
+        let Some(source) = self.source().clone() else { return Ok(None) };
+        let batch = source.next(py);
+        if !matches!(batch, Ok(Some(_))) {
+            self.close();
+        }
+        batch
+    }
+
+    /// Ends the threads.
+    pub(super) fn close(&self) {
+        let source = self.source().take();
+        if let Some(source) = source {
+            source.stop();
+        }
+    }
+}
+
 /// The batches of an epoch. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Batches {
     /// Dropped first: its threads use the others.
-    source: Mutex<Option<Arc<Source>>>,
+    source: Open<Maker>,
     edge_ids: bool,
     features: Option<Py<Features>>,
     /// Keeps what the source reads.
@@ -86,16 +117,12 @@ pub struct Batches {
 
 impl Batches {
     pub(super) fn new(
-        source: Source,
+        source: Source<Maker>,
         edge_ids: bool,
         features: Option<Py<Features>>,
         sampler: Py<PyAny>,
     ) -> Self {
-        Self { source: Mutex::new(Some(Arc::new(source))), edge_ids, features, _sampler: sampler }
-    }
-
-    fn source(&self) -> MutexGuard<'_, Option<Arc<Source>>> {
-        locked(&self.source)
+        Self { source: Open::new(source), edge_ids, features, _sampler: sampler }
     }
 }
 
@@ -106,21 +133,13 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<SampledBatch>> {
-        let Some(source) = self.source().clone() else { return Ok(None) };
-        let batch = source.next(py);
-        if !matches!(batch, Ok(Some(_))) {
-            self.close();
-        }
-        let Some(batch) = batch? else { return Ok(None) };
+        let Some(batch) = self.source.next(py)? else { return Ok(None) };
         arrays_of(py, batch, self.edge_ids, self.features.as_ref()).map(Some)
     }
 
     /// Ends the threads.
     fn close(&self) {
-        let source = self.source().take();
-        if let Some(source) = source {
-            source.stop();
-        }
+        self.source.close();
     }
 }
 

@@ -8,6 +8,7 @@ mod pack;
 mod rates;
 mod sampler;
 mod topology;
+mod typed;
 
 pub use batch::SampledBatch;
 pub use batches::Batches;
@@ -17,3 +18,4 @@ pub use pack::Pack;
 pub use rates::disk_rates;
 pub use sampler::Sampler;
 pub use topology::Topology;
+pub use typed::{TypedBatches, TypedSampledBatch, TypedSampler, Types};

@@ -15,7 +15,9 @@ use crate::errors::raise;
 use crate::results::{View, copied};
 use crate::run::in_place;
 use fastpart::internals::base::{Error, Result, named};
-use fastpart::internals::sampling::{self, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps};
+use fastpart::internals::sampling::{
+    self, BatchMaker, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps,
+};
 
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -113,7 +115,7 @@ impl Sampler {
     }
 }
 
-fn fanout(fanout: i64) -> Result<Option<usize>> {
+pub(super) fn fanout(fanout: i64) -> Result<Option<usize>> {
     match fanout {
         -1 => Ok(None),
         0..=0x7fff_ffff => Ok(Some(fanout as usize)),
@@ -121,7 +123,7 @@ fn fanout(fanout: i64) -> Result<Option<usize>> {
     }
 }
 
-fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
+pub(super) fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
     let known = ["uniform", "weighted", "labor"].map(|name| (name, name));
     if let Err(error) = named("kind", "value", kind, &known) {
         return Ok(Err(error));

@@ -1,0 +1,264 @@
+//! The sampler of typed graphs, and its batches.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{Element, PyArray1, PyUntypedArray};
+use pyo3::prelude::*;
+
+use super::batches::{Open, Source};
+use super::features::Features;
+use super::sampler::{fanout, kind_of};
+use super::topology::Topology;
+use crate::errors::raise;
+use crate::results::{Array, View, array_within, copied};
+use crate::run::in_place;
+use fastpart::internals::base::Result;
+use fastpart::internals::sampling::{
+    self, BatchMaker, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch, TypedMaker, TypedSample,
+};
+
+/// Types of vertices and of edges. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Types {
+    inner: Arc<sampling::Types>,
+    topology: Py<Topology>,
+}
+
+#[pymethods]
+impl Types {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        topology: Py<Topology>,
+        folders: Vec<PathBuf>,
+        firsts: Vec<i64>,
+        ends: Vec<[u16; 2]>,
+    ) -> PyResult<Self> {
+        let opened = sampling::Types::open(&topology.get().inner, &folders, &firsts, ends);
+        let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
+        Ok(Self { inner, topology })
+    }
+
+    #[getter]
+    fn topology(&self, py: Python<'_>) -> Py<Topology> {
+        self.topology.clone_ref(py)
+    }
+
+    /// First row of each part among those of each type, and their number.
+    #[getter]
+    fn starts<'py>(&self, py: Python<'py>) -> Vec<Array<'py, i64>> {
+        let of = |number| self.inner.starts(number).iter().map(|&start| i64::from(start)).collect();
+        (0..self.inner.num_types()).map(|number| PyArray1::from_vec(py, of(number))).collect()
+    }
+}
+
+/// Makes batches of a typed graph. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct TypedSampler {
+    inner: Arc<sampling::TypedSampler>,
+    edge_ids: bool,
+    types: Py<Types>,
+    spent: Arc<Spent>,
+    /// Keeps the weights.
+    _weights: Option<Py<PyUntypedArray>>,
+}
+
+type OfTypes = Vec<Option<Py<Features>>>;
+
+#[pymethods]
+impl TypedSampler {
+    #[new]
+    #[pyo3(signature = (types, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None))]
+    fn new(
+        py: Python<'_>,
+        types: Py<Types>,
+        fanouts: Vec<Vec<i64>>,
+        kind: &str,
+        seed: u64,
+        merged: bool,
+        edge_ids: bool,
+        weights: Option<Bound<'_, PyUntypedArray>>,
+    ) -> PyResult<Self> {
+        let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
+        let of_hop = |hop: Vec<i64>| hop.into_iter().map(fanout).collect::<Result<Vec<_>>>();
+        let inner = fanouts.into_iter().map(of_hop).collect::<Result<_>>().and_then(|fanouts| {
+            let settings = Settings { fanouts, kind, seed, merged, edge_ids };
+            let topology = Arc::clone(&types.get().topology.get().inner);
+            sampling::TypedSampler::new(topology, Arc::clone(&types.get().inner), settings)
+        });
+        let inner = Arc::new(inner.map_err(|error| raise(py, error))?);
+        Ok(Self { inner, edge_ids, types, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
+    }
+
+    /// Seconds of sampling and of copying features since the last call, of all threads.
+    fn read_seconds(&self) -> (f64, f64) {
+        self.spent.read()
+    }
+
+    /// Samples one batch.
+    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None))]
+    fn sample(
+        &self,
+        py: Python<'_>,
+        seeds: View<'_, u32>,
+        epoch: u64,
+        step: u64,
+        features: Option<OfTypes>,
+    ) -> PyResult<TypedSampledBatch> {
+        let seeds = copied(&seeds, "seeds")?;
+        let features = features.unwrap_or_default();
+        let (maker, workers) = (self.maker(&features), &self.types.get().topology.get().workers);
+        let mut worker = workers.take().map_err(|error| raise(py, error))?;
+        let place = Place { epoch, step };
+        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
+        workers.put_back(worker);
+        TypedSampledBatch::new(py, batch?, self.inner.types(), self.edge_ids, &features)
+    }
+
+    /// Samples the batches of an epoch.
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, max_bytes = None, threads = 1))]
+    fn batches(
+        slf: Bound<'_, Self>,
+        py: Python<'_>,
+        seeds: View<'_, u32>,
+        offsets: View<'_, i64>,
+        epoch: u64,
+        features: Option<OfTypes>,
+        ahead: usize,
+        max_bytes: Option<u64>,
+        threads: usize,
+    ) -> PyResult<TypedBatches> {
+        let this = slf.get();
+        let features = features.unwrap_or_default();
+        let workers = Arc::clone(&this.types.get().topology.get().workers);
+        let steps = Steps::new(copied(&seeds, "seeds")?, offsets.as_slice()?, epoch);
+        let max_bytes = max_bytes.unwrap_or(u64::MAX);
+        let maker = this.maker(&features);
+        let source = steps.and_then(|steps| Source::new(maker, steps, ahead, max_bytes, threads, workers));
+        let source = Open::new(source.map_err(|error| raise(py, error))?);
+        Ok(TypedBatches { source, features, sampler: slf.unbind() })
+    }
+}
+
+impl TypedSampler {
+    fn maker(&self, features: &OfTypes) -> TypedMaker {
+        let inner = |features: &Py<Features>| Arc::clone(&features.get().inner);
+        TypedMaker {
+            sampler: Arc::clone(&self.inner),
+            features: features.iter().map(|features| features.as_ref().map(inner)).collect(),
+            pools: Arc::clone(&self.types.get().topology.get().pools),
+            spent: Arc::clone(&self.spent),
+        }
+    }
+}
+
+/// The batches of an epoch of a typed graph. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct TypedBatches {
+    /// Dropped first: its threads use the others.
+    source: Open<TypedMaker>,
+    features: OfTypes,
+    sampler: Py<TypedSampler>,
+}
+
+#[pymethods]
+impl TypedBatches {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<TypedSampledBatch>> {
+        let Some(batch) = self.source.next(py)? else { return Ok(None) };
+        let sampler = self.sampler.get();
+        let types = sampler.inner.types();
+        TypedSampledBatch::new(py, batch, types, sampler.edge_ids, &self.features).map(Some)
+    }
+
+    /// Ends the threads.
+    fn close(&self) {
+        self.source.close();
+    }
+}
+
+/// One batch of a typed graph, as arrays by type and by relation. See `_core.pyi`.
+#[pyclass(frozen, get_all, module = "fastpart._core")]
+pub struct TypedSampledBatch {
+    rows: Vec<Py<PyArray1<u32>>>,
+    n_id: Vec<Py<PyArray1<i64>>>,
+    indptr: Vec<Py<PyArray1<i32>>>,
+    indices: Vec<Py<PyArray1<i32>>>,
+    e_id: Option<Vec<Py<PyArray1<i64>>>>,
+    num_sampled_nodes: Vec<Vec<u64>>,
+    num_sampled_edges: Vec<Vec<u64>>,
+    features: Vec<Option<Py<PyAny>>>,
+}
+
+impl TypedSampledBatch {
+    /// The arrays of a batch lie in its memory, which is used again when the last of them is gone.
+    fn new(
+        py: Python<'_>,
+        batch: TypedBatch,
+        types: &sampling::Types,
+        edge_ids: bool,
+        features: &OfTypes,
+    ) -> PyResult<Self> {
+        let TypedBatch { sample, features: memory } = batch;
+        let array = |(number, (features, memory)): (usize, (&Option<Py<Features>>, Option<_>))| {
+            let rows = sample.nodes[number + 1] - sample.nodes[number];
+            of_type(py, features, memory, rows)
+        };
+        let features = features.iter().zip(memory).enumerate().map(array).collect::<PyResult<_>>()?;
+        let by = |counts: &[u64], groups: usize| match groups {
+            0 => Vec::new(),
+            _ => counts.chunks(counts.len() / groups).map(<[u64]>::to_vec).collect(),
+        };
+        let num_sampled_nodes = by(&sample.num_nodes, types.num_types());
+        let num_sampled_edges = match sample.num_edges.is_empty() {
+            true => vec![Vec::new(); types.num_relations()],
+            false => by(&sample.num_edges, types.num_relations()),
+        };
+        let owned = Bound::new(py, Owned(sample))?;
+        Ok(Self {
+            rows: within(&owned, |sample| (&sample.rows, &sample.nodes)),
+            n_id: within(&owned, |sample| (&sample.ids, &sample.nodes)),
+            indptr: within(&owned, |sample| (&sample.indptr, &sample.targets)),
+            indices: within(&owned, |sample| (&sample.indices, &sample.edges)),
+            e_id: edge_ids.then(|| within(&owned, |sample| (&sample.edge_ids, &sample.edges))),
+            num_sampled_nodes,
+            num_sampled_edges,
+            features,
+        })
+    }
+}
+
+/// The features of a type, if there are any.
+fn of_type(
+    py: Python<'_>,
+    features: &Option<Py<Features>>,
+    memory: Option<Pooled<FeatureRows>>,
+    rows: usize,
+) -> PyResult<Option<Py<PyAny>>> {
+    match (features, memory) {
+        (Some(features), Some(memory)) => Ok(Some(features.get().array(py, memory, rows)?.unbind())),
+        _ => Ok(None),
+    }
+}
+
+/// What was sampled, as an object that arrays over it keep.
+#[pyclass(frozen)]
+struct Owned(Pooled<TypedSample>);
+
+/// Arrays over parts of it, which begin at the bounds and end at the next ones.
+fn within<T: Element>(
+    owned: &Bound<'_, Owned>,
+    items: impl FnOnce(&TypedSample) -> (&Vec<T>, &Vec<usize>),
+) -> Vec<Py<PyArray1<T>>> {
+    let (items, bounds) = items(&owned.get().0);
+    let array = |bounds: &[usize]| {
+        let items = &items[bounds[0]..bounds[1]];
+        // SAFETY: the object keeps the vectors as they are, and nobody else has a reference to it.
+        unsafe { array_within(items.as_ptr(), items.len(), owned.clone().into_any()) }.unbind()
+    };
+    bounds.windows(2).map(array).collect()
+}

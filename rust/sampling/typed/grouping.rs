@@ -1,0 +1,171 @@
+//! A batch in the order of types and relations.
+
+use super::types::Types;
+use crate::base::{Error, Result};
+use crate::sampling::pool::Memory;
+use crate::sampling::sample::Sample;
+
+/// One batch of a typed graph. What is of a type or of a relation lies together, types and relations one after the other.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct TypedSample {
+    /// Row of each node among those of its type.
+    pub rows: Vec<u32>,
+    /// Original id of each node.
+    pub ids: Vec<i64>,
+    /// Where the nodes of each type begin, and their number.
+    pub nodes: Vec<usize>,
+    /// Where the in-edges of each target begin among those of the relation: one number more than there are targets.
+    pub indptr: Vec<i32>,
+    /// Where those of each relation begin, and their number.
+    pub targets: Vec<usize>,
+    /// The source of each in-edge: its place among the nodes of its type.
+    pub indices: Vec<i32>,
+    /// Id of each in-edge, if wanted.
+    pub edge_ids: Vec<i64>,
+    /// Where the in-edges of each relation begin, and their number.
+    pub edges: Vec<usize>,
+    /// Nodes of each type in each level, type by type.
+    pub num_nodes: Vec<u64>,
+    /// In-edges of each relation in each hop, relation by relation.
+    pub num_edges: Vec<u64>,
+    scratch: Scratch,
+}
+
+/// What is known of each node while a batch is ordered.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Scratch {
+    types: Vec<u16>,
+    /// Place among the nodes of its type.
+    places: Vec<i32>,
+    rows: Vec<u32>,
+    cursors: Vec<usize>,
+}
+
+impl TypedSample {
+    /// Orders a sample whose in-edges are of these `relations`.
+    pub(super) fn fill(&mut self, sample: &Sample, relations: &[u16], types: &Types) -> Result<()> {
+        self.place_nodes(sample, types);
+        self.put_nodes(sample);
+        self.count_edges(sample, relations, types);
+        self.put_edges(sample, relations, types)
+    }
+
+    /// Finds types and places of the nodes, and counts them.
+    fn place_nodes(&mut self, sample: &Sample, types: &Types) {
+        let (count, levels) = (types.num_types(), sample.num_nodes.len());
+        let Scratch { types: of_nodes, places, rows, .. } = &mut self.scratch;
+        of_nodes.clear();
+        places.clear();
+        rows.clear();
+        self.num_nodes.clear();
+        self.num_nodes.resize(count * levels, 0);
+        let (mut before, mut rest) = (vec![0; count], &sample.rows[..]);
+        for (level, &size) in sample.num_nodes.iter().enumerate() {
+            let (of_level, after) = rest.split_at(size as usize);
+            for &row in of_level {
+                let (number, row) = types.locate(row);
+                let of_type = &mut before[usize::from(number)];
+                of_nodes.push(number);
+                rows.push(row);
+                places.push(*of_type);
+                *of_type += 1;
+                self.num_nodes[usize::from(number) * levels + level] += 1;
+            }
+            rest = after;
+        }
+        ends_of(before.iter().map(|&count| count as usize), &mut self.nodes);
+    }
+
+    fn put_nodes(&mut self, sample: &Sample) {
+        let Scratch { types, places, rows, .. } = &self.scratch;
+        self.rows.resize(rows.len(), 0);
+        self.ids.resize(rows.len(), 0);
+        for (((&number, &place), &row), &id) in types.iter().zip(places).zip(rows).zip(&sample.ids) {
+            let there = self.nodes[usize::from(number)] + place as usize;
+            (self.rows[there], self.ids[there]) = (row, id);
+        }
+    }
+
+    /// Counts the in-edges of each relation, and the targets of each.
+    fn count_edges(&mut self, sample: &Sample, relations: &[u16], types: &Types) {
+        let (count, hops, levels) = (types.num_relations(), sample.num_edges.len(), sample.num_nodes.len());
+        self.num_edges.clear();
+        self.num_edges.resize(count * hops, 0);
+        let mut rest = relations;
+        for (hop, &size) in sample.num_edges.iter().enumerate() {
+            let (of_hop, after) = rest.split_at(size as usize);
+            of_hop.iter().for_each(|&relation| self.num_edges[usize::from(relation) * hops + hop] += 1);
+            rest = after;
+        }
+        let edges = (0..count).map(|relation| &self.num_edges[relation * hops..][..hops]);
+        ends_of(edges.map(|of_hops| of_hops.iter().sum::<u64>() as usize), &mut self.edges);
+        let targets = types.ends.iter().map(|&[_, target]| {
+            let of_levels = &self.num_nodes[usize::from(target) * levels..][..levels - 1];
+            of_levels.iter().sum::<u64>() as usize + 1
+        });
+        ends_of(targets, &mut self.targets);
+    }
+
+    /// Puts the in-edges of each target behind those of the targets before it.
+    fn put_edges(&mut self, sample: &Sample, relations: &[u16], types: &Types) -> Result<()> {
+        let Scratch { types: of_nodes, places, cursors, .. } = &mut self.scratch;
+        cursors.clear();
+        cursors.extend_from_slice(&self.edges);
+        self.indptr.clear();
+        self.indptr.resize(self.targets[types.num_relations()], 0);
+        self.indices.resize(relations.len(), 0);
+        self.edge_ids.resize(sample.edge_ids.len(), 0);
+        for (target, bounds) in sample.indptr.windows(2).enumerate() {
+            let (number, place) = (usize::from(of_nodes[target]), places[target] as usize);
+            let edges = bounds[0] as usize..bounds[1] as usize;
+            for (edge, &relation) in edges.clone().zip(&relations[edges]) {
+                let (relation, source) = (usize::from(relation), sample.indices[edge] as usize);
+                if types.ends[relation] != [of_nodes[source], number as u16] {
+                    return Err(of_other_types(sample, source, target));
+                }
+                let there = cursors[relation];
+                cursors[relation] += 1;
+                self.indices[there] = places[source];
+                if let Some(id) = self.edge_ids.get_mut(there) {
+                    *id = sample.edge_ids[edge];
+                }
+            }
+            for &relation in &types.incoming[number] {
+                let relation = usize::from(relation);
+                let end = cursors[relation] - self.edges[relation];
+                self.indptr[self.targets[relation] + place + 1] = end as i32;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes where items begin of which there are as many each, and their number.
+fn ends_of(counts: impl Iterator<Item = usize>, into: &mut Vec<usize>) {
+    into.clear();
+    into.push(0);
+    let mut end = 0;
+    into.extend(counts.map(|count| {
+        end += count;
+        end
+    }));
+}
+
+#[cold]
+fn of_other_types(sample: &Sample, source: usize, target: usize) -> Error {
+    let (source, target) = (sample.ids[source], sample.ids[target]);
+    let what = format!(
+        "an in-edge from vertex {source} to vertex {target} of a relation between other types. The file is damaged or \
+         was changed. Save the partition again"
+    );
+    Error::format("relations.npy", what)
+}
+
+impl Memory for TypedSample {
+    fn bytes(&self) -> u64 {
+        let Scratch { types, places, rows, .. } = &self.scratch;
+        let small = self.rows.capacity() + self.indptr.capacity() + self.indices.capacity();
+        let of_nodes = 2 * types.capacity() + 4 * (places.capacity() + rows.capacity());
+        (4 * small + 8 * (self.ids.capacity() + self.edge_ids.capacity()) + of_nodes) as u64
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the parts hold the vertices of each type, and what the relations connect.
+
+use std::path::PathBuf;
+
+use super::relations::Relations;
+use crate::base::{Error, Result};
+use crate::sampling::part::Part;
+use crate::sampling::topology::{Finder, Topology};
+
+/// Types of vertices and of edges.
+#[derive(Debug)]
+pub struct Types {
+    /// Types of the sources and of the targets of each type of edges.
+    pub(super) ends: Vec<[u16; 2]>,
+    /// The types of edges that lead to each type.
+    pub(super) incoming: Vec<Vec<u16>>,
+    /// Relations of the in-edges of each part.
+    pub(super) relations: Vec<Relations>,
+    /// First row of each type in each part, part by part, and the number of rows.
+    segments: Vec<u32>,
+    finder: Finder,
+    /// Of each segment: its type, and what makes a row of it one among those of the type.
+    of_segment: Vec<(u16, u32)>,
+    /// First row of each part among those of a type, and their number.
+    starts: Vec<Vec<u32>>,
+}
+
+impl Types {
+    /// Types whose vertices begin at `firsts`, and edges between them, in the parts of `topology` in `folders`.
+    pub fn open(
+        topology: &Topology,
+        folders: &[PathBuf],
+        firsts: &[i64],
+        ends: Vec<[u16; 2]>,
+    ) -> Result<Self> {
+        let types = firsts.len();
+        if folders.len() != topology.parts().len() || !firsts.is_sorted() || types > usize::from(u16::MAX) {
+            return Err(Error::parameter("types", "expected a folder for each part, and ids that ascend"));
+        }
+        if let Some(wrong) = ends.iter().flatten().find(|&&end| usize::from(end) >= types) {
+            return Err(Error::parameter("relations", format!("{wrong} is none of {types} types")));
+        }
+        let mut incoming = vec![Vec::new(); types];
+        ends.iter()
+            .zip(0..)
+            .for_each(|(&[_, target], relation)| incoming[usize::from(target)].push(relation));
+        let open = |(folder, part): (&PathBuf, &Part)| Relations::open(folder, ends.len(), part.num_edges());
+        let relations = folders.iter().zip(topology.parts()).map(open).collect::<Result<_>>()?;
+        let (mut segments, mut of_segment) = (Vec::new(), Vec::new());
+        let mut starts = vec![vec![0_u32]; types];
+        for part in topology.parts() {
+            let mut bounds: Vec<u32> = firsts.iter().map(|&first| first_from(part, first)).collect();
+            bounds.push(part.num_inner);
+            for (number, (bound, of_type)) in bounds.windows(2).zip(&mut starts).enumerate() {
+                let (first, there) = (part.start + bound[0], of_type[of_type.len() - 1]);
+                segments.push(first);
+                of_segment.push((number as u16, there.wrapping_sub(first)));
+                of_type.push(there + (bound[1] - bound[0]));
+            }
+        }
+        segments.push(topology.num_vertices());
+        let finder = Finder::new(&segments);
+        Ok(Self { ends, incoming, relations, segments, finder, of_segment, starts })
+    }
+
+    /// Number of types of vertices.
+    pub fn num_types(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Number of types of edges.
+    pub fn num_relations(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// First row of each part among those of a type, and their number.
+    pub fn starts(&self, number: usize) -> &[u32] {
+        &self.starts[number]
+    }
+
+    /// The type of a row of the topology, and the row among those of the type.
+    #[inline(always)]
+    pub fn locate(&self, row: u32) -> (u16, u32) {
+        let (number, shift) = self.of_segment[self.finder.part_of(&self.segments, row)];
+        (number, row.wrapping_add(shift))
+    }
+}
+
+/// The first inner vertex of a part whose id is no smaller. They ascend.
+fn first_from(part: &Part, id: i64) -> u32 {
+    let (mut low, mut high) = (0, part.num_inner);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if part.vertices.get(middle as usize).is_some_and(|there| there < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
