@@ -200,8 +200,8 @@ pub mod parts {
 pub mod sampling {
     pub use crate::sampling::{
         Ahead, Batch, DiskRates, FeatureRows, Features, Io, Kind, Maker, Pack, PackStep, Part, Place, Pooled,
-        Pools, RecordWeights, Sample, Sampler, Settings, Spent, Steps, Target, Topology, Workers,
-        append_degrees, append_ids, disk_rates, subgraph, walks,
+        Pools, RecordWeights, RowId, RowSpace, Sample, Sampler, Settings, Spent, Steps, Target, Topology,
+        Workers, append_degrees, append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {
