@@ -404,3 +404,34 @@ def test_a_graph_in_memory_is_checked():
         topology = _core.Topology.in_memory(ids, np.array(offsets), np.array(sources, np.int32))
         with pytest.raises(fp.GraphFormatError, match="the graph"):
             _core.Sampler(topology, [-1]).sample(np.arange(2, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_rows_of_any_kind_are_those_of_the_parts(direct, tmp_path):
+    """Three parts with files of other numbers of rows than vertices, as those of in-edges or of one type."""
+    topology = saved(tmp_path / "parts", 30, [[0, 1]], np.arange(30) % 3, 3)
+    rows = np.random.default_rng(3).standard_normal((20, 4)).astype(np.float16)
+    starts, files = np.array([0, 7, 7, 20]), [tmp_path / f"{part}.npy" for part in range(3)]
+    for file, first, end in zip(files, starts, starts[1:], strict=False):
+        np.save(file, rows[first:end])
+    opened = _core.Features(files, topology, starts=starts, direct=direct)
+    assert not opened.has_means
+    wanted = np.random.default_rng(4).integers(0, 20, 90)
+    for dtype in (np.int64, np.uint32):
+        np.testing.assert_array_equal(opened.gather(wanted.astype(dtype)), rows[wanted], strict=True)
+    assert opened.bytes_of(wanted) > 0
+    for row in (-1, 20):
+        with pytest.raises(fp.ParameterError, match=rf"rows: the row {row} is none of 0..20"):
+            opened.gather(np.array([row]))
+    with pytest.raises(TypeError, match="rows: expected uint32 or int64 of one dimension, got float64"):
+        opened.gather(np.zeros(3))
+    for wrong, text in (
+        ([0, 7, 20], "starts: 3 numbers for 3 parts. Pass 4"),
+        ([0, 8, 7, 20], "starts: expected the first row of each part"),
+        ([0, -7, 7, 20], "starts: expected the first row of each part"),
+        ([1, 7, 7, 20], "starts: expected the first row of each part"),
+    ):
+        with pytest.raises(fp.ParameterError, match=text):
+            _core.Features(files, topology, starts=np.array(wrong))
+    with pytest.raises(fp.GraphFormatError, match=r"7 rows of dtype .* expected 8"):
+        _core.Features(files, topology, starts=np.array([0, 8, 8, 21]))

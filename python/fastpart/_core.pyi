@@ -229,6 +229,9 @@ class Topology:
     def num_vertices(self) -> int: ...
     @property
     def starts(self) -> _Ids: ...
+    @property
+    def edge_starts(self) -> _Ids:
+        """First in-edge of each part, and the number of in-edges: that of place e in part p is ``edge_starts[p] + e``."""
     def keep_at_most(self, most: int) -> None:
         """Let memory of batches wait to be used again only up to so many bytes, for rows and samples each."""
 
@@ -483,11 +486,18 @@ class Coding:
 class Features:
     """Rows of all inner vertices, one ``.npy`` per part in the order of the topology.
 
-    None stands for a part whose rows are not here: ``gather`` and batches leave their places as they are.
+    With ``starts``, the first row of each part and the number of rows, they are other rows of the parts, as those of the
+    in-edges (``topology.edge_starts``) or of the vertices of one type. None stands for a part whose rows are not here:
+    ``gather`` and batches leave their places as they are.
     """
 
     def __new__(
-        cls, files: Sequence[_Path | None], topology: Topology, *, direct: bool | None = None
+        cls,
+        files: Sequence[_Path | None],
+        topology: Topology,
+        *,
+        starts: _Ids | None = None,
+        direct: bool | None = None,
     ) -> Features: ...
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -511,7 +521,7 @@ class Features:
         """
     def gather(
         self,
-        rows: _Rows,
+        rows: _Rows | _Ids,
         out: npt.NDArray[Any] | None = None,
         *,
         pack: Pack | None = None,
@@ -529,7 +539,7 @@ class Features:
         Whole blocks of 4 KiB past the page cache, which neighbouring rows share, and the rows themselves in maps. Bytes
         of packs count, rows that stay in memory do not, nor do :meth:`means`.
         """
-    def bytes_of(self, rows: _Rows) -> int:
+    def bytes_of(self, rows: _Rows | _Ids) -> int:
         """Return the bytes that a batch of these rows reads without a pack, as :meth:`read_bytes` counts them."""
     def means(
         self, targets: _Rows, threads: int, weights: npt.NDArray[np.float32] | None = None

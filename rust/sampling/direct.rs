@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use bytemuck::{Pod, Zeroable};
 
 use super::aio::Reads;
+use super::row_space::RowId;
 use crate::base::{Buffer, Error, Result, shown};
 
 /// Bytes that reads begin and end at multiples of. Disks ask for 512 or 4096.
@@ -75,19 +76,22 @@ impl DirectFile {
     }
 
     /// The blocks of a row: from where to where.
-    fn blocks(&self, row: u32) -> (u64, u64) {
-        let from = self.start + u64::from(row) * self.row_bytes;
+    fn blocks(&self, row: u64) -> (u64, u64) {
+        let from = self.start + row * self.row_bytes;
         (from / BLOCK * BLOCK, (from + self.row_bytes).next_multiple_of(BLOCK))
     }
 
     /// Reads consecutive rows in one piece. `memory` grows as needed.
     pub(super) fn consecutive<'a>(&self, rows: &Range<u32>, memory: &'a mut Vec<Block>) -> Result<&'a [u8]> {
-        let (from, last) = (self.blocks(rows.start).0, self.start + u64::from(rows.end) * self.row_bytes);
+        let (from, last) =
+            (self.blocks(u64::from(rows.start)).0, self.start + u64::from(rows.end) * self.row_bytes);
         memory.resize((last - from).div_ceil(BLOCK) as usize, Block::zeroed());
         let buffer = bytemuck::cast_slice_mut(memory);
         let found = self.read(from, buffer)?;
         let first = (self.start + u64::from(rows.start) * self.row_bytes - from) as usize;
-        buffer[..found].get(first..(last - from) as usize).ok_or_else(|| self.missing(rows.end - 1))
+        buffer[..found]
+            .get(first..(last - from) as usize)
+            .ok_or_else(|| self.missing(u64::from(rows.end) - 1))
     }
 
     /// Hands out the bytes of consecutive rows, which are read in long pieces. Returns the bytes that were read: no
@@ -99,7 +103,7 @@ impl DirectFile {
         check: &dyn Fn() -> Result<()>,
     ) -> Result<u64> {
         let (row, end) = (self.row_bytes as usize, self.start + u64::from(rows.end) * self.row_bytes);
-        let (first, end) = (self.blocks(rows.start).0, end.next_multiple_of(BLOCK));
+        let (first, end) = (self.blocks(u64::from(rows.start)).0, end.next_multiple_of(BLOCK));
         // A row that a piece cuts off goes before the next piece.
         let before = row.next_multiple_of(BLOCK as usize);
         let (mut left, piece) = (rows.len(), PIECE.min(end - first));
@@ -119,13 +123,13 @@ impl DirectFile {
             check()?;
         }
         if left > 0 {
-            return Err(self.missing(rows.end - 1));
+            return Err(self.missing(u64::from(rows.end) - 1));
         }
         Ok(end - first)
     }
 
     /// The error of a file that has no such row.
-    fn missing(&self, row: u32) -> Error {
+    fn missing(&self, row: u64) -> Error {
         Error::format(shown(&self.path), format!("row {row} is missing. The file became shorter"))
     }
 
@@ -180,19 +184,19 @@ struct Read {
 
 /// Some rows of a file, in ascending order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Wanted<'a, R> {
     pub(super) file: &'a DirectFile,
     /// Number of the first row of the file among all rows.
-    pub(super) base: u32,
+    pub(super) base: u64,
     /// All rows of the batch.
-    pub(super) rows: &'a [u32],
+    pub(super) rows: &'a [R],
     /// Places in `rows` of those of this file.
     pub(super) places: &'a [u32],
 }
 
-impl Wanted<'_> {
-    fn row(&self, index: usize) -> u32 {
-        self.rows[self.places[index] as usize] - self.base
+impl<R: RowId> Wanted<'_, R> {
+    fn row(&self, index: usize) -> u64 {
+        self.rows[self.places[index] as usize].number() - self.base
     }
 
     /// Bytes of the blocks that are read to bring the rows.
@@ -219,8 +223,7 @@ impl Wanted<'_> {
     fn hand_out(&self, read: &Read, found: &[u8], visit: &mut dyn FnMut(u32, &[u8])) -> Result<()> {
         let bytes = self.file.row_bytes as usize;
         for index in read.first..read.end {
-            let at =
-                (self.file.start + u64::from(self.row(index)) * self.file.row_bytes - read.from) as usize;
+            let at = (self.file.start + self.row(index) * self.file.row_bytes - read.from) as usize;
             let Some(row) = found.get(at..at + bytes) else { return Err(self.file.missing(self.row(index))) };
             visit(self.places[index], row);
         }
@@ -230,12 +233,12 @@ impl Wanted<'_> {
 
 /// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted in. Returns
 /// the bytes of the blocks that were read.
-pub(super) fn read(
-    wanted: &[Wanted<'_>],
+pub(super) fn read<R: RowId>(
+    wanted: &[Wanted<'_, R>],
     visit: &mut dyn FnMut(u32, &[u8]),
     check: &dyn Fn() -> Result<()>,
 ) -> Result<u64> {
-    let reads: Vec<(&Wanted<'_>, Read)> =
+    let reads: Vec<(&Wanted<'_, R>, Read)> =
         wanted.iter().flat_map(|of| of.reads().into_iter().map(move |read| (of, read))).collect();
     let Some(longest) = reads.iter().map(|(_, read)| read.to - read.from).max() else { return Ok(0) };
     let total = reads.iter().map(|(_, read)| read.to - read.from).sum();

@@ -11,6 +11,7 @@ use super::direct::{self, DirectFile, Wanted};
 use super::pack::Pack;
 use super::part::Part;
 use super::pool::Memory;
+use super::row_space::{RowId, RowSpace};
 use super::topology::Topology;
 use crate::base::npy::Item;
 use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
@@ -49,10 +50,12 @@ impl Io {
 /// A pack, and the step of its epoch.
 pub type PackStep<'a> = (&'a Pack, usize);
 
-/// The features of the inner vertices of parts, in files. Any of the parts may lack them.
+/// The features of the inner vertices of parts, or of other rows of them, in files. Any of the parts may lack them.
 #[derive(Clone, Debug)]
 pub struct Features {
     topology: Arc<Topology>,
+    /// Which part has which of the rows.
+    space: Arc<RowSpace>,
     parts: Arc<[Option<MappedRows>]>,
     /// The files that are read past the page cache.
     direct: Arc<[Option<DirectFile>]>,
@@ -76,15 +79,22 @@ pub struct Features {
 }
 
 impl Features {
-    /// Opens the features of every part that has a file. Without `io`, they are read as fits their size.
-    pub fn open(files: &[Option<PathBuf>], topology: Arc<Topology>, io: Option<Io>) -> Result<Self> {
-        if files.len() != topology.parts().len() {
-            let what = format!(
-                "{} files for {} parts. Pass one for each, or None",
-                files.len(),
-                topology.parts().len()
-            );
+    /// Opens the features of every part that has a file. They are those of the vertices unless another `space` is
+    /// given. Without `io`, they are read as fits their size.
+    pub fn open(
+        files: &[Option<PathBuf>],
+        topology: Arc<Topology>,
+        space: Option<Arc<RowSpace>>,
+        io: Option<Io>,
+    ) -> Result<Self> {
+        let (k, space) = (topology.parts().len(), space.unwrap_or_else(|| Arc::clone(topology.rows())));
+        if files.len() != k {
+            let what = format!("{} files for {k} parts. Pass one for each, or None", files.len());
             return Err(Error::parameter("files", what));
+        }
+        if space.starts().len() != k + 1 {
+            let what = format!("{} numbers for {k} parts. Pass {}", space.starts().len(), k + 1);
+            return Err(Error::parameter("starts", what));
         }
         let open = |file: &Option<PathBuf>| file.as_ref().map(|file| MappedRows::open(file)).transpose();
         let parts = files.iter().map(open).collect::<Result<Vec<_>>>()?;
@@ -92,15 +102,15 @@ impl Features {
             return Err(Error::parameter("files", "no part has features"));
         };
         let (descr, row_shape, row_bytes) = (first.descr.clone(), first.row_shape.clone(), first.row_bytes());
-        for (part, rows) in topology.parts().iter().zip(&parts) {
+        for (ends, rows) in space.starts().windows(2).zip(&parts) {
             let Some(rows) = rows else { continue };
-            if rows.len() != part.num_inner as usize || rows.descr != descr || rows.row_shape != row_shape {
+            let expected = ends[1] - ends[0];
+            if rows.len() as u64 != expected || rows.descr != descr || rows.row_shape != row_shape {
                 let what = format!(
-                    "{} rows of dtype {} and shape {:?}, expected {} of dtype {descr} and shape {row_shape:?}",
+                    "{} rows of dtype {} and shape {:?}, expected {expected} of dtype {descr} and shape {row_shape:?}",
                     rows.len(),
                     rows.descr,
-                    rows.row_shape,
-                    part.num_inner
+                    rows.row_shape
                 );
                 return Err(Error::format(shown(rows.path()), what));
             }
@@ -122,6 +132,7 @@ impl Features {
         let (cache, coding, stored_bytes) = (None, None, row_bytes);
         Ok(Self {
             topology,
+            space,
             parts,
             direct,
             cache,
@@ -153,7 +164,7 @@ impl Features {
 
     /// The same rows, some of which stay in memory: those of a file that has no others. They ascend.
     pub fn with_cache(&self, ids: &[u32], file: &Path) -> Result<Self> {
-        let cache = RowCache::read(ids, self.topology.num_vertices(), file, self.stored_bytes)?;
+        let cache = RowCache::read(ids, self.space.count_u32()?, file, self.stored_bytes)?;
         Ok(Self { cache: Some(Arc::new(cache)), ..self.clone() })
     }
 
@@ -171,7 +182,7 @@ impl Features {
     /// `target` has memory for as many rows, and nobody else uses it meanwhile.
     pub unsafe fn gather(
         &self,
-        rows: &[u32],
+        rows: &[impl RowId],
         planned: Option<PackStep<'_>>,
         target: *mut u8,
         check: &dyn Fn() -> Result<()>,
@@ -202,12 +213,12 @@ impl Features {
     #[inline(always)]
     fn each(
         &self,
-        rows: &[u32],
+        rows: &[impl RowId],
         planned: Option<PackStep<'_>>,
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        self.topology.check_rows("rows", rows)?;
+        self.space.check("rows", rows)?;
         if self.is_on_disk() || planned.is_some() {
             let order = self.not_cached(rows, put);
             if let Some((pack, step)) = planned {
@@ -230,9 +241,9 @@ impl Features {
     }
 
     /// Bytes that a batch of these rows reads without a pack, as [`Self::read_bytes`] counts them.
-    pub fn bytes_of(&self, rows: &[u32]) -> Result<u64> {
-        self.topology.check_rows("rows", rows)?;
-        let stored = |row: u32| if self.address(row).is_some() { self.stored_bytes as u64 } else { 0 };
+    pub fn bytes_of<R: RowId>(&self, rows: &[R]) -> Result<u64> {
+        self.space.check("rows", rows)?;
+        let stored = |row: R| if self.address(row).is_some() { self.stored_bytes as u64 } else { 0 };
         if !self.is_on_disk() {
             return Ok(rows.iter().map(|&row| stored(row)).sum());
         }
@@ -244,11 +255,11 @@ impl Features {
 
     /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
     #[inline(always)]
-    fn not_cached(&self, rows: &[u32], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
+    fn not_cached(&self, rows: &[impl RowId], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         if let Some(cache) = &self.cache {
             order.retain(|&place| {
-                let row = cache.row(rows[place as usize]);
+                let row = cache.row(rows[place as usize].number() as u32); // it is of fewer than 2^32 rows
                 row.iter().for_each(|&row| put(row, place as usize));
                 row.is_none()
             });
@@ -258,12 +269,16 @@ impl Features {
     }
 
     /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
-    pub(super) fn directly<'a>(&'a self, rows: &'a [u32], order: &'a [u32]) -> (Vec<Wanted<'a>>, Vec<u32>) {
+    pub(super) fn directly<'a, R: RowId>(
+        &'a self,
+        rows: &'a [R],
+        order: &'a [u32],
+    ) -> (Vec<Wanted<'a, R>>, Vec<u32>) {
         let (mut wanted, mut others) = (Vec::new(), Vec::new());
         let mut rest = order;
-        for (part, ends) in self.topology.starts().windows(2).enumerate() {
+        for (part, ends) in self.space.starts().windows(2).enumerate() {
             let (places, after) =
-                rest.split_at(rest.partition_point(|&place| rows[place as usize] < ends[1]));
+                rest.split_at(rest.partition_point(|&place| rows[place as usize].number() < ends[1]));
             rest = after;
             match self.direct(part) {
                 _ if places.is_empty() => {}
@@ -278,7 +293,7 @@ impl Features {
     #[inline(always)]
     fn mapped(
         &self,
-        rows: &[u32],
+        rows: &[impl RowId],
         place: impl Fn(usize) -> Option<usize>,
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
@@ -311,6 +326,11 @@ impl Features {
     /// The file of a part, if it is read past the page cache.
     pub(super) fn direct(&self, part: usize) -> Option<&DirectFile> {
         self.direct.get(part).and_then(Option::as_ref)
+    }
+
+    /// Which part has which of the rows.
+    pub(super) fn space(&self) -> &Arc<RowSpace> {
+        &self.space
     }
 
     /// The in-edges of the vertices.
@@ -346,9 +366,10 @@ impl Features {
 
     /// Address of the features of a row, if its part has them.
     #[inline(always)]
-    pub(super) fn address(&self, row: u32) -> Option<*const u8> {
-        let part = self.topology.part_of(row);
-        self.parts[part].as_ref()?.row((row - self.topology.starts()[part]) as usize)
+    pub(super) fn address(&self, row: impl RowId) -> Option<*const u8> {
+        let (row, space) = (row.number(), &*self.space);
+        let part = space.part_of(row);
+        self.parts[part].as_ref()?.row((row - space.starts()[part]) as usize)
     }
 
     /// Lets `target` hold the features of that many rows, and returns where. What was there may be lost.
@@ -359,7 +380,7 @@ impl Features {
     /// Copies the features of `rows` to the start of `target`, which grows as needed.
     pub fn fill(
         &self,
-        rows: &[u32],
+        rows: &[impl RowId],
         planned: Option<PackStep<'_>>,
         target: &mut FeatureRows,
         check: &dyn Fn() -> Result<()>,
@@ -422,7 +443,7 @@ mod tests {
         // SAFETY: the arrays live as long as the part.
         let part = unsafe { Part::in_memory(&vertices, &indptr, &[], Box::new(())) }.unwrap();
         let topology = Arc::new(Topology::of(vec![part]).unwrap());
-        let mut features = Features::open(&[Some(file)], topology, None).unwrap();
+        let mut features = Features::open(&[Some(file)], topology, None, None).unwrap();
         let wanted: Vec<u32> = (0..80).map(|index| index * 37 % 50).collect();
         let expected: Vec<u8> =
             wanted.iter().flat_map(|&row| [rows[2 * row as usize], rows[2 * row as usize + 1]]).collect();

@@ -24,6 +24,7 @@
 //! Edge-centric Graph Processing using Streaming Partitions", SOSP 2013.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::coding::Number;
 use super::direct;
@@ -46,9 +47,9 @@ const DISTANCE: usize = 32;
 const NUMBER: &str = "<f4";
 
 impl Features {
-    /// Whether [`Self::means`] can be asked for: all parts have rows of floats.
+    /// Whether [`Self::means`] can be asked for: all parts have rows of floats for their vertices.
     pub fn has_means(&self) -> bool {
-        self.descr == NUMBER && self.has_all()
+        self.descr == NUMBER && self.has_all() && Arc::ptr_eq(self.space(), self.topology().rows())
     }
 
     /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a row for
@@ -337,7 +338,6 @@ fn divide(mean: &mut [f32], sums: &[f64], degree: usize) {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Arc;
 
     use super::*;
     use crate::base::npy;
@@ -359,7 +359,7 @@ mod tests {
         // SAFETY: the arrays live as long as the part.
         let part = unsafe { Part::in_memory(&vertices, &indptr, &indices, Box::new(())) }.unwrap();
         let topology = Arc::new(Topology::of(vec![part]).unwrap());
-        let open = |io| Features::open(&[Some(file.clone())], Arc::clone(&topology), Some(io)).unwrap();
+        let open = |io| Features::open(&[Some(file.clone())], Arc::clone(&topology), None, Some(io)).unwrap();
         let (mapped, direct, mut swept) = (open(Io::Mmap), open(Io::Direct), open(Io::Mmap));
         let loaded = direct.loaded().unwrap();
         assert!(!loaded.is_on_disk());

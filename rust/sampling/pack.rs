@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::array::MappedRows;
 use super::direct::DirectFile;
+use super::row_space::RowId;
 use crate::base::{Error, Result, shown};
 
 /// A checksum of the numbers of rows.
@@ -58,10 +59,10 @@ impl Pack {
 
     /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at these places
     /// ascend, and are all that the pack has of the batch. Returns the bytes that were read.
-    pub(super) fn read(
+    pub(super) fn read<R: RowId>(
         &self,
         step: usize,
-        rows: &[u32],
+        rows: &[R],
         places: &[u32],
         put: &impl Fn(*const u8, usize),
         check: &dyn Fn() -> Result<()>,
@@ -70,7 +71,7 @@ impl Pack {
         let (mut distinct, mut firsts) =
             (Vec::with_capacity(places.len()), Vec::with_capacity(places.len() + 1));
         for (index, &place) in places.iter().enumerate() {
-            let row = rows[place as usize];
+            let row = rows[place as usize].number() as u32; // packs are of fewer than 2^32 rows
             if distinct.last() != Some(&row) {
                 distinct.push(row);
                 firsts.push(index);

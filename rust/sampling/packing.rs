@@ -123,7 +123,7 @@ impl<'a> Output<'a> {
 impl Features {
     /// Writes packs, in one pass over the features as they are stored. Returns the checksum of each batch of each pack.
     pub fn pack(&self, targets: &[Target<'_>], run: &Run) -> Result<Vec<Vec<u64>>> {
-        let n = self.topology().starts().last().copied().unwrap_or(0);
+        let n = self.space().count_u32()?;
         if !self.has_all() || self.coding().is_some() {
             return Err(Error::parameter(
                 "pack",
@@ -156,17 +156,17 @@ impl Features {
 
     /// Ranges of at most so many rows, and the part of each.
     fn chunks(&self, rows: u32) -> Vec<(usize, Range<u32>)> {
-        let of_part = |(part, ends): (usize, &[u32])| {
-            let (first, end) = (ends[0], ends[1]);
+        let of_part = |(part, ends): (usize, &[u64])| {
+            let (first, end) = (ends[0] as u32, ends[1] as u32);
             let range = move |from: u32| (part, from..end.min(from.saturating_add(rows)));
             (first..end).step_by(rows as usize).map(range)
         };
-        self.topology().starts().windows(2).enumerate().flat_map(of_part).collect()
+        self.space().starts().windows(2).enumerate().flat_map(of_part).collect()
     }
 
     /// Reads consecutive rows of a part.
     fn chunk<'a>(&self, part: usize, rows: &Range<u32>, memory: &'a mut Vec<Block>) -> Result<&'a [u8]> {
-        let base = self.topology().starts()[part];
+        let base = self.space().starts()[part] as u32;
         if let Some(file) = self.direct(part) {
             return file.consecutive(&(rows.start - base..rows.end - base), memory);
         }
@@ -213,7 +213,7 @@ mod tests {
             files.push(Some(file));
         }
         let topology = Arc::new(Topology::of(parts).unwrap());
-        (Features::open(&files, topology, Some(io)).unwrap(), rows)
+        (Features::open(&files, topology, None, Some(io)).unwrap(), rows)
     }
 
     #[test]

@@ -5,9 +5,11 @@
 //! that is its row. If it is in the halo, the row is looked up (`halo`).
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::halo::{Halo, place_of};
 use super::part::Part;
+use super::row_space::RowSpace;
 use crate::base::{Error, Result, Run};
 use crate::edges::MAX_VERTICES;
 use crate::exec;
@@ -16,9 +18,8 @@ use crate::exec;
 #[derive(Debug)]
 pub struct Topology {
     parts: Vec<Part>,
-    /// First row of each part, and the number of rows.
-    starts: Vec<u32>,
-    finder: Finder,
+    rows: Arc<RowSpace>,
+    edge_rows: Arc<RowSpace>,
 }
 
 impl Topology {
@@ -36,7 +37,6 @@ impl Topology {
 
     /// The topology of parts without halos.
     pub fn of(mut parts: Vec<Part>) -> Result<Self> {
-        let mut starts = vec![0];
         let mut start = 0;
         for part in &mut parts {
             part.start = start as u32;
@@ -45,15 +45,15 @@ impl Topology {
                 let what = format!("the parts have more than {MAX_VERTICES} vertices");
                 return Err(Error::Capacity(what));
             }
-            starts.push(start as u32);
         }
-        let finder = Finder::new(&starts);
-        Ok(Self { parts, starts, finder })
+        let rows = RowSpace::of(parts.iter().map(|part| u64::from(part.num_inner)));
+        let edge_rows = RowSpace::of(parts.iter().map(|part| part.indices.len() as u64));
+        Ok(Self { parts, rows: Arc::new(rows), edge_rows: Arc::new(edge_rows) })
     }
 
     /// Number of vertices, which is that of rows.
     pub fn num_vertices(&self) -> u32 {
-        self.starts[self.parts.len()]
+        self.rows.count() as u32
     }
 
     /// The parts.
@@ -61,18 +61,19 @@ impl Topology {
         &self.parts
     }
 
-    /// First row of each part, and the number of rows.
-    pub fn starts(&self) -> &[u32] {
-        &self.starts
+    /// The rows of the vertices.
+    pub fn rows(&self) -> &Arc<RowSpace> {
+        &self.rows
+    }
+
+    /// The rows of the in-edges: the place of an in-edge in its part, behind the in-edges of the parts before.
+    pub fn edge_rows(&self) -> &Arc<RowSpace> {
+        &self.edge_rows
     }
 
     /// Refuses rows of no vertex. `name` is that of the parameter.
     pub fn check_rows(&self, name: &'static str, rows: &[u32]) -> Result<()> {
-        let n = self.num_vertices();
-        match rows.iter().find(|&&row| row >= n) {
-            Some(row) => Err(Error::parameter(name, format!("the row {row} is none of 0..{n}"))),
-            None => Ok(()),
-        }
+        self.rows.check(name, rows)
     }
 
     /// Lets the system read the in-edges of some vertices ahead, where these are most of those between them.
@@ -89,7 +90,7 @@ impl Topology {
     /// The part of a row below [`Self::num_vertices`].
     #[inline(always)]
     pub fn part_of(&self, row: u32) -> usize {
-        self.finder.part_of(&self.starts, row)
+        self.rows.part_of(u64::from(row))
     }
 
     /// The rows of the vertices with these original ids. `check` is asked now and then and ends the work by an error.
@@ -111,63 +112,6 @@ impl Topology {
         match rows.iter().position(|&row| row == crate::base::NONE) {
             Some(place) => Err(Error::parameter("ids", format!("no part holds the vertex {}", ids[place]))),
             None => Ok(rows),
-        }
-    }
-}
-
-/// Finds the part of a row with one look at a small table, and a few steps.
-#[derive(Debug)]
-pub(crate) struct Finder {
-    /// Rows of an entry, as a power of two.
-    shift: u32,
-    /// Part of the first row of each such range.
-    first: Vec<u32>,
-}
-
-impl Finder {
-    /// A finder of the parts that begin at `starts`, behind which is the number of rows.
-    pub(crate) fn new(starts: &[u32]) -> Self {
-        let (n, parts) = (starts[starts.len() - 1], starts.len() - 1);
-        // At least sixteen ranges for each part, so that most have rows of one part only.
-        let shift = (n / (16 * parts.max(1) as u32).max(1024)).checked_ilog2().unwrap_or(0);
-        let mut part = 0;
-        let first = (0..=n >> shift).map(|range| {
-            while part + 1 < parts && starts[part + 1] <= range << shift {
-                part += 1;
-            }
-            part as u32
-        });
-        Self { shift, first: first.collect() }
-    }
-
-    /// The part of a row, given what the finder was made of.
-    #[inline(always)]
-    pub(crate) fn part_of(&self, starts: &[u32], row: u32) -> usize {
-        let mut part = self.first[(row >> self.shift) as usize] as usize;
-        while starts[part + 1] <= row {
-            part += 1;
-        }
-        part
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_has_its_part() {
-        for sizes in [&[5_u32][..], &[0, 3, 0, 0, 1, 0], &[1, 100_000, 2, 0, 70_001, 1], &[1; 3000], &[]] {
-            let mut starts = vec![0];
-            starts.extend(sizes.iter().scan(0, |sum, size| {
-                *sum += size;
-                Some(*sum)
-            }));
-            let finder = Finder::new(&starts);
-            for (part, size) in sizes.iter().enumerate() {
-                (starts[part]..starts[part] + size)
-                    .for_each(|row| assert_eq!(finder.part_of(&starts, row), part));
-            }
         }
     }
 }

@@ -16,7 +16,9 @@ use crate::errors::raise;
 use crate::results::{Array, View, array_within, copied, owner};
 use crate::run::{Options, detached, in_place};
 use fastpart::internals::base::{Buffer, Result};
-use fastpart::internals::sampling::{self, FeatureRows, Io, Pooled, Pools, Target};
+use fastpart::internals::sampling::{
+    self, FeatureRows, Io, PackStep, Pooled, Pools, RowId, RowSpace, Target,
+};
 
 /// Features of parts. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -29,15 +31,20 @@ pub struct Features {
 #[pymethods]
 impl Features {
     #[new]
-    #[pyo3(signature = (files, topology, *, direct = None))]
+    #[pyo3(signature = (files, topology, *, starts = None, direct = None))]
     fn new(
         py: Python<'_>,
         files: Vec<Option<PathBuf>>,
         topology: &Topology,
+        starts: Option<View<'_, i64>>,
         direct: Option<bool>,
     ) -> PyResult<Self> {
         let io = direct.map(|direct| if direct { Io::Direct } else { Io::Mmap });
-        Self::of(py, sampling::Features::open(&files, Arc::clone(&topology.inner), io), &topology.pools)
+        let space = starts.map(|starts| space_of(&topology.inner, starts.as_slice()?)).transpose()?;
+        let opened = space
+            .transpose()
+            .and_then(|space| sampling::Features::open(&files, Arc::clone(&topology.inner), space, io));
+        Self::of(py, opened, &topology.pools)
     }
 
     /// The same rows, decoded.
@@ -105,9 +112,11 @@ impl Features {
     }
 
     /// Bytes that a batch of these rows reads.
-    fn bytes_of(&self, py: Python<'_>, rows: View<'_, u32>) -> PyResult<u64> {
-        let rows = copied(&rows, "rows")?;
-        in_place(py, |_| self.inner.bytes_of(&rows))
+    fn bytes_of(&self, py: Python<'_>, rows: Bound<'_, PyUntypedArray>) -> PyResult<u64> {
+        match Rows::of(&rows)? {
+            Rows::U32(rows) => in_place(py, |_| self.inner.bytes_of(&rows)),
+            Rows::I64(rows) => in_place(py, |_| self.inner.bytes_of(&rows)),
+        }
     }
 
     /// The mean of the rows, times their weights, over the in-edges of each target.
@@ -138,30 +147,70 @@ impl Features {
     fn gather<'py>(
         &self,
         py: Python<'py>,
-        rows: View<'py, u32>,
+        rows: Bound<'py, PyUntypedArray>,
         out: Option<Bound<'py, PyUntypedArray>>,
         pack: Option<Py<Pack>>,
         step: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let planned = pack.as_ref().map(|pack| (&*pack.get().inner, step));
-        let rows = copied(&rows, "rows")?;
+        match Rows::of(&rows)? {
+            Rows::U32(rows) => self.gathered(py, &rows, planned, out),
+            Rows::I64(rows) => self.gathered(py, &rows, planned, out),
+        }
+    }
+}
+
+/// Numbers of rows: those of vertices or those of in-edges.
+enum Rows {
+    U32(Vec<u32>),
+    I64(Vec<i64>),
+}
+
+impl Rows {
+    /// A copy of an array of numbers.
+    fn of(rows: &Bound<'_, PyUntypedArray>) -> PyResult<Self> {
+        if let Ok(rows) = rows.extract() {
+            Ok(Self::U32(copied(&rows, "rows")?))
+        } else if let Ok(rows) = rows.extract() {
+            Ok(Self::I64(copied(&rows, "rows")?))
+        } else {
+            let text = format!("rows: expected uint32 or int64 of one dimension, got {}", rows.dtype());
+            Err(PyTypeError::new_err(text))
+        }
+    }
+}
+
+/// Parts whose rows begin at `starts`. Those of the in-edges are the topology's own.
+fn space_of(topology: &sampling::Topology, starts: &[i64]) -> PyResult<Result<Arc<RowSpace>>> {
+    let starts: Vec<u64> = starts.iter().map(|&start| start as u64).collect();
+    let known = [topology.rows(), topology.edge_rows()].into_iter().find(|space| space.starts() == starts);
+    Ok(known.map_or_else(|| RowSpace::new(starts).map(Arc::new), |space| Ok(Arc::clone(space))))
+}
+
+impl Features {
+    /// Copies the features of `rows` to `out`, or to memory that is used again.
+    fn gathered<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &[impl RowId + Sync],
+        planned: Option<PackStep<'_>>,
+        out: Option<Bound<'py, PyUntypedArray>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if let Some(out) = out {
             self.check(py, &out, rows.len())?;
             let start = data(&out).expose_provenance();
             // SAFETY: numpy vouches for the memory, which `out` keeps. Its owner asked for the bytes to be overwritten.
             let gather = |check: &dyn Fn() -> Result<()>| unsafe {
-                self.inner.gather(&rows, planned, with_exposed_provenance_mut(start), check)
+                self.inner.gather(rows, planned, with_exposed_provenance_mut(start), check)
             };
             in_place(py, gather)?;
             return Ok(out.into_any());
         }
         let mut memory = self.pools.features();
-        in_place(py, |check| self.inner.fill(&rows, planned, &mut memory, check))?;
+        in_place(py, |check| self.inner.fill(rows, planned, &mut memory, check))?;
         self.array(py, memory, rows.len())
     }
-}
 
-impl Features {
     fn of(py: Python<'_>, opened: Result<sampling::Features>, pools: &Arc<Pools>) -> PyResult<Self> {
         let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
         let dtype = PyArrayDescr::new(py, &inner.descr)?.unbind();

@@ -12,7 +12,7 @@ use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
 use crate::traffic::PartTraffic;
 use fastpart::internals::base::Result;
-use fastpart::internals::sampling::{self, Part, Place, Pools, Workers};
+use fastpart::internals::sampling::{self, Part, Place, Pools, RowSpace, Workers};
 use fastpart::internals::traffic::{self, Epoch};
 
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
@@ -84,8 +84,12 @@ impl Topology {
 
     #[getter]
     fn starts<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
-        let starts: Vec<i64> = self.inner.starts().iter().map(|&start| i64::from(start)).collect();
-        PyArray1::from_vec(py, starts)
+        starts_of(py, self.inner.rows())
+    }
+
+    #[getter]
+    fn edge_starts<'py>(&self, py: Python<'py>) -> Array<'py, i64> {
+        starts_of(py, self.inner.edge_rows())
     }
 
     /// Bounds the memory of batches that waits to be used again.
@@ -145,7 +149,7 @@ impl Topology {
         detached(py, &options, |run| {
             let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
             self.inner.check_rows("seeds", &seeds)?;
-            let starts = self.inner.starts();
+            let starts = self.inner.rows().starts();
             let parts =
                 starts.windows(2).zip(0..).flat_map(|(rows, part)| (rows[0]..rows[1]).map(move |_| part));
             let (assignment, k): (Vec<i32>, _) = (parts.collect(), self.inner.parts().len() as u32);
@@ -184,4 +188,8 @@ impl Topology {
         let visited = in_place(py, |check| sampling::walks(&self.inner, &roots, length, seed, place, check))?;
         Ok(PyArray1::from_vec(py, visited).reshape([roots.len(), length + 1])?.into_any())
     }
+}
+
+fn starts_of<'py>(py: Python<'py>, rows: &RowSpace) -> Array<'py, i64> {
+    PyArray1::from_vec(py, rows.starts().iter().map(|&start| start as i64).collect())
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::relations::Relations;
 use crate::base::{Error, Result};
 use crate::sampling::part::Part;
-use crate::sampling::topology::{Finder, Topology};
+use crate::sampling::row_space::RowSpace;
+use crate::sampling::topology::Topology;
 
 /// Types of vertices and of edges.
 #[derive(Debug)]
@@ -16,9 +17,8 @@ pub struct Types {
     pub(super) incoming: Vec<Vec<u16>>,
     /// Relations of the in-edges of each part.
     pub(super) relations: Vec<Relations>,
-    /// First row of each type in each part, part by part, and the number of rows.
-    segments: Vec<u32>,
-    finder: Finder,
+    /// The rows of each type in each part, part by part.
+    segments: RowSpace,
     /// Of each segment: its type, and what makes a row of it one among those of the type.
     of_segment: Vec<(u16, u32)>,
     /// First row of each part among those of a type, and their number.
@@ -46,21 +46,24 @@ impl Types {
             .for_each(|(&[_, target], relation)| incoming[usize::from(target)].push(relation));
         let open = |(folder, part): (&PathBuf, &Part)| Relations::open(folder, ends.len(), part.num_edges());
         let relations = folders.iter().zip(topology.parts()).map(open).collect::<Result<_>>()?;
-        let (mut segments, mut of_segment) = (Vec::new(), Vec::new());
+        let (mut sizes, mut of_segment) = (Vec::new(), Vec::new());
         let mut starts = vec![vec![0_u32]; types];
         for part in topology.parts() {
-            let mut bounds: Vec<u32> = firsts.iter().map(|&first| first_from(part, first)).collect();
+            let mut bounds = vec![0];
+            for &first in &firsts[1.min(types)..] {
+                // A damaged part, whose ids do not ascend, has some bounds, too.
+                bounds.push(first_from(part, first).max(bounds[bounds.len() - 1]));
+            }
             bounds.push(part.num_inner);
             for (number, (bound, of_type)) in bounds.windows(2).zip(&mut starts).enumerate() {
                 let (first, there) = (part.start + bound[0], of_type[of_type.len() - 1]);
-                segments.push(first);
+                sizes.push(u64::from(bound[1] - bound[0]));
                 of_segment.push((number as u16, there.wrapping_sub(first)));
                 of_type.push(there + (bound[1] - bound[0]));
             }
         }
-        segments.push(topology.num_vertices());
-        let finder = Finder::new(&segments);
-        Ok(Self { ends, incoming, relations, segments, finder, of_segment, starts })
+        let segments = RowSpace::of(sizes.into_iter());
+        Ok(Self { ends, incoming, relations, segments, of_segment, starts })
     }
 
     /// Number of types of vertices.
@@ -81,7 +84,7 @@ impl Types {
     /// The type of a row of the topology, and the row among those of the type.
     #[inline(always)]
     pub fn locate(&self, row: u32) -> (u16, u32) {
-        let (number, shift) = self.of_segment[self.finder.part_of(&self.segments, row)];
+        let (number, shift) = self.of_segment[self.segments.part_of(u64::from(row))];
         (number, row.wrapping_add(shift))
     }
 }
