@@ -201,8 +201,8 @@ pub mod sampling {
     pub use crate::sampling::{
         Ahead, Batch, BatchMaker, DiskRates, FeatureRows, Features, Io, Kind, Maker, Pack, PackStep, Part,
         Place, Pooled, Pools, RecordWeights, RowId, RowSpace, Sample, Sampler, Settings, Spent, Steps,
-        Target, Topology, TypedBatch, TypedMaker, TypedSample, TypedSampler, Types, Workers, append_degrees,
-        append_ids, disk_rates, subgraph, walks,
+        Target, Topology, TypedBatch, TypedMaker, TypedSample, TypedSampler, TypedSamples, Types, Workers,
+        append_degrees, append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {

@@ -53,7 +53,7 @@ typed_parts
 clustering, parts
 loadable
 partition, seeds
-homes, partitioners, sampling
+homes, partitioners, sampling, typed_seeds
 order
 """,
     "measures": """

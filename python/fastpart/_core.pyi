@@ -231,7 +231,7 @@ class Topology:
     def starts(self) -> _Ids: ...
     @property
     def edge_starts(self) -> _Ids:
-        """First in-edge of each part, and the number of in-edges: that of place e in part p is ``edge_starts[p] + e``."""
+        """First in-edge of each part, and the number of in-edges: that of place e in part p is edge_starts[p] + e."""
     def keep_at_most(self, most: int) -> None:
         """Let memory of batches wait to be used again only up to so many bytes, for rows and samples each."""
 
@@ -398,13 +398,21 @@ class Types:
     """
 
     def __new__(
-        cls, topology: Topology, folders: Sequence[_Path], firsts: Sequence[int], ends: Sequence[tuple[int, int]]
+        cls,
+        topology: Topology,
+        folders: Sequence[_Path],
+        firsts: Sequence[int],
+        ends: Sequence[tuple[int, int]],
     ) -> Types: ...
     @property
     def topology(self) -> Topology: ...
     @property
     def starts(self) -> list[_Ids]:
         """By type: first row of each part among the rows of the type, and their number."""
+    def keep_at_most(self, most: int) -> None:
+        """Let memory of batches by type wait to be used again only up to so many bytes."""
+    def locate(self, rows: _Rows) -> tuple[npt.NDArray[np.uint16], _Rows]:
+        """Return the type of each row of the topology, and the row among those of the type."""
 
 @final
 class TypedSampler:
@@ -429,7 +437,12 @@ class TypedSampler:
     def read_seconds(self) -> tuple[float, float]:
         """Return the seconds of sampling and of copying features since the last call, of all threads."""
     def sample(
-        self, seeds: _Rows, *, epoch: int = 0, step: int = 0, features: Sequence[Features | None] | None = None
+        self,
+        seeds: _Rows,
+        *,
+        epoch: int = 0,
+        step: int = 0,
+        features: Sequence[Features | None] | None = None,
     ) -> TypedSampledBatch:
         """Return the batch of some seeds, given as rows of the topology."""
     def batches(
@@ -486,9 +499,9 @@ class Coding:
 class Features:
     """Rows of all inner vertices, one ``.npy`` per part in the order of the topology.
 
-    With ``starts``, the first row of each part and the number of rows, they are other rows of the parts, as those of the
-    in-edges (``topology.edge_starts``) or of the vertices of one type. None stands for a part whose rows are not here:
-    ``gather`` and batches leave their places as they are.
+    With ``starts``, the first row of each part and the number of rows, they are other rows of the parts, as those of
+    the in-edges (``topology.edge_starts``) or of the vertices of one type. None stands for a part whose rows are not
+    here: ``gather`` and batches leave their places as they are.
     """
 
     def __new__(

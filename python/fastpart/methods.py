@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from .core import parameters
 from .core.declared import bind
 from .core.options import Options
 from .core.parameters import CacheCriterion, StrPath
-from .errors import FastpartError
+from .errors import FastpartError, ParameterError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
-from .partitions.loadable import LinkOptions, LoaderOptions, PlanOptions
+from .partitions.loadable import Fanouts, LinkOptions, LoaderOptions, PlanOptions
 from .partitions.partition import Partition, VertexPartition, read_partition
 from .partitions.plan import Plan
 from .partitions.results import Evaluation
@@ -23,7 +24,7 @@ from .partitions.saved import SaveOptions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .loading import LinkLoader, Loader
+    from .loading import LinkLoader, Loader, TypedLoader
 
 
 @bind(Partition.evaluate)
@@ -70,13 +71,20 @@ def _loader(
     partition: VertexPartition,
     vertices: Any = "train",
     *,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
+    input: str | None = None,
     plan: StrPath | None = None,
     **given: Unpack[LoaderOptions],
-) -> Loader:
-    from .loading import Loader
+) -> Loader | TypedLoader:
+    from .loading import Loader, TypedLoader
 
-    return Loader(partition, vertices, fanouts=fanouts, plan=plan, **given)
+    if partition.is_typed:
+        return TypedLoader(partition, vertices, fanouts=fanouts, input=input, plan=plan, **given)
+    if input is not None:
+        raise ParameterError(
+            "input: this graph has no types, so all of its vertices are of one. Leave it out"
+        )
+    return Loader(partition, vertices, fanouts=parameters.fanouts_of(fanouts), plan=plan, **given)
 
 
 @bind(VertexPartition.plan)

@@ -10,7 +10,6 @@ use super::pack::Pack;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
 use super::sampler::{Place, Sampler};
-use super::typed::TypedSample;
 use super::workers::Worker;
 use crate::base::Result;
 
@@ -83,7 +82,6 @@ pub(super) fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
 #[derive(Debug, Default)]
 pub struct Pools {
     samples: Pool<Sample>,
-    typed_samples: Pool<TypedSample>,
     features: Pool<FeatureRows>,
 }
 
@@ -91,11 +89,6 @@ impl Pools {
     /// Memory for a sample.
     pub fn sample(&self) -> Pooled<Sample> {
         self.samples.take()
-    }
-
-    /// Memory for a sample of a typed graph.
-    pub fn typed_sample(&self) -> Pooled<TypedSample> {
-        self.typed_samples.take()
     }
 
     /// Memory for features.
@@ -106,7 +99,6 @@ impl Pools {
     /// Memory that waits to be used again takes at most `most` bytes, for samples and for features each.
     pub fn keep_at_most(&self, most: u64) {
         self.samples.keep_at_most(most);
-        self.typed_samples.keep_at_most(most);
         self.features.keep_at_most(most);
     }
 }

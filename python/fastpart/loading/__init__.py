@@ -1,6 +1,7 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
-:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each.
+:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each. For graphs with
+types it makes a :class:`TypedLoader`, with a :class:`TypedBatch` each.
 :meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch,
 the package can be imported, and its names say what to install.
 """
@@ -24,6 +25,9 @@ __all__ = [
     "Plan",
     "Sample",
     "Trace",
+    "TypedBatch",
+    "TypedBlock",
+    "TypedLoader",
     "dropout",
     "link_loader",
     "loader",
@@ -37,6 +41,8 @@ if TYPE_CHECKING or find_spec("torch") is not None:
     from .gradients import sum_gradients
     from .links import LinkBatch, LinkLoader, link_loader
     from .loader import Loader, loader
+    from .typed.batch import TypedBatch, TypedBlock
+    from .typed.loader import TypedLoader
 else:
 
     def __getattr__(name: str) -> Any:

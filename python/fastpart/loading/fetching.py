@@ -6,6 +6,7 @@ import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,17 @@ from .rows.resident import Resident
 from .rows.source import Array, RowIds, RowSource
 from .sample import SampledArrays
 
-ReadBatch = tuple[SampledArrays, Array | None]
-"""A batch, and the features of its nodes but for resident ones."""
+
+class Nodes(Protocol):
+    """The nodes of a batch, or those of one type."""
+
+    @property
+    def rows(self) -> RowIds: ...  # noqa: D102
+    @property
+    def features(self) -> Array | None: ...  # noqa: D102
+
+
+AnyNodes = TypeVar("AnyNodes", bound=Nodes)
 
 FilledBatch = tuple[SampledArrays, Array | Tensor | None]
 """A batch, and the features of its nodes."""
@@ -171,7 +181,9 @@ class Fetching:
         features = self.here.features if isinstance(self.here, Files) else None
         return {**self.counts.read(), "read_bytes": 0 if features is None else features.read_bytes()}
 
-    def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
+    def filled(
+        self, batches: Iterator[AnyNodes], together: int, steps: int
+    ) -> Generator[tuple[AnyNodes, Array | Tensor | None]]:
         """Yield the batches with features. The rows of so many of them are counted and fetched ``together``."""
         read = self._counted if self._exchange is None else self._received
         with closing(read(batches, together, steps)) as filled:
@@ -187,7 +199,9 @@ class Fetching:
             joined if self._coding is None or x.dtype != self._coding.dtype else decoded(joined, self._coding)
         )
 
-    def _counted(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
+    def _counted(
+        self, batches: Iterator[AnyNodes], together: int, steps: int
+    ) -> Generator[tuple[AnyNodes, Array | None]]:
         wanted: list[RowIds] = []
         for batch in batches:
             rows = self._needed(batch.rows)
@@ -199,7 +213,9 @@ class Fetching:
             yield batch, self._filled(batch)
         self._count(wanted)
 
-    def _received(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[ReadBatch]:
+    def _received(
+        self, batches: Iterator[AnyNodes], together: int, steps: int
+    ) -> Generator[tuple[AnyNodes, Array | None]]:
         assert self._exchange is not None
         self._exchange.begin(-(-steps // together))
         windows = self._windows(batches, together, self._exchange)
@@ -207,8 +223,8 @@ class Fetching:
             yield from chain.from_iterable(ahead)
 
     def _windows(
-        self, batches: Iterator[SampledArrays], together: int, exchange: Exchange
-    ) -> Iterator[list[ReadBatch]]:
+        self, batches: Iterator[AnyNodes], together: int, exchange: Exchange
+    ) -> Iterator[list[tuple[AnyNodes, Array | None]]]:
         """Yield the batches whose rows are fetched together."""
         while window := list(islice(batches, together)):
             with self.counts.timed():
@@ -216,7 +232,7 @@ class Fetching:
                 found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
             yield [(batch, self._filled(batch, found)) for batch in window]
 
-    def _filled(self, batch: SampledArrays, found: Cached | None = None) -> Array | None:
+    def _filled(self, batch: Nodes, found: Cached | None = None) -> Array | None:
         """Return the features of the nodes of a batch, but for resident ones."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows

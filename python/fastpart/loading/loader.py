@@ -19,14 +19,15 @@ from ..measures.ranking import Epoch
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part, seeds_of
+from .agreement import refuse_other_directories
 from .batch import Batch
 from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import EdgeFeatures
 from .fetching import Fetching, FilledBatch
-from .making import free_memory, source_of
+from .making import Source, free_memory, source_of
 from .planning.building import stored_features
 from .planning.windows import PlannedRows, planned_for
-from .remote import fetching_of
+from .remote import RowFiles, fetching_of
 from .rows.resident import device_bytes
 from .sample import SampledArrays
 
@@ -70,12 +71,7 @@ class Loader:
         **given: Unpack[LoaderOptions],
     ) -> None:
         partition.refuse_without_edges()
-        if isinstance(vertices, str) and "types" in partition.parts._manifest:
-            raise ParameterError(
-                f"vertices: {parameters.shown(partition.folder or '')} holds a graph with types, each with splits of "
-                "its own. Pass ids, such as the part.of_type(NAME).inner of all parts"
-            )
-        self.fanouts = parameters.fanouts_of(fanouts)
+        self._take_fanouts(fanouts, partition)
         self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
         self.device = None if given["device"] is None else torch.device(given["device"])
         self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
@@ -89,22 +85,34 @@ class Loader:
         self.fetching = self._fetching_of(partition, owners, given)
         if plan is not None:
             self._read_planned(partition, vertices, plan, given)
-        self._source = source_of(partition, self.fanouts, self._ahead, self.fetching, given)
+        self._source = self._source_of(partition, given)
         self.limit(free_memory())
         memory = parameters.memory_size(given["resident"], "resident", 0)
         if plan is None and (self.device is not None or memory is not None):
             self.keep(self.device or torch.device("cpu"), memory)
-        self._edge_features = None
+        self._edge_features = self._edge_features_of(partition) if given["edge_ids"] else None
+
+    def _take_fanouts(self, fanouts: Sequence[int], partition: VertexPartition) -> None:
+        self.fanouts = parameters.fanouts_of(fanouts)
+
+    def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> Source:
+        return source_of(partition, self.fanouts, self._ahead, self.fetching, given)
+
+    def _edge_features_of(self, partition: VertexPartition) -> EdgeFeatures | None:
         manifest = partition.manifest or {}
-        if given["edge_ids"] and "edge_features" in manifest:
-            self._edge_features = EdgeFeatures(partition.parts, int(manifest["m"]), self._topology.starts)
+        if "edge_features" not in manifest:
+            return None
+        return EdgeFeatures(partition.parts, int(manifest["m"]), self._topology.starts)
 
     def _fetching_of(
         self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
     ) -> Fetching:
         together = given["rank"] is None and self.world_size > 1
         seconds = parameters.positive("timeout", given["timeout"])
-        fetching = fetching_of(partition, owners, self.rank, given["remote"], together, seconds, given["io"])
+        if together:
+            refuse_other_directories(partition.manifest or {})
+        files = RowFiles.of_vertices(partition)
+        fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
         by = given["cache_by"]
         share = checked(given["cache"], by)
         if share is not None or fetching.by_messages:

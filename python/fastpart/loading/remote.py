@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -14,15 +16,54 @@ from ..core import parameters
 from ..core.parameters import RowsIo
 from ..errors import ParameterError
 from ..partitions.loadable import Remote
+from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
-from .agreement import refuse_missing_features, refuse_other_directories
+from .agreement import refuse_missing_features
 from .fetching import Fetching
 from .rows.files import Files
 from .rows.owners import Exchange
 
 
+@dataclass(frozen=True, eq=False)
+class RowFiles:
+    """Files of rows, one for each part.
+
+    Attributes
+    ----------
+    parts : sequence of PartFiles
+        Where each lies.
+    name : str
+        What they hold, as ``features``.
+    topology : _core.Topology
+        The parts.
+    starts : numpy.ndarray
+        int64: first row of each part, and the number of rows.
+    """
+
+    parts: Sequence[PartFiles]
+    name: str
+    topology: _core.Topology
+    starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of_vertices(cls, partition: VertexPartition) -> RowFiles:
+        """Return the features of all vertices."""
+        return cls(list(partition.parts), "features", partition._topology, partition._topology.starts)
+
+    @property
+    def are_here(self) -> npt.NDArray[np.bool_]:
+        """Mask of the parts whose file is on this machine."""
+        return np.array([(part._folder / f"{self.name}.npy").exists() for part in self.parts])
+
+    def opened(self, here: npt.NDArray[np.bool_], direct: bool | None = None) -> _core.Features | None:
+        """Map the files of some parts. None if there are none."""
+        file = f"{self.name}.npy"
+        files = [part._file(file) if there else None for part, there in zip(self.parts, here, strict=True)]
+        return _core.Features(files, self.topology, starts=self.starts, direct=direct) if any(files) else None
+
+
 def fetching_of(
-    partition: VertexPartition,
+    files: RowFiles,
     owners: npt.NDArray[np.int64],
     rank: int,
     remote: Remote | None = "maps",
@@ -34,8 +75,8 @@ def fetching_of(
 
     Parameters
     ----------
-    partition : VertexPartition
-        The parts.
+    files : RowFiles
+        The features of the parts.
     owners : numpy.ndarray
         Rank of each part.
     rank : int
@@ -56,26 +97,24 @@ def fetching_of(
             'remote: "messages" needs the ranks of torch.distributed. Leave out rank= and world_size=, and start '
             "several processes"
         )
-    if together:
-        refuse_other_directories(partition.manifest or {})
-    parts, topology = partition.parts, partition._topology
-    row, coding = parts[0].stored_type("features"), parts[0].coding("features")
+    row, coding = files.parts[0].stored_type(files.name), files.parts[0].coding(files.name)
     if row is None:
-        return Fetching(None, topology.starts, owners < 0, None)
-    files = [part.folder / "features.npy" for part in parts]
+        return Fetching(None, files.starts, owners < 0, None)
     own, exchange = owners == rank, None
-    here = own if remote == "messages" else np.array([file.exists() for file in files])
+    here = own if remote == "messages" else files.are_here
     away = ~own
     if together and not refuse_missing_features(owners, here) and remote != "maps":
-        exchange, away = exchange_of(topology, owners, dist.get_world_size(), seconds), ~here
-    mapped = [part._file("features.npy") if exchange is None or here[part.index] else None for part in parts]
+        exchange, away = exchange_of(files.starts, owners, dist.get_world_size(), seconds), ~here
     direct = None if parameters.rows_io(io) is None else io == "direct"
-    features = _core.Features(mapped, topology, direct=direct) if any(mapped) else None
-    return Fetching(Files(features, row[0], row[1]), topology.starts, away, exchange, coding)
+    features = files.opened(here if exchange is not None else np.ones_like(here), direct)
+    return Fetching(Files(features, row[0], row[1]), files.starts, away, exchange, coding)
 
 
 def exchange_of(
-    topology: _core.Topology, owners: npt.NDArray[np.int64], world_size: int, seconds: float
+    starts: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], world_size: int, seconds: float
 ) -> Exchange:
-    """Return messages about rows between the ranks, given the rank of each part. All ranks have to call it."""
-    return Exchange(topology.starts[np.searchsorted(owners, np.arange(world_size + 1))], seconds)
+    """Return messages about rows between the ranks, given the first row and the rank of each part.
+
+    All ranks have to call it.
+    """
+    return Exchange(starts[np.searchsorted(owners, np.arange(world_size + 1))], seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
@@ -24,6 +24,8 @@ Sampling = Literal["uniform", "weighted", "labor"]
 
 
 Remote = Literal["maps", "messages"]
+
+Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]]
 
 
 class SeedOptions(TypedDict, total=False):
@@ -218,12 +220,17 @@ class Loadable:
 
     def refuse_types(self, name: str, what: str) -> None:
         """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
-        if "types" in self.parts._manifest:
+        if self.is_typed:
             raise ParameterError(
                 f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
                 "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
                 "fastpart.export.pyg, which keep the types"
             )
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the graph has types."""
+        return "types" in self.parts._manifest
 
     @cached_property
     def _topology(self) -> _core.Topology:
@@ -248,7 +255,8 @@ class Loadable:
         self,
         vertices: Any = "train",
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
+        input: str | None = None,
         plan: StrPath | None = None,
         **given: Unpack[LoaderOptions],
     ) -> MiniBatches:
@@ -261,19 +269,23 @@ class Loadable:
         Parameters
         ----------
         vertices : {"train", "val", "test"} or array
-            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n. A graph with
-            types takes ids or a mask. Its batches have the edges of all relations, and no features.
-        fanouts : sequence of int
-            In-edges to sample per vertex in each hop. -1 takes all.
+            The seeds: the labelled vertices of a split, or ids of vertices, or a bool mask of length n. In a graph with
+            types they are of one type.
+        fanouts : sequence of int, or mapping of them
+            In-edges to sample per vertex in each hop. -1 takes all. In a graph with types, so many of each relation.
+            A mapping has a sequence for each relation, by its name or as ``("paper", "cites", "paper")``. It leaves out
+            those that are not sampled.
+        input : str, optional
+            The type of the seeds in a graph with types. Default: the only one with this split, or that of the ids.
         plan : Plan or path, optional
             A plan of these batches, from :meth:`plan`, or its folder: features are read from what it has packed. It
             never changes a batch. Epochs beyond the plan are packed as many at a time.
 
         Returns
         -------
-        fastpart.loading.Loader
-            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`. Iterating again
-            gives the next epoch.
+        fastpart.loading.Loader or fastpart.loading.TypedLoader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`, or a
+            :class:`fastpart.loading.TypedBatch` for a graph with types. Iterating again gives the next epoch.
 
         Raises
         ------

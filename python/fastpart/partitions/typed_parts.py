@@ -90,6 +90,8 @@ class TypeData(VertexRows):
         Its name, and the range of its vertices in the graph.
     num_inner, num_halo : int
         Numbers of its inner and halo vertices.
+    first_inner : int
+        Local id of its first inner vertex in the part.
     """
 
     def __init__(self, part: TypedPart, counts: TypeCounts, number: int, of: VertexType) -> None:
@@ -97,6 +99,7 @@ class TypeData(VertexRows):
         self._root, self._folder = part._root, part._folder / "types" / of.name
         self._above = f"types/{of.name}/"
         self._manifest = {**part._manifest, **_entry(part._manifest["types"][number], OF_VERTICES)}
+        self.first_inner = self._spans[0][0]
         (self.num_inner, *halo) = (stop - start for start, stop in self._spans)
         self.num_halo, self.num_edges = sum(halo), 0
 

@@ -15,13 +15,15 @@ use crate::results::{Array, View, array_within, copied};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{
-    self, BatchMaker, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch, TypedMaker, TypedSample,
+    self, BatchMaker, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch, TypedMaker,
+    TypedSample, TypedSamples,
 };
 
 /// Types of vertices and of edges. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Types {
     inner: Arc<sampling::Types>,
+    samples: Arc<TypedSamples>,
     topology: Py<Topology>,
 }
 
@@ -37,12 +39,31 @@ impl Types {
     ) -> PyResult<Self> {
         let opened = sampling::Types::open(&topology.get().inner, &folders, &firsts, ends);
         let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
-        Ok(Self { inner, topology })
+        Ok(Self { inner, samples: Arc::default(), topology })
     }
 
     #[getter]
     fn topology(&self, py: Python<'_>) -> Py<Topology> {
         self.topology.clone_ref(py)
+    }
+
+    /// Bounds the memory of batches that waits to be used again.
+    fn keep_at_most(&self, most: u64) {
+        self.samples.keep_at_most(most);
+    }
+
+    /// The type of each row of the topology, and the row among those of the type.
+    fn locate<'py>(
+        &self,
+        py: Python<'py>,
+        rows: View<'py, u32>,
+    ) -> PyResult<(Array<'py, u16>, Array<'py, u32>)> {
+        let rows = copied(&rows, "rows")?;
+        let (types, rows) = in_place(py, |_| {
+            self.topology.get().inner.rows().check("rows", &rows)?;
+            Ok(rows.iter().map(|&row| self.inner.locate(row)).collect::<(Vec<_>, Vec<_>)>())
+        })?;
+        Ok((PyArray1::from_vec(py, types), PyArray1::from_vec(py, rows)))
     }
 
     /// First row of each part among those of each type, and their number.
@@ -147,6 +168,7 @@ impl TypedSampler {
         TypedMaker {
             sampler: Arc::clone(&self.inner),
             features: features.iter().map(|features| features.as_ref().map(inner)).collect(),
+            samples: Arc::clone(&self.types.get().samples),
             pools: Arc::clone(&self.types.get().topology.get().pools),
             spent: Arc::clone(&self.spent),
         }

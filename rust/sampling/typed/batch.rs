@@ -7,7 +7,7 @@ use super::sampler::TypedSampler;
 use crate::base::Result;
 use crate::sampling::batch::{BatchMaker, Pools, Spent, timed};
 use crate::sampling::gather::{FeatureRows, Features};
-use crate::sampling::pool::{Memory, Pooled};
+use crate::sampling::pool::{Memory, Pool, Pooled};
 use crate::sampling::sampler::Place;
 use crate::sampling::workers::Worker;
 
@@ -20,6 +20,22 @@ pub struct TypedBatch {
     pub features: Vec<Option<Pooled<FeatureRows>>>,
 }
 
+/// Memory for samples, used again.
+#[derive(Debug, Default)]
+pub struct TypedSamples(Pool<TypedSample>);
+
+impl TypedSamples {
+    /// Memory for a sample.
+    fn take(&self) -> Pooled<TypedSample> {
+        self.0.take()
+    }
+
+    /// Memory that waits to be used again takes at most `most` bytes.
+    pub fn keep_at_most(&self, most: u64) {
+        self.0.keep_at_most(most);
+    }
+}
+
 /// Makes batches, with features of the types that have some.
 #[derive(Debug)]
 pub struct TypedMaker {
@@ -27,7 +43,9 @@ pub struct TypedMaker {
     pub sampler: Arc<TypedSampler>,
     /// Where the features of each type are.
     pub features: Vec<Option<Arc<Features>>>,
-    /// Memory for both.
+    /// Memory for samples by type and relation.
+    pub samples: Arc<TypedSamples>,
+    /// Memory for features, and for samples before they are ordered.
     pub pools: Arc<Pools>,
     /// The time that both take.
     pub spent: Arc<Spent>,
@@ -43,7 +61,7 @@ impl BatchMaker for TypedMaker {
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<TypedBatch> {
-        let (mut plain, mut sample) = (self.pools.sample(), self.pools.typed_sample());
+        let (mut plain, mut sample) = (self.pools.sample(), self.samples.take());
         timed(&self.spent.sampling, || {
             self.sampler.sample(seeds, place, worker, check, &mut plain, &mut sample)
         })?;

@@ -22,7 +22,7 @@ mod relations;
 mod sampler;
 mod types;
 
-pub use batch::{TypedBatch, TypedMaker};
+pub use batch::{TypedBatch, TypedMaker, TypedSamples};
 pub use grouping::TypedSample;
 pub use sampler::TypedSampler;
 pub use types::Types;

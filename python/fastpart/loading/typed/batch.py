@@ -12,10 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...partitions.typed_seeds import EdgeKey
 from ..dropout import dropout
-
-EdgeKey = tuple[str, str, str]
-"""Type of the sources, name of the relation, and type of the targets, as PyG writes it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...loading.remote import fetching_of
+from ...loading.remote import RowFiles, fetching_of
 from ...partitions.seeds import Ids, seeds_of
 from ..data import Dataset
 from ..graphs.rows import Rows
@@ -51,7 +51,7 @@ class ReceivedSteps:
         self._making: Counter[str] = Counter()
         self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
-        self.fetching = fetching_of(dataset.partition, owners, self._rank)
+        self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, self._rank)
 
     def epoch(self, number: int) -> Iterator[Piece]:
         """Yield the batches of an epoch."""

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...loading.typed.batch import EdgeKey, TypedBatch
+from ...loading import TypedBatch
+from ...partitions.typed_seeds import EdgeKey
 from ..neighbourhood import dropped_by
 from .kernels import CPU, Ids, Kernel
 

@@ -74,7 +74,7 @@ class Worker(mini_batches.Worker):
             self._table = EmbeddingTable(
                 dataset, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
             )
-            self._exchange = exchange_of(dataset.topology, owners, world_size(), how["timeout"])
+            self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), how["timeout"])
             self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
             if state:
                 self._restore(state)

@@ -16,7 +16,7 @@ from ...core.parameters import RowsIo
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
-from ...loading.remote import fetching_of
+from ...loading.remote import RowFiles, fetching_of
 from ...partitions.seeds import seeds_of
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
@@ -160,7 +160,7 @@ class Graphs:
             world_size(),
             device(),
         )
-        self.fetching = fetching_of(dataset.partition, owners, rank(), io=io)
+        self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, rank(), io=io)
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""

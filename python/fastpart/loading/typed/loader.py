@@ -1,0 +1,238 @@
+"""The loader of typed graphs: the batches of a rank, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ... import _core
+from ...core import parameters
+from ...core.parameters import StrPath
+from ...errors import ParameterError
+from ...measures.ranking import Epoch
+from ...partitions.loadable import Fanouts, LoaderOptions
+from ...partitions.partition import VertexPartition
+from ...partitions.sampling import sampling_of
+from ...partitions.seeds import Seeds, Steps
+from ...partitions.typed_seeds import edge_keys, of_type, relation_fanouts, type_names, typed_seeds
+from ..agreement import refuse_other_directories
+from ..cached_rows import cached_rows_of, checked
+from ..loader import Loader
+from ..remote import RowFiles, fetching_of
+from ..rows.resident import device_bytes
+from .batch import TypedBatch
+from .fetching import TypedFetching, rows_by_type
+
+_ONLY_PLAIN = ("scheduled", "neighbourhood", "trace", "plan")
+"""Parameters of loaders that are for graphs without types."""
+
+
+class TypedSource:
+    """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
+
+    def __init__(
+        self, sampler: _core.TypedSampler, fetching: TypedFetching, ahead: int, threads: int
+    ) -> None:
+        self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
+        self._free_bytes: int | None = None
+
+    def limit(self, free_bytes: int) -> None:
+        """Let batches take no more bytes before they are used. One is always made."""
+        self._free_bytes = free_bytes
+
+    def batches(
+        self, rows: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], epoch: int
+    ) -> Generator[_core.TypedSampledBatch]:
+        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+        made = self._sampler.batches(
+            rows,
+            offsets,
+            epoch=epoch,
+            features=self._fetching.with_batches,
+            ahead=self._ahead,
+            max_bytes=self._free_bytes,
+            threads=self._threads,
+        )
+        with closing(made):
+            yield from made
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of ``sampling`` and ``fetching`` since the last call, of all threads."""
+        return dict(zip(("sampling", "fetching"), self._sampler.read_seconds(), strict=True))
+
+
+class TypedLoader(Loader):
+    """Mini-batches of one rank of a typed graph. :meth:`fastpart.VertexPartition.loader` makes it.
+
+    It is a :class:`Loader` whose batches are a :class:`TypedBatch` each.
+
+    Attributes
+    ----------
+    input : str
+        The type of the seeds.
+    types : list of str
+        All types.
+    edge_types : list of tuple of str
+        All relations: type of the sources, name, type of the targets.
+    fanouts : list of list of int
+        In-edges per vertex and relation, hop by hop. -1 takes all.
+    fetching : TypedFetching
+        Where the features of each type come from: ``loader.fetching.of_type["paper"].here = source`` replaces files.
+    """
+
+    fetching: TypedFetching  # type: ignore[assignment]  # one for each type
+    fanouts: list[list[int]]  # type: ignore[assignment]  # of each relation
+    _source: TypedSource  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        partition: VertexPartition,
+        vertices: Any,
+        *,
+        fanouts: Fanouts,
+        input: str | None = None,
+        plan: StrPath | None = None,
+        **given: Unpack[LoaderOptions],
+    ) -> None:
+        for name in _ONLY_PLAIN:
+            if {**given, "plan": plan}.get(name):
+                raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
+        self._given_input = input
+        self.types, self.edge_types = type_names(partition), edge_keys(partition)
+        self._types = partition._types
+        super().__init__(partition, vertices, fanouts=fanouts, **given)  # type: ignore[arg-type]  # of relations
+
+    def _take_fanouts(self, fanouts: Any, partition: VertexPartition) -> None:
+        self.fanouts = relation_fanouts(fanouts, self.edge_types)
+
+    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
+        self.input, seeds = typed_seeds(vertices, partition, self._given_input)
+        self.vertices = seeds.ids
+        return seeds
+
+    def _fetching_of(  # type: ignore[override]  # one for each type
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+    ) -> TypedFetching:
+        together = given["rank"] is None and self.world_size > 1
+        if together:
+            refuse_other_directories(partition.manifest or {})
+        seconds = parameters.positive("timeout", given["timeout"])
+        fetching = TypedFetching(
+            {
+                name: fetching_of(
+                    RowFiles(of_type(partition, name), "features", self._topology, starts),
+                    owners,
+                    self.rank,
+                    given["remote"],
+                    together,
+                    seconds,
+                    given["io"],
+                )
+                for name, starts in zip(self.types, self._types.starts, strict=True)
+            }
+        )
+        by = given["cache_by"]
+        share = checked(given["cache"], by)
+        if share is not None:
+            rows = cached_rows_of(partition, self._own, share, by, self._epoch_of())
+            for of_name, ids in zip(fetching.of_type.values(), rows_by_type(self._types, rows), strict=True):
+                if of_name.here is not None:
+                    of_name.keep_cached(ids)
+        return fetching
+
+    def _epoch_of(self) -> Epoch:
+        # What is expected of fanouts by relation is measured elsewhere. The largest of a hop ranks rows well enough.
+        most = [-1 if -1 in of_hop else max(of_hop, default=0) for of_hop in self.fanouts]
+        return Epoch(self._seeds.rows, most, self.batch_size)
+
+    def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> TypedSource:  # type: ignore[override]
+        edge_ids = parameters.flag("edge_ids", given["edge_ids"])
+        how = sampling_of(partition, given)
+        sampler = _core.TypedSampler(self._types, self.fanouts, edge_ids=edge_ids, **how)
+        return TypedSource(
+            sampler, self.fetching, self._ahead, parameters.integer("threads", given["threads"], 1, 2**10)
+        )
+
+    def keep(self, device: torch.device, memory: int | None) -> None:
+        """Keep rows of features on a device, as :meth:`Loader.keep` does: the most accessed of all types."""
+        left = device_bytes(device, memory)
+        if not left:
+            return
+        scores = self._epoch_of().expected_steps(self._topology, self._own)
+        rows = np.argsort(-scores, kind="stable").astype(np.uint32)
+        numbers, of_type_rows = self._types.locate(rows)
+        sizes = np.array(list(self.fetching.row_bytes.values()))[numbers]
+        fits = (sizes > 0) & self._may_keep(rows) & (np.cumsum(sizes) <= left)
+        for number, fetching in enumerate(self.fetching.of_type.values()):
+            kept = np.sort(of_type_rows[fits & (numbers == number)])
+            if len(kept):
+                fetching.keep_resident(kept, device)
+
+    def limit(self, free_bytes: int) -> None:
+        """Let batches take no more bytes before they are used, as :meth:`Loader.limit` does."""
+        super().limit(free_bytes)
+        self._types.keep_at_most(free_bytes)
+
+    def _may_keep(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the rows of own parts."""
+        owners = np.searchsorted(self._topology.starts, rows, side="right") - 1
+        mask: npt.NDArray[np.bool_] = self._own[owners]
+        return mask
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return what making the batches took since the last call, as :meth:`Loader.read_seconds` does."""
+        seconds = self._source.read_seconds()
+        return {**seconds, "fetching": seconds["fetching"] + self.fetching.read_seconds()}
+
+    def _edge_features_of(self, partition: VertexPartition) -> None:
+        return None
+
+    def _batch(  # type: ignore[override]  # by type
+        self, arrays: _core.TypedSampledBatch, x: dict[str, Any], steps: Steps, epoch: int, step: int
+    ) -> TypedBatch:
+        positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
+        labels = self._seeds.labels
+
+        def by_type(values: list[Any]) -> dict[str, Any]:
+            return dict(zip(self.types, map(_tensor, values), strict=True))
+
+        def by_relation(values: list[Any]) -> dict[Any, Any]:
+            return dict(zip(self.edge_types, map(_tensor, values), strict=True))
+
+        return TypedBatch(
+            input_type=self.input,
+            x_dict={
+                name: rows if isinstance(rows, Tensor) else torch.from_numpy(rows) for name, rows in x.items()
+            },
+            y=None if labels is None else torch.from_numpy(labels[positions]),
+            n_id_dict=by_type(arrays.n_id),
+            indptr_dict=by_relation(arrays.indptr),
+            indices_dict=by_relation(arrays.indices),
+            e_id_dict={} if arrays.e_id is None else by_relation(arrays.e_id),
+            edge_attr_dict={},
+            rows_dict=dict(zip(self.types, arrays.rows, strict=True)),
+            num_sampled_nodes_dict=dict(zip(self.types, arrays.num_sampled_nodes, strict=True)),
+            num_sampled_edges_dict=dict(zip(self.edge_types, arrays.num_sampled_edges, strict=True)),
+            input_id=torch.from_numpy(positions),
+            batch_size=len(positions),
+            global_size=int(steps.global_sizes[step]),
+            seed=self.seed,
+            epoch=epoch,
+            step=step,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<TypedLoader: {len(self._seeds.ids)} vertices of {self.input} in {len(self)} steps of {self.batch_size}, "
+            f"{len(self.fanouts)} hops over {len(self.edge_types)} relations, rank {self.rank} of {self.world_size}>"
+        )
+
+
+def _tensor(array: npt.NDArray[Any]) -> Tensor:
+    return torch.from_numpy(array)
