@@ -39,7 +39,7 @@ directory_data, sidecars, tables
 sources
 graph, staging
 directory_opening
-convert, ingest, relation_weights
+convert, ingest, relation_weights, typed_splits
 remote
 converted
 opening

@@ -18,11 +18,12 @@ from ..core.parameters import memory_size, regular, shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
+from ..graphs.typed_splits import training_vertices
 from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
-from ..partitions.partitioners.type_bounds import ALL
+from ..partitions.partitioners.type_bounds import ALL, TRAIN
 from ..partitions.results import Evaluation
 from ..store import partial, restore, saving
 from ..store.extras import Extras
@@ -68,10 +69,10 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
     _check_more(call, form)
-    if call["balance_on_ratio"] is not None and call["balance_on"] is None:
-        raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
     _check_relation_weights(call, algorithm, of)
     graph = open_input(call)
+    if call["balance_on_ratio"] is not None and call["balance_on"] is None and not training_vertices(graph):
+        raise ParameterError("--balance-on-ratio: has no effect without --balance-on")
     in_place = target is not None and form == "npy" and of == "edges"  # the parts never need to be in memory
     kept = None
     if target is not None:
@@ -265,19 +266,30 @@ def _content(names: list[str], run: RunOptions) -> list[str]:
 _TYPE = "type:"
 """What precedes the name of a type of vertices in ``--balance-on``."""
 
+_ONLY = "vertices"
+"""Stands for no bound in ``--balance-on`` beside that on all vertices."""
+
+_ALONE = (ALL, TRAIN, _ONLY)
+"""Words of ``--balance-on`` that no others stand beside."""
+
 
 def _names_type(word: str) -> bool:
     """Return whether a word of ``--balance-on`` stands for vertices of types."""
-    return word == ALL or word.startswith(_TYPE)
+    return word in _ALONE or word.startswith(_TYPE)
 
 
 def _weights(words: str | list[str], n: int) -> Any:
     """Return what ``--balance-on`` names, with commas between: files of arrays and types. A single one is no list."""
     names = words if isinstance(words, list) else [words]
-    if ALL in names and len(names) > 1:
-        raise ParameterError(f"--balance-on: {ALL} stands alone. Name types as {_TYPE}NAME beside others")
+    for word in _ALONE:
+        if word in names and len(names) > 1:
+            raise ParameterError(
+                f"--balance-on: {word} stands alone. Name types as {_TYPE}NAME beside others"
+            )
+    if names == [_ONLY]:
+        return []
     bounds = [name.removeprefix(_TYPE) if _names_type(name) else weights_of(name, n) for name in names]
-    return bounds if len(bounds) > 1 or names == [_TYPE + ALL] else bounds[0]
+    return bounds if len(bounds) > 1 or names[0] in (_TYPE + ALL, _TYPE + TRAIN) else bounds[0]
 
 
 def _extras(call: Call, form: str) -> Extras:

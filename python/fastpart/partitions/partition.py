@@ -47,7 +47,8 @@ class Partition(Assignment):
     weight_cap : int or numpy.ndarray or None
         Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b.
     bounded_types : tuple of str or None
-        The type of vertices that each weight stands for, if ``balance_on`` named types. None in the place of an array.
+        What each weight stands for, if ``balance_on`` named types: the vertices of a type, as ``"paper"``, or its
+        training vertices, as ``"paper:train"``. None in the place of an array.
     volume_loads : numpy.ndarray or None
         int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
     volume_cap : int or None
@@ -145,9 +146,9 @@ class Partition(Assignment):
         if isinstance(self.weight_cap, np.ndarray):
             caps = self.weight_cap.tolist()
             names = self.bounded_types or (None,) * len(caps)
-            ends = [f"_{index if name is None else name}" for index, name in enumerate(names)]
+            ends = [_end(index if name is None else name) for index, name in enumerate(names)]
             return list(zip(ends, self.weight_loads, caps, strict=True))
-        end = f"_{self.bounded_types[0]}" if self.bounded_types else ""
+        end = _end(self.bounded_types[0]) if self.bounded_types else ""
         return [(end, self.weight_loads, self.weight_cap or 0)]
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -481,6 +482,11 @@ class EdgePartition(Partition):
 
     def _dtype(self) -> npt.DTypeLike:
         return np.uint8 if self.k <= 255 else np.int16 if self.k <= 32_767 else np.int32
+
+
+def _end(name: str | int | None) -> str:
+    """Return the end of the name of a measure of weights: the index in the list, or the name of a bound."""
+    return "" if name is None else f"_{name}".replace(":", "_")
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -20,7 +20,7 @@ from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
 from .refining import begin
-from .type_bounds import Names, names_types, resolved
+from .type_bounds import Names, by_default, is_none, names_types, resolved
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
 """Algorithms that start from a vertex partition, described as partitioners are."""
@@ -71,6 +71,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     options = {name: arguments[name] for name in NAMES}
     given_graph, both = arguments["graph"], {}
     bounded_types = None
+    # What starts from a partition has its bounds.
+    is_free = arguments.get("balance_on") is None and algorithm.name not in SUCCESSORS
     if algorithm.name in SUCCESSORS:
         arguments, both["origin"] = begin(algorithm.name, arguments, options)
     if names_types(arguments.get("balance_on")):
@@ -87,6 +89,10 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
         opened.warn_of_unread_weights(algorithm.name)
     if len(algorithm.of) > 1:
         both["of"] = of
+    if is_none(arguments.get("balance_on")) and opened.num_vertices:
+        values["balance_on"] = None
+    if of == "vertices" and is_free and (bounds := by_default(algorithm, values, opened)):
+        values["balance_on"], bounded_types = bounds
     recorded = {
         field.name: values[field.name]
         for field in algorithm.fields

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ... import _core
 from ...core.options import run_options
 from ...graphs.graph import Graph
@@ -40,6 +43,8 @@ class Request:
     machines: Sequence[int] | None
     checkpoints: Any
     seed: int | None
+    trained: Mapping[str, npt.NDArray[np.int64]]
+    """The training vertices of each type that a graph directory has, which are bounded."""
     options: Mapping[str, Any]
 
     def groups(self) -> list[list[Candidate]]:
@@ -87,7 +92,8 @@ class Request:
 
     def _edges_of(self, out: Any = None, **given: Any) -> Partition:
         """Partition the vertices so that volumes are even, then the edges."""
-        bounds = {"balance": float(self.k), "volume_balance": 1.1, "checkpoints": self.checkpoints}
+        bounds = {"balance": float(self.k), "volume_balance": 1.1, "balance_on": []}
+        given["checkpoints"] = self.checkpoints
         vertices = self._multilevel(**bounds, **given)
         return builtin.edges_of(vertices, self.graph, out=out, **self._shared)
 

@@ -10,10 +10,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import CapacityError, MemoryBudgetError, warn
 from ..partition import Partition
 from .candidates import Candidate, Request
 from .common import cap_of, folder_beside
+from .type_bounds import training_of
+
+BALANCE_ON_RATIO = 1.05
+"""The default of ``balance_on_ratio`` of all algorithms."""
 
 _MEASURES = {"cut": "cut_ratio", "halo": "halo_rf", "replication": "rf"}
 """The measure that each objective compares."""
@@ -117,6 +123,9 @@ class Choice:
         if not alone and partition.loads.max(initial=0) > cap:
             self._left_out[candidate.label] = f"a part has more than {cap} {partition.items}"
             return
+        if not alone and (crowded := self._crowded(partition)):
+            self._left_out[candidate.label] = f"a part has too many training vertices of {crowded!r}"
+            return
         score = self._score
         if not alone:
             score = getattr(partition.evaluate(**self.request.options), self._measure)
@@ -126,6 +135,15 @@ class Choice:
             if self.file is not None:
                 self.file.unlink()
             self.file = given.get("out")
+
+    def _crowded(self, partition: Partition) -> str | None:
+        """Return the type of whose training vertices some part has too many, if the algorithm does not bound them."""
+        k, names = self.request.k, partition.bounded_types or ()
+        for name, ids in self.request.trained.items():
+            loads = np.bincount(partition.assignment[ids], minlength=k)
+            if training_of(name) not in names and loads.max() > cap_of(BALANCE_ON_RATIO, len(ids), k):
+                return name
+        return None
 
 
 def _quietly(candidate: Candidate, given: dict[str, Any]) -> tuple[Partition, list[warnings.WarningMessage]]:

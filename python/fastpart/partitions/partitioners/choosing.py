@@ -14,6 +14,7 @@ from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
+from ...graphs.typed_splits import training_vertices
 from ..partition import EdgePartition, VertexPartition
 from .candidates import Request
 from .choice import choose
@@ -175,8 +176,12 @@ def partition(
     -----
     ``objective="traffic"`` weights each edge by how often uniform sampling is expected to sample it, by the access
     probabilities of :func:`predict_traffic` as if all seeds were in one part, and looks for a cut of small weight.
-    The bounds are those of "cut". Training vertices are not balanced. :func:`multilevel` does that, with
-    ``balance_on=``.
+    The bounds are those of "cut".
+
+    If a typed graph lies in a graph directory with a training split of some type, no part gets more than 1.05 times its
+    share of the training vertices of that type, where the algorithm knows such bounds. The log says so, and
+    ``bounded_types`` of the result. Training vertices of other graphs are not balanced. :func:`multilevel` does that,
+    with ``balance_on=``.
     """
     k = parameters.parts(k)
     of = parameters.choice("of", of, ("vertices", "edges"))
@@ -204,6 +209,7 @@ def partition(
         machines=machines,
         checkpoints=checkpoints,
         seed=parameters.seed(seed),
+        trained=training_vertices(opened) if of == "vertices" else {},
         options=options,
     )
     try:

@@ -37,11 +37,21 @@ _TYPES = {
 """Annotation and documented type by kind."""
 
 
+_DEFAULT_BOUND = (
+    "\nDefault: the training vertices of the types that have any, if a typed graph lies in a graph directory. ``[]``"
+    "\nleaves that out."
+)
+
 _TYPE_BOUNDS = {
-    "weights": "\nIn a typed graph the name of a type stands for its vertices.",
+    "weights": (
+        '\nIn a typed graph the name of a type, as "paper", stands for its vertices, and "paper:train" for its training'
+        f"\nvertices.{_DEFAULT_BOUND}"
+    ),
     "several_weights": (
-        '\nIn a typed graph the name of a type stands for its vertices, and "types" for all types. No part then'
-        "\nhas more than ``balance_on_ratio`` times the mean of a type. ``bounded_types`` keeps the names."
+        '\nIn a typed graph the name of a type, as "paper", stands for its vertices, "paper:train" for its training'
+        '\nvertices, "types" for all types, and "train" for the training vertices of all types. No part then has more'
+        "\nthan ``balance_on_ratio`` times the mean of a type. ``bounded_types`` keeps the names."
+        f"{_DEFAULT_BOUND}"
     ),
 }
 """What is said of a bound in every algorithm."""
