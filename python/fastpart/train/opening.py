@@ -18,12 +18,12 @@ from .config import Options
 from .link_prediction.decoders import network_with
 from .link_prediction.trained import TrainedLinks
 from .models import build
-from .plugged.model_source import NAMES, ModelSource, checked
+from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
 from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import EMBEDDINGS, MARKER, RunFolder
 from .runs.trained import TrainedModel
-from .scores import Task
+from .scores import task_of
 
 
 def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks:
@@ -79,13 +79,13 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         os.fspath(content["may_change"]["source"])
         options = Options.of_stored(content["options"])
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
-        task = None if content["task"] is None else Task(**content["task"])
+        task = None if content["task"] is None else task_of(content["task"])
     if task is None:
         raise ParameterError(
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
     make = network_with(arguments.get("decoder", "dot")) if method == "links" else build
-    own = options.model not in NAMES
+    own = options.model not in NAMES + TYPED_NAMES
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
             refuse_other_model(folder, lambda: make(task, options))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from ..loading.typed.batch import EdgeKey
 
 TALLY = 4
 """Numbers of :meth:`Task.tally`."""
@@ -83,6 +86,59 @@ class Task:
             vertices = right.new_tensor(len(labels))
             counts = [right, vertices, right, 2 * (vertices - right)]
         return torch.stack(counts).double()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypedTask(Task):
+    """A task for vertices of one type of a typed graph. ``features`` is the width of their features.
+
+    Attributes
+    ----------
+    types : tuple of str
+        All types of vertices.
+    edge_types : tuple of tuple
+        All relations: (type of the sources, name, type of the targets).
+    widths : mapping of int
+        Width of the features by type. 0: the rows of the type are learned, and as wide as the hidden layers.
+    edge_widths : mapping of int
+        Width of the features of in-edges by the name of the relation. Those without features are left out.
+    returned : tuple of str
+        The types whose rows a network returns. The first has the labels.
+    """
+
+    types: tuple[str, ...]
+    edge_types: tuple[EdgeKey, ...]
+    widths: Mapping[str, int]
+    edge_widths: Mapping[str, int]
+    returned: tuple[str, ...]
+
+    @property
+    def target(self) -> str:
+        """The type with the labels."""
+        return self.returned[0]
+
+    @property
+    def metadata(self) -> tuple[list[str], list[EdgeKey]]:
+        """Types and relations, as ``torch_geometric.nn.to_hetero`` takes them."""
+        return list(self.types), list(self.edge_types)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The types whose rows are learned."""
+        return tuple(name for name in self.types if not self.widths[name])
+
+    def input_widths(self, hidden: int) -> dict[str, int]:
+        """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
+        return {name: self.widths[name] or hidden for name in self.types}
+
+
+def task_of(stored: Mapping[str, Any]) -> Task:
+    """Return a task from its values in JSON."""
+    if "types" not in stored:
+        return Task(**stored)
+    edge_types = tuple((source, name, target) for source, name, target in stored["edge_types"])
+    names = {name: tuple(stored[name]) for name in ("types", "returned")}
+    return TypedTask(**{**stored, **names, "edge_types": edge_types})
 
 
 def unscored(task: Task, metrics: Iterable[str] | None) -> dict[str, None]:

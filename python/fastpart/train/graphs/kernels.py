@@ -96,6 +96,16 @@ class Kernel:
         ends = self._end.view(-1, *[1] * (of_edges.dim() - 1)).expand_as(of_edges)
         return largest.scatter_reduce_(0, ends, of_edges.detach(), "amax")
 
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Return the softmax of scores of the edges, (edges, ...), over the in-edges of each end."""
+        weights = torch.exp(scores - self.at(self.largest(scores)))
+        return weights / self.at(self.total(weights))
+
+    def pair_ids(self, sources: Tensor, ends: Tensor) -> Tensor:
+        """Return a number for each edge that depends on the ids of its source and its end, int64."""
+        # An odd factor, so that the two ends of an edge do not change places.
+        return sources[self._source] * 0x2545F4914F6CDD1D + ends[self._end]
+
     def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
         """Return the sums of (sources, heads, width) at each end, each edge weighted by (edges, heads, 1)."""
         return self.total(self.of_sources(x) * weights)

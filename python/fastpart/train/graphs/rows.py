@@ -181,14 +181,10 @@ class Rows(Neighbourhood):
         """Return the sums weighted by attention."""
         kernel = self._looped
         scores = score(kernel.both(source, target))
-        weights = torch.exp(scores - kernel.at(kernel.largest(scores)))
-        shares = weights / kernel.at(kernel.total(weights))
-        return kernel.weighted(values, self._dropped(shares, drop, kernel))
+        return kernel.weighted(values, self._dropped(kernel.softmax(scores), drop, kernel))
 
     def _dropped(self, shares: Tensor, drop: float, kernel: Kernel) -> Tensor:
         """Apply dropout to the rows of the edges. The choice depends on the ids of their ends, not on their place."""
         if not drop or self.vertices is None:
             return F.dropout(shares, drop)
-        sources = kernel.of_sources(self.vertices)
-        # An odd factor, so that the two ends of an edge do not change places.
-        return dropped_by(shares, drop, sources * 0x2545F4914F6CDD1D + kernel.at(self.targets(self.vertices)))
+        return dropped_by(shares, drop, kernel.pair_ids(self.vertices, self.targets(self.vertices)))

@@ -13,7 +13,7 @@ from ..keywords import OnEpoch
 from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..runs.trained import TrainedModel
-from ..scores import Task
+from ..scores import task_of
 
 
 def output_of(temporary: Path, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:
@@ -42,7 +42,7 @@ def follow(
             report(content)
         elif kind == "result":
             result = content
-    task, scores = Task(**result["task"]), result["summary"]
+    task, scores = task_of(result["task"]), result["summary"]
     trained = TrainedModel.of(task, history.reread(), {**scores, **(summary or {})})
     history.finish(vars(task), trained.summary)
     return trained

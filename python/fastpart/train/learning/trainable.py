@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,11 +17,13 @@ from ...runtime.environment import found
 from ...runtime.reporting import describe
 from ..config import Options
 from ..graphs.rows import Rows
+from ..graphs.typed_rows import TypedRows
 from ..models import build, is_made
+from ..models.typed.hetero import example
 from ..plugged.model_source import ModelSource, import_path, refuse_unguarded
 from ..plugged.notebooks import in_notebook
 from ..plugged.objects import is_network, name_of, pickled
-from ..scores import Task
+from ..scores import Task, TypedTask
 from .criterion import refuse_unfit_loss
 from .metrics import refuse_unfit_metrics
 from .normalisation import BatchNorm, synchronise
@@ -82,16 +85,16 @@ def refuse_unfit(
 
 def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> None:
     """Raise an error if a network of the user cannot be called, or returns other rows than the task needs."""
-    two = Rows(np.arange(3), np.array([1, 0], np.int32), torch.ones(2, dtype=torch.int64))
-    name = name_of(options.model)
+    takes = "(x_dict, edge_index_dict)" if isinstance(task, TypedTask) else "(x, edge_index)"
+    name, (two, x) = name_of(options.model), _example(task, options)
     try:
-        outputs = network.eval()([two] * options.layers, torch.ones(2, task.features))
+        outputs = network.eval()([two] * options.layers, x)
     except (FastpartError, MemoryError):
         raise
     except Exception as error:  # it may raise anything
         raise ParameterError(
-            f"model: {name} cannot be called with {task.features} features: {describe(error)}. Its forward takes (x, "
-            "edge_index), or (graphs, x)"
+            f"model: {name} cannot be called with {task.features} features: {describe(error)}. Its forward takes "
+            f"{takes}, or (graphs, x)"
         ) from error
     shape = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if shape != (2, task.classes):
@@ -99,6 +102,14 @@ def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> N
             f"model: {name} returned {shape} for 2 vertices, but there are {task.classes} outputs to learn. Give its "
             "last layer that width"
         )
+
+
+def _example(task: Task, options: Options) -> tuple[Rows | TypedRows, Any]:
+    """Return a graph of two vertices, of each type if there are types, and rows of ones."""
+    if isinstance(task, TypedTask):
+        return example(task, options.hidden)
+    two = Rows(np.arange(3), np.array([1, 0], np.int32), torch.ones(2, dtype=torch.int64))
+    return two, torch.ones(2, task.features)
 
 
 def refuse_not_importable(model: ModelSource) -> None:

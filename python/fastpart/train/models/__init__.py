@@ -11,7 +11,8 @@ from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..config import Options
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
-from ..scores import Task
+from ..plugged.objects import name_of
+from ..scores import Task, TypedTask
 from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index
 from .gat import GAT, GATv2
@@ -22,13 +23,19 @@ from .graphsaint import GraphSAINT
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
 from .sgc import SGC
+from .typed import TYPED_MODELS, TypedNetwork
+from .typed.hetero import HeteroModel, takes_relations
+from .typed.hgt import HGT
+from .typed.rgat import RGAT
 
 __all__ = [
     "CLUSTER",
     "MODELS",
     "NEIGHBOUR",
     "SAINT",
+    "TYPED_MODELS",
     "Network",
+    "TypedNetwork",
     "attends",
     "build",
     "import_path",
@@ -56,19 +63,33 @@ MODELS: dict[str, type[Network]] = {
 def build(task: Task, options: Options) -> nn.Module:
     """Return the network ``options.model``, from a call ``Model(task, options)``, or a copy if it is one already.
 
-    A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)`` is wrapped.
+    A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)`` is wrapped. So is one with
+    ``forward(x_dict, edge_index_dict)`` or ``forward(x_dict, edge_index_dict, edge_attr_dict)`` for a typed graph.
 
     Raises
     ------
     ParameterError
-        An unknown model, or the call fails or does not return a ``torch.nn.Module``.
+        An unknown model, or the call fails or does not return a ``torch.nn.Module``, or the model is not one for typed
+        graphs and the graph is, or the other way round.
     """
+    _refuse_other_graph(options.model, isinstance(task, TypedTask))
     network = _made(options.model, task, options)
     if not isinstance(network, nn.Module):
         raise ParameterError(
             f"model: {options.model} returned a {type(network).__name__} instead of a torch.nn.Module"
         )
+    if isinstance(task, TypedTask):
+        return HeteroModel(network, task, options.hidden) if takes_relations(network) else network
     return EdgeIndexModel(network) if takes_edge_index(network) else network
+
+
+def _refuse_other_graph(model: ModelSource, typed: bool) -> None:
+    """Raise an error if a network is for the other kind of graph."""
+    if issubclass(_type(model), Network if typed else TypedNetwork):
+        kind, valid = ("has types", TYPED_MODELS) if typed else ("has no types", MODELS)
+        raise ParameterError(
+            f"model: the graph {kind}, and {name_of(model)} is not for such graphs. Use one of {', '.join(valid)}"
+        )
 
 
 def _made(model: ModelSource, task: Task, options: Options) -> Any:
@@ -110,13 +131,13 @@ def is_made(model: ModelSource) -> bool:
 
 
 def is_layered(model: ModelSource) -> bool:
-    """Return whether a model is a :class:`Network`, so that its outputs are computed layer by layer."""
-    return issubclass(_type(model), Network)
+    """Return whether a model has layers, so that its outputs are computed layer by layer."""
+    return issubclass(_type(model), (Network, TypedNetwork))
 
 
 def attends(model: ModelSource) -> bool:
     """Return whether a model computes numbers for each edge."""
-    return issubclass(_type(model), GAT)
+    return issubclass(_type(model), (GAT, RGAT, HGT))
 
 
 def _type(model: ModelSource) -> type:
@@ -130,8 +151,9 @@ def _class(model: ModelSource) -> Any:
 
 
 def _find(name: str) -> Any:
-    if name in MODELS:
-        return MODELS[name]
+    builtin: dict[str, Any] = {**MODELS, **TYPED_MODELS}
+    if name in builtin:
+        return builtin[name]
     checked(name)
     source, _, attribute = name.rpartition(":")
     try:

@@ -51,4 +51,4 @@ def takes_edge_index(model: nn.Module) -> bool:
 
 def takes_edge_attr(network: nn.Module) -> bool:
     """Return whether a built network takes features of edges."""
-    return isinstance(network, EdgeIndexModel) and network.edge_attr
+    return bool(getattr(network, "edge_attr", False))

@@ -31,6 +31,9 @@ NAMES = (
 )
 """The built-in models. They are listed here to refuse an unknown name before torch is imported."""
 
+TYPED_NAMES = ("rgcn", "rgat", "hgt", "heterosage")
+"""The built-in models of typed graphs."""
+
 ModelSource = str | Callable[..., Any]
 """A name, an import path, or a callable that returns a network. See :func:`fastpart.train.models.build`."""
 
@@ -44,10 +47,11 @@ def checked(model: object) -> ModelSource:
     """Return a model. Refuse a name that is neither a built-in model nor an import path."""
     if not (isinstance(model, str) or callable(model)):
         raise TypeError(f"model: expected a name, a class or a network, got {type(model).__name__}")
-    if isinstance(model, str) and ":" not in model and model not in NAMES:
+    names = NAMES + TYPED_NAMES
+    if isinstance(model, str) and ":" not in model and model not in names:
         raise ParameterError(
-            f"model: unknown value {model!r}. Valid values are {', '.join(map(repr, NAMES))}, and your own class as "
-            f"module:Class or file.py:Class{meant(model, NAMES)}"
+            f"model: unknown value {model!r}. Valid values are {', '.join(map(repr, names))}, and your own class as "
+            f"module:Class or file.py:Class{meant(model, names)}"
         )
     return model
 

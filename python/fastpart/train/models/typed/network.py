@@ -1,0 +1,156 @@
+"""The base of networks over types: a stack of layers, each over the in-edges of all relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ....loading.typed.batch import EdgeKey
+from ...config import Options
+from ...graphs.typed_rows import TypedRows
+from ...scores import TypedTask
+from ..network import NEIGHBOUR
+
+Key = TypeVar("Key", str, EdgeKey)
+Part = TypeVar("Part", bound=nn.Module)
+
+Rows = Mapping[str, Tensor]
+"""Rows by type."""
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """What a layer reads and returns.
+
+    Attributes
+    ----------
+    widths : mapping of int
+        Width of the rows that it reads, by type.
+    types : tuple of str
+        The types whose rows it returns.
+    relations : tuple of tuple
+        The relations whose targets are of these types.
+    edge_widths : mapping of int
+        Width of the features of in-edges, by the name of the relation.
+    out : int
+        Width of the rows that it returns, with attention that of each head.
+    last : bool
+        Whether it is the last layer.
+    """
+
+    widths: Mapping[str, int]
+    types: tuple[str, ...]
+    relations: tuple[EdgeKey, ...]
+    edge_widths: Mapping[str, int]
+    out: int
+    last: bool
+
+
+class Keyed(nn.ModuleList, Generic[Key, Part]):
+    """Modules by type or by relation. Unlike ``torch.nn.ModuleDict`` it takes any name."""
+
+    def __init__(self, modules: Mapping[Key, Part]) -> None:
+        super().__init__(modules.values())
+        self._keys: dict[Key, int] = {key: place for place, key in enumerate(modules)}
+
+    def of(self, key: Key) -> Part:
+        """Return the module of a type or a relation."""
+        return self[self._keys[key]]
+
+    def items(self) -> Iterator[tuple[Key, Part]]:
+        """Yield types or relations and their modules."""
+        return zip(self._keys, self, strict=True)
+
+
+class TypedNetwork(nn.Module):
+    """A stack of layers over types with ReLU and dropout between them.
+
+    Subclasses define a layer. ``forward`` takes one :class:`~fastpart.train.graphs.typed_rows.TypedRows` for each
+    layer. A layer returns the rows of the types that the next ones need: the last one those of the targets of the task.
+
+    Your own model may be any ``nn.Module`` with this ``forward``. With ``layers`` and ``layer`` it can be evaluated one
+    layer and one part at a time.
+
+    Attributes
+    ----------
+    projects : bool
+        Whether a linear map of each type brings all rows to ``hidden`` numbers (per head) before the first layer.
+    edge_attr : bool
+        Whether it takes the features of in-edges.
+    types : list of tuple of str
+        The types whose rows each layer reads, the first layer first, and those that the last one returns.
+    """
+
+    sampling = NEIGHBOUR
+    projects = False
+    edge_attr = False
+
+    def __init__(self, task: TypedTask, options: Options) -> None:
+        super().__init__()
+        self.dropout, self._target = options.dropout, task.target
+        self.types = _types_by_layer(task, options.layers)
+        widths = task.input_widths(options.hidden)
+        hidden = self.width_of(options)
+        if self.projects:
+            learned = [name for name in task.learned if widths[name] == hidden]
+            self.projections = Keyed(
+                {
+                    name: nn.Identity() if name in learned else nn.Linear(widths[name], hidden)
+                    for name in self.types[0]
+                }
+            )
+            widths = dict.fromkeys(task.types, hidden)
+        self.layers = nn.ModuleList()
+        for index in range(options.layers):
+            last = index == options.layers - 1
+            types = self.types[index + 1]
+            relations = tuple(key for key in task.edge_types if key[2] in types)
+            out = task.classes if last else options.hidden
+            shape = LayerShape(widths, types, relations, task.edge_widths, out, last)
+            self.layers.append(self.make_layer(shape, options))
+            widths = dict.fromkeys(task.types, hidden)
+
+    def make_layer(self, shape: LayerShape, options: Options) -> nn.Module:
+        """Return a layer. It is called with :class:`TypedRows` and rows by type, and returns rows by type."""
+        raise TypeError(f"{type(self).__name__}: a network must define the method make_layer")
+
+    def width_of(self, options: Options) -> int:
+        """Return the width of the rows between layers."""
+        return options.hidden
+
+    def layer(self, index: int, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+        """Apply the layer ``index`` to the rows of the sources, and return one row for each target, by type."""
+        if self.projects and index == 0:
+            x = {name: project(x[name]) for name, project in self.projections.items()}
+        h: dict[str, Tensor] = self.layers[index](rows, x)
+        return h if index == len(self.layers) - 1 else self.between(rows, h)
+
+    def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+        """Return the input of the next layer, given the output of a layer."""
+        return self.dropped(rows, {name: F.relu(each) for name, each in h.items()})
+
+    def dropped(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+        """Apply dropout to the output of a layer, in training."""
+        return rows.dropped(h, self.dropout) if self.training else dict(h)
+
+    def encode(self, graphs: Sequence[TypedRows], x: Rows) -> dict[str, Tensor]:
+        """Return the rows of all targets of the last graph, by the types that the task asks for."""
+        for index, rows in enumerate(graphs):
+            x = self.layer(index, rows, x)
+        return dict(x)
+
+    def forward(self, graphs: Sequence[TypedRows], x: Rows) -> Tensor:
+        """Return the logits of the targets of the last graph."""
+        return self.encode(graphs, x)[self._target]
+
+
+def _types_by_layer(task: TypedTask, layers: int) -> list[tuple[str, ...]]:
+    """Return the types whose rows each layer reads, and those that the last one returns, in the order of the task."""
+    needed = [set(task.returned)]
+    for _ in range(layers):
+        needed.insert(0, needed[0] | {source for source, _, target in task.edge_types if target in needed[0]})
+    return [tuple(name for name in task.types if name in those) for those in needed]
