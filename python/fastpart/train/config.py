@@ -44,7 +44,12 @@ class Options:
     batch_size : int or None
         Training vertices per step. None: all at once.
     fanouts : tuple of int
-        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all.
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. In a typed graph, so
+        many of each relation.
+    relation_fanouts : mapping of tuple or None
+        Those of each relation by its name, if they differ. Then ``fanouts`` are the largest of each hop.
+    target : str or None
+        The type of the vertices with labels in a typed graph.
     patience : int or None
         Number of epochs without a better validation score after which training ends.
     seed : int
@@ -70,6 +75,8 @@ class Options:
     epochs: int = 100
     batch_size: int | None = None
     fanouts: tuple[int, ...] = ()
+    relation_fanouts: Mapping[str, tuple[int, ...]] | None = None
+    target: str | None = None
     patience: int | None = None
     seed: int = 0
     loss: Callable[..., Any] | None = None
@@ -102,7 +109,9 @@ class Options:
         for name in ("loss", "optimizer", "scheduler"):
             values[name] = plugged(name, given[name])
         values["metrics"] = metrics_of(given["metrics"])
-        values["fanouts"] = _fanouts(given["fanouts"], values["layers"])
+        values |= _fanouts(given["fanouts"], values["layers"])
+        if given["target"] is not None and not isinstance(given["target"], str):
+            raise TypeError(f"target: expected the name of a type, got {type(given['target']).__name__}")
         values["model"] = checked(given["model"])
         return cls(**values)
 
@@ -132,7 +141,7 @@ class Options:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
         objects = unpickled(values.pop("objects"))
-        return cls(**{**values, "fanouts": tuple(values["fanouts"]), **objects})
+        return cls(**{**values, **_of_json(values), **objects})
 
     def stored(self) -> dict[str, Any]:
         """Return what a file can hold. What the user plugs in is only named."""
@@ -147,7 +156,7 @@ class Options:
     def of_stored(cls, values: Mapping[str, Any]) -> Self:
         """Return what :meth:`stored` returned, without what the user has plugged in."""
         known = {name: value for name, value in values.items() if name not in PLUGGED}
-        return cls(**{**known, "fanouts": tuple(values["fanouts"])})
+        return cls(**{**known, **_of_json(values)})
 
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}
@@ -267,10 +276,34 @@ class Call:
         return None if asked is None else parameters.integer("workers", asked, 1, 1 << 12)
 
 
-def _fanouts(given: Sequence[int] | None, layers: int) -> tuple[int, ...]:
+def _fanouts(given: Any, layers: int) -> dict[str, Any]:
+    """Return the fanouts of each hop, and those of each relation by its name."""
     if given is None or (isinstance(given, tuple | list) and not given):
-        return (FANOUT,) * layers
+        return {"fanouts": (FANOUT,) * layers}
+    if not isinstance(given, Mapping):
+        return {"fanouts": _of_layers(given, layers)}
+    of_relations = {
+        str(name[1] if isinstance(name, tuple) and len(name) == 3 else name): _of_layers(each, layers)
+        for name, each in given.items()
+    }
+    if not of_relations:
+        raise ParameterError("fanouts: no relation is named. Name those to sample")
+    hops = zip(*of_relations.values(), strict=True)
+    most = tuple(-1 if -1 in of_hop else max(of_hop) for of_hop in hops)
+    return {"fanouts": most, "relation_fanouts": of_relations}
+
+
+def _of_layers(given: Any, layers: int) -> tuple[int, ...]:
     fanouts = parameters.fanouts_of(given)
     if len(fanouts) != layers:
         raise ParameterError(f"fanouts: {len(fanouts)} numbers for {layers} layers")
     return fanouts
+
+
+def _of_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fanouts that a file holds as they were."""
+    of_relations = values.get("relation_fanouts")
+    return {
+        "fanouts": tuple(values["fanouts"]),
+        "relation_fanouts": of_relations and {name: tuple(each) for name, each in of_relations.items()},
+    }

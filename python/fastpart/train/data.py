@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
@@ -19,6 +20,7 @@ from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition, VertexPartition
 from ..partitions.parts import PartData, VertexPartData
+from ..partitions.vertex_rows import VertexRows
 from ..store import open_partition
 from .batches.field import Field
 from .graphs.kernels import CPU
@@ -108,18 +110,27 @@ class AnyDataset(ABC, Generic[AnyPart]):
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
 
-    def __init__(self, source: StrPath) -> None:
+    def __init__(self, source: StrPath, target: str | None = None) -> None:
         self.path = parameters.path("source", source)
         self.partition: Partition = open_partition(self.path)
         if self.partition.of != self.of:
             raise ParameterError(f"source: {shown(self.path)} is {self.refusal}")
         self.manifest: dict[str, Any] = self.partition.manifest or {}
-        if isinstance(self.partition, VertexPartition) and "directedness" in self.manifest:
-            self.partition.refuse_types("source", "training takes")
+        self._take_target(target)
         self._refuse_incomplete()
         self.task = self._task()
         if not self.num_train:
             raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
+
+    def _take_target(self, target: str | None) -> None:
+        """Check the type of the vertices with labels."""
+        if "types" in self.manifest:
+            raise ParameterError(
+                f"source: {shown(self.path)} holds a graph with types. Train over it with fastpart.train.sampled and a "
+                "model for types, as model='rgcn'"
+            )
+        if target is not None:
+            raise ParameterError(f"target: {shown(self.path)} holds a graph without types. Leave it out")
 
     @abstractmethod
     def own(self, part: AnyPart) -> npt.NDArray[np.bool_]:
@@ -142,20 +153,30 @@ class AnyDataset(ABC, Generic[AnyPart]):
     @property
     def num_val(self) -> int:
         """Labelled validation vertices."""
-        if "val" not in self.manifest.get("splits", []):
+        if "val" not in self.known.get("splits", []):
             return 0
         return sum(len(self.splits(part)["val"]) for part in self.partition.parts)
 
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """What the manifest says of the vertices with labels."""
+        return self.manifest
+
+    def labelled(self, part: AnyPart) -> VertexRows:
+        """Return the rows of the vertices with labels of a part."""
+        return part
+
     def labels(self, part: AnyPart) -> Tensor:
         """Return the labels of the inner vertices, as the task's losses take them."""
-        return self.task.targets(torch.from_numpy(np.array(part.labels)))
+        return self.task.targets(torch.from_numpy(np.array(self.labelled(part).labels)))
 
     def splits(self, part: AnyPart) -> dict[str, Tensor]:
         """Return the local ids of the part's own labelled vertices of each split, int64, ascending."""
-        assert part.labels is not None
+        rows = self.labelled(part)
+        assert rows.labels is not None
         own = self.own(part)
-        known = own & known_of(part.labels)
-        masks = {name: getattr(part, name) for name in SPLITS}
+        known = own & known_of(rows.labels)
+        masks = {name: getattr(rows, name) for name in SPLITS}
         return {
             name: torch.from_numpy(np.flatnonzero(known & mask) if mask is not None else np.empty(0, int))
             for name, mask in masks.items()
@@ -205,26 +226,37 @@ class AnyDataset(ABC, Generic[AnyPart]):
             )
 
     def _task(self) -> Task:
-        first = self.partition.parts[0]
-        row, labels = first.row_type("features"), first.labels  # the features may be on other machines
+        row = self.partition.parts[0].row_type("features")  # they may be on other machines
         assert row is not None
+        return Task(width_of(row[1]), **self._outputs())
+
+    def _outputs(self) -> dict[str, Any]:
+        """Return what the labels say of the outputs of a model."""
+        parts = [self.labelled(part) for part in self.partition.parts]
+        labels = parts[0].labels
         assert labels is not None
-        if len(row[1]) != 1 or row[1][0] == 0:
-            raise ParameterError(
-                f"source: expected features of shape (n, width), got (n, {', '.join(map(str, row[1]))})"
-            )
-        width = row[1][0]
         if labels.dtype.kind == "f":
-            return Task(width, labels.shape[1] if labels.ndim == 2 else 1, multilabel=False, regression=True)
+            classes = labels.shape[1] if labels.ndim == 2 else 1
+            return {"classes": classes, "multilabel": False, "regression": True}
         if labels.ndim == 2:
-            return Task(width, labels.shape[1], multilabel=True)
-        classes = 1 + max((int(part.labels.max(initial=-1)) for part in self.partition.parts), default=-1)
+            return {"classes": labels.shape[1], "multilabel": True}
+        found = (part.labels for part in parts)
+        classes = 1 + max((int(each.max(initial=-1)) for each in found if each is not None), default=-1)
         if classes > max(int(self.manifest["n"]), _MOST_CLASSES):
             raise ParameterError(
                 f"source: the largest label in {shown(self.path)} is {classes - 1}, so a model would have {classes:,} "
                 "outputs, more than there are vertices. Number the classes from 0 and save the partition again"
             )
-        return Task(width, classes, multilabel=False)
+        return {"classes": classes, "multilabel": False}
+
+
+def width_of(row_shape: tuple[int, ...]) -> int:
+    """Return the width of rows of features. Refuse those that are no rows of numbers."""
+    if len(row_shape) != 1 or row_shape[0] == 0:
+        raise ParameterError(
+            f"source: expected features of shape (n, width), got (n, {', '.join(map(str, row_shape))})"
+        )
+    return row_shape[0]
 
 
 class Dataset(AnyDataset[VertexPartData]):
@@ -237,8 +269,8 @@ class Dataset(AnyDataset[VertexPartData]):
         "fastpart.spring, or train over this one with distgnn"
     )
 
-    def __init__(self, source: StrPath) -> None:
-        super().__init__(source)
+    def __init__(self, source: StrPath, target: str | None = None) -> None:
+        super().__init__(source, target)
         self._caches: dict[int, dict[Any, Any]] = {}
 
     @cached_property

@@ -110,12 +110,14 @@ class Batches(TypedDict, total=False):
     ----------
     batch_size : int, optional
         Training vertices per step, of all workers together. None: all at once.
-    fanouts : sequence of int, optional
-        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each.
+    fanouts : sequence of int, or mapping of them, optional
+        Neighbours to sample per vertex in each hop, from the training vertices on. -1 takes all. Default: 10 each. In a
+        graph with types, so many of each relation, or a mapping with a sequence for each relation that is sampled, as
+        ``{"cites": [10, 5], "writes": [5, 5]}``.
     """
 
     batch_size: int | None
-    fanouts: Sequence[int] | None
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | None
 
 
 class Training(Learning, CallOptions, total=False):
@@ -217,7 +219,19 @@ class BatchTraining(Training, Batches, total=False):
     """Parameters of methods that may train on mini-batches."""
 
 
-class ScoredTraining(BatchTraining, Scored, total=False):
+class OfType(TypedDict, total=False):
+    """The vertices with labels in a graph with types.
+
+    Parameters
+    ----------
+    target : str, optional
+        Their type. Default: the only one with labels and training vertices.
+    """
+
+    target: str | None
+
+
+class ScoredTraining(BatchTraining, Scored, OfType, total=False):
     """Parameters of methods that never compute the whole graph in a step."""
 
 

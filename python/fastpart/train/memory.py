@@ -27,7 +27,8 @@ from .data import AnyDataset, Dataset
 from .inference import Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
 from .plugged.objects import name_of
-from .scores import Task
+from .scores import Task, TypedTask
+from .typed_data import TypedDataset
 
 LIGHT_BYTES = 64 << 20
 """A process without torch."""
@@ -144,7 +145,7 @@ def number_bytes(options: Options) -> int:
 def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
     """Yield the widths of the inputs of each layer and of what it computes."""
     heads = options.heads if attends(options.model) else 1
-    width = task.features
+    width = max(task.input_widths(options.hidden).values()) if isinstance(task, TypedTask) else task.features
     for layer in range(options.layers):
         out = (task.classes if layer == options.layers - 1 else options.hidden) * heads
         yield width, out
@@ -153,7 +154,8 @@ def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
 
 def weights(options: Options, task: Task) -> Need:
     """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
-    numbers = sum(2 * width * out + out for width, out in widths(options, task))
+    relations = len(task.edge_types) if isinstance(task, TypedTask) else 1
+    numbers = sum((1 + relations) * width * out + out for width, out in widths(options, task))
     return Need("weights and Adam", 7 * number_bytes(options) * numbers, "a smaller hidden=")
 
 
@@ -203,11 +205,22 @@ class BatchSize:
         return cls(tuple(nodes), tuple(picked))
 
     @classmethod
-    def of(cls, options: Options, seeds: int, training: int, vertices: int, edges: int) -> BatchSize:
-        """Return the bounds of the batches of a model over a graph, with so many of its training vertices."""
+    def of(
+        cls,
+        options: Options,
+        seeds: int,
+        training: int,
+        vertices: int,
+        edges: int,
+        fanouts: Sequence[int] | None = None,
+    ) -> BatchSize:
+        """Return the bounds of the batches of a model over a graph, with so many of its training vertices.
+
+        ``fanouts`` bound the in-edges of a vertex, if they are others than those of the options.
+        """
         batch_kind = sampling_of(options.model)
         if batch_kind == NEIGHBOUR:
-            return cls.sampled(seeds, options.fanouts, vertices, edges)
+            return cls.sampled(seeds, fanouts or options.fanouts, vertices, edges)
         batch = options.batch_size or -(-training // STEPS)
         share = min(1.0, 2 * batch / max(training, 1))  # groups of clusters differ in size
         most = min(vertices, int(vertices * share) if batch_kind == CLUSTER else batch * (options.layers + 1))
@@ -324,6 +337,8 @@ def row_bytes(dataset: AnyDataset[Any], moved: bool = False) -> int:
     Coded rows that were ``moved`` into the batch are there twice: as they came, and decoded. Where rows only move or
     are kept, they take the bytes of the files, ``feature_bytes`` of a part.
     """
+    if isinstance(dataset, TypedDataset):
+        return dataset.row_bytes * (2 if moved else 1)
     part = dataset.partition.parts[0]
     row = part.row_type("features")
     decoded = 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))

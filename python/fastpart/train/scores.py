@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..loading.typed.batch import EdgeKey
+from ..partitions.typed_seeds import EdgeKey
 
 TALLY = 4
 """Numbers of :meth:`Task.tally`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...loading.remote import RowFiles, fetching_of
@@ -52,6 +53,10 @@ class ReceivedSteps:
         self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
         self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, self._rank)
+
+    def own_rows(self, step: Any, owned: npt.NDArray[np.bool_]) -> int:
+        """Return 0: batch workers count rows."""
+        return 0
 
     def epoch(self, number: int) -> Iterator[Piece]:
         """Yield the batches of an epoch."""

@@ -60,9 +60,6 @@ class Worker(training.Worker):
     def _pieces(self, step: Any) -> list[Step]:
         return list(step.pieces)
 
-    def _own_rows(self, step: Any) -> int:
-        return 0
-
     def _counts(self, local: int) -> dict[str, int]:
         return self._received.read_counts()
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from ... import _core
+from ...errors import ParameterError
 from ...runtime.watch import Supervisor
 from ..config import Call
 from ..data import AnyDataset
@@ -74,6 +75,8 @@ class Driver(ABC):
     ) -> None:
         self.trainer, self.call, self.options = trainer, call, call.options
         self.dataset = self.source = dataset
+        if self.options.relation_fanouts is not None and "types" not in dataset.manifest:
+            raise ParameterError("fanouts: the graph has no relations by name. Pass a list, as [15, 10]")
         self.workers, self._asked = workers, asked
         self.how: dict[str, Any] = {}
         self.running: dict[str, Any] = {}

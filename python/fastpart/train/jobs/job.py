@@ -70,7 +70,7 @@ class Job:
     def work(self, history: History | None, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train, and return task and summary. Rank 0 has the history, and reports each row."""
         worker_class: type[Worker] = import_module(f"{ROOMS[self.method]}.training").Worker
-        dataset = worker_class.open(self.source)
+        dataset = worker_class.open(self.source, self.options.target)
         how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
             lambda state: worker_class(dataset, self.options, how, scratch, state),

@@ -20,5 +20,5 @@ class Worker(loop.Worker, Protocol):
         """Begin a training (``state`` is empty), or continue from the :meth:`state` of rank 0."""
 
     @staticmethod
-    def open(source: StrPath) -> AnyDataset[Any]:
+    def open(source: StrPath, target: str | None) -> AnyDataset[Any]:
         """Return the dataset of a partition directory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -86,10 +86,11 @@ class Learner:
         mixed = self._precision == torch.bfloat16
         return torch.autocast(self._device.type, self._precision) if mixed else nullcontext()
 
-    def outputs(self, graphs: Sequence[Any], x: Tensor) -> Tensor:
-        """Return the outputs of the network in training, as losses take them."""
+    def outputs(self, graphs: Sequence[Any], x: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """Return the outputs of the network in training, as losses take them. Rows may be given by type."""
+        rows = x.to(self.dtype) if isinstance(x, Tensor) else {name: x[name].to(self.dtype) for name in x}
         with self.computing():
-            outputs: Tensor = self.network(graphs, x.to(self.dtype))
+            outputs: Tensor = self.network(graphs, rows)
         return outputs.to(self.dtype)
 
     def step(self, loss: float) -> None:

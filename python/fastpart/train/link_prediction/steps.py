@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
+from ...partitions.seeds import owner_of
 from ..batches import Batch, VertexRows
 from ..config import Options
 from ..graphs.rows import Rows
@@ -61,6 +64,10 @@ class Links:
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads."""
         return self._loader.read_seconds()
+
+    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of a step are of own parts."""
+        return int(np.count_nonzero(owned[owner_of(step.inputs, self._topology.starts)]))
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""

@@ -37,6 +37,7 @@ from ..memory import (
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..runs.trained import TrainedModel
 from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
+from ..typed_data import TypedDataset, dataset_of
 from .traces import merge
 
 
@@ -64,7 +65,9 @@ class Driver(driver.Driver):
             "plan": None if rows.plan is None else os.path.abspath(rows.plan),
         }
         self._trace = _trace(made) if isinstance(made, Scheduled) else None
-        dataset = Dataset(source)
+        dataset = dataset_of(source, options.target)
+        if isinstance(dataset, TypedDataset):
+            _refuse_for_types(scheduled, rows)
         super().__init__(trainer, call, dataset, _workers(dataset, call, asked), asked)
         self.how = {"sampling": sampling}
         self.running = {**running, "traced": self._trace is not None}
@@ -118,9 +121,12 @@ class Driver(driver.Driver):
         dataset, options, workers = self.dataset, self.options, self.workers
         (n, edges), training = size_of(dataset), dataset.num_train
         seeds = math.ceil((options.batch_size or training) * share_of_seeds(dataset, workers))
-        size = BatchSize.of(options, seeds, training, n, edges)
+        typed = isinstance(dataset, TypedDataset)
+        fanouts = dataset.bounds(options) if isinstance(dataset, TypedDataset) else None
+        size = BatchSize.of(options, seeds, training, n, edges, fanouts)
         parts = -(-dataset.partition.k // workers)
-        resident = min(self.running["resident"] or 0, n * dataset.partition.parts[0].feature_bytes)
+        stored = row_bytes(dataset) if typed else dataset.partition.parts[0].feature_bytes
+        resident = min(self.running["resident"] or 0, n * stored)
         moved = resident > 0 or workers_here(workers) < workers
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
@@ -133,6 +139,16 @@ class Driver(driver.Driver):
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
         ], ()
+
+
+def _refuse_for_types(scheduled: bool, rows: InputRows) -> None:
+    """Refuse what only graphs without types have."""
+    if scheduled:
+        raise ParameterError(
+            "source: it holds a graph with types, whose batches are not scheduled. Train over it with sampled"
+        )
+    if rows.plan is not None:
+        raise ParameterError("plan: it is for graphs without types. Leave it out")
 
 
 def _workers(dataset: Dataset, call: Call, asked: int | None) -> int:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
 from ...partitions.seeds import seeds_of
+from ...partitions.typed_seeds import typed_seeds
 from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of
 from ..learning.metrics import Scores
 from ..ranks import device
+from ..typed_data import TypedDataset
 from .steps import LoadedSteps
 from .transfer import on_device
+from .typed_steps import TypedLoadedSteps
 
 VERTICES = 1 << 13
 """At most so many validation vertices. The standard error of an accuracy is half a percent then."""
@@ -24,21 +29,26 @@ WIDER = 2
 """So many times the neighbours of training in each hop."""
 
 
-class SampledScores(LoadedSteps):
+class SampledScores:
     """The scores of validation vertices with sampled neighbours: the same in every epoch, whatever parts and workers.
 
     Each worker samples for those of its own parts. Batches are smaller than in training, so that they take no more
     memory.
+
+    Attributes
+    ----------
+    fetching : Fetching or TypedFetching
+        Where the features come from.
     """
 
     def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
         self._task, self._metrics, self._device = dataset.task, options.metrics, device()
-        known = seeds_of("val", dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
-        chosen = np.sort(np.random.default_rng(options.seed).permutation(known)[:VERTICES])
+        chosen = np.sort(np.random.default_rng(options.seed).permutation(_known(dataset))[:VERTICES])
         size = (options.batch_size or dataset.num_train) // WIDER ** len(options.fanouts)
         loader = dataset.partition.loader(
             chosen,
-            fanouts=[fanout if fanout < 0 else WIDER * fanout for fanout in options.fanouts],
+            fanouts=_wider(options.relation_fanouts or options.fanouts),
+            input=dataset.target if isinstance(dataset, TypedDataset) else None,
             batch_size=max(1, min(size, len(chosen))),
             seed=options.seed,
             sampling=how["sampling"],
@@ -46,16 +56,36 @@ class SampledScores(LoadedSteps):
             timeout=how["timeout"],
             io=how.get("io"),
         )
-        super().__init__(dataset, loader)
-        self._loader.limit(how["free_bytes"])
+        self._steps = (
+            TypedLoadedSteps(dataset, loader)
+            if isinstance(dataset, TypedDataset)
+            else LoadedSteps(dataset, loader)
+        )
+        self.fetching = self._steps.fetching
+        self._steps.limit(how["free_bytes"])
 
     @torch.no_grad()
     def scores(self, network: nn.Module) -> dict[str, float]:
         """Return accuracy, micro-F1 and the metrics of the user, the same in all processes."""
         network.eval()
         scores = Scores(self._task, self._metrics, ("val",))
-        for step in on_device(self.epoch(0), self._device):
+        steps: Iterator[Any] = self._steps.epoch(0)
+        for step in on_device(steps, self._device):
             if len(step.rows):
-                logits = network(step.graphs, step.x.to(**numbers_of(network)))[step.rows]
+                logits = network(step.graphs, step.inputs_as(**numbers_of(network)))[step.rows]
                 scores.add("val", logits, self._task.targets(step.y))
         return scores.of_all()
+
+
+def _known(dataset: Dataset) -> npt.NDArray[np.int64]:
+    """Return the labelled validation vertices."""
+    if isinstance(dataset, TypedDataset):
+        return typed_seeds("val", dataset.partition, dataset.target)[1].ids
+    return seeds_of("val", dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
+
+
+def _wider(fanouts: Any) -> Any:
+    """Return fanouts of each hop, or of each relation, times :data:`WIDER`."""
+    if isinstance(fanouts, Mapping):
+        return {name: _wider(each) for name, each in fanouts.items()}
+    return [fanout if fanout < 0 else WIDER * fanout for fanout in fanouts]

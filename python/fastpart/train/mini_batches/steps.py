@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ... import _core
 from ...core.parameters import RowsIo
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
-from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
-from ...partitions.seeds import seeds_of
+from ...partitions.seeds import owner_of, seeds_of
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
 from ..config import Options
@@ -43,17 +43,35 @@ class Step(Batch):
     y: Tensor
     inputs: VertexRows
 
+    def inputs_as(self, **numbers: Any) -> Tensor:
+        """Return the features of the input rows in numbers of a type, on a device."""
+        return self.x.to(**numbers)
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Step:
+        """Return the step with tensors that were moved."""
+        weights = None if self.weights is None else move(self.weights)
+        return replace(self, x=move(self.x), y=move(self.y), rows=move(self.rows), weights=weights)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that :meth:`moved` moves."""
+        return [self.x, self.y, self.rows, *([] if self.weights is None else [self.weights])]
+
 
 class StepSource(Protocol):
     """Where the steps of a worker come from."""
 
-    fetching: Fetching
+    fetching: Any
+    """Where features come from, all of them or those of each type."""
 
     def epoch(self, number: int) -> Iterator[Any]:
         """Yield the steps of an epoch."""
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""
+
+    def own_rows(self, step: Any, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of features of a step are of own parts, given their mask."""
 
 
 class LoadedSteps:
@@ -63,6 +81,10 @@ class LoadedSteps:
         assert isinstance(loader, Loader)
         self._topology, self._loader, self.fetching = dataset.topology, loader, loader.fetching
 
+    def limit(self, free_bytes: int) -> None:
+        """Let batches take no more bytes before they are used."""
+        self._loader.limit(free_bytes)
+
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
         self._loader.set_epoch(number)
@@ -71,6 +93,10 @@ class LoadedSteps:
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""
         return self._loader.read_seconds()
+
+    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of features of a step are of own parts."""
+        return rows_of_own(step, owned, self._topology)
 
     def _step(self, batch: Loaded) -> Step:
         whole = Rows(
@@ -94,6 +120,11 @@ class LoadedSteps:
             x=batch.x,
             y=batch.y,
         )
+
+
+def rows_of_own(step: Step, owned: npt.NDArray[np.bool_], topology: _core.Topology) -> int:
+    """Return how many input rows of a step are of own parts, given their mask."""
+    return int(np.count_nonzero(owned[owner_of(step.inputs, topology.starts)]))
 
 
 class Neighbours(LoadedSteps):
@@ -128,7 +159,7 @@ class Neighbours(LoadedSteps):
         self._loader.use_until(options.epochs)
         if how["plan"] is None:
             self._loader.keep(device(), how["resident"])
-        self._loader.limit(how["free_bytes"])
+        self.limit(how["free_bytes"])
 
 
 class Graphs:
@@ -148,7 +179,7 @@ class Graphs:
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
-        self._options, self._clock = options, Clock()
+        self._options, self._clock, self._topology = options, Clock(), topology
         self._field = Field(
             topology,
             seeds.rows,
@@ -166,6 +197,10 @@ class Graphs:
         """Return the seconds of making the steps since the last call, by what was done."""
         seconds = self._clock.read()
         return {step: seconds[step] for step in ("sampling", "fetching")}
+
+    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of features of a step are of own parts."""
+        return rows_of_own(step, owned, self._topology)
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""

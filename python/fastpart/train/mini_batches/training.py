@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ...core.processes import anonymous_bytes
 from ...loading import Trace, sum_gradients
-from ...partitions.seeds import owner_of, rank_of_part
+from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset
@@ -25,10 +25,13 @@ from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
 from ..seeds import mixed
+from ..typed_data import TypedDataset, dataset_of
+from ..typed_inference import TypedInference
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
 from .transfer import on_device
+from .typed_steps import TypedNeighbours
 
 COMPUTE, IDLE = "compute", "idle"
 STEPS = (COMPUTE, SYNCHRONISING, IDLE)
@@ -44,7 +47,7 @@ class Worker:
         The network. Its weights are equal in all workers.
     """
 
-    open = Dataset
+    open = staticmethod(dataset_of)
 
     def __init__(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
@@ -59,8 +62,9 @@ class Worker:
         self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
         self._steps = self._source(dataset, options, how, folder, owners)
         fits, fetching = fitting(dataset, options, how["free_bytes"]), self._steps.fetching
-        self._inference = Inference(
-            dataset, own.tolist(), folder, options.layers, fetching, fits, how["free_bytes"]
+        here = own.tolist(), folder, options.layers, fetching, fits, how["free_bytes"]
+        self._inference = (
+            TypedInference(dataset, *here) if isinstance(dataset, TypedDataset) else Inference(dataset, *here)
         )
         self._clock = Clock(self._trace)
         self._scored_by = how["scores"]
@@ -77,6 +81,8 @@ class Worker:
         owners: npt.NDArray[np.int64],
     ) -> StepSource:
         """Return where the steps come from."""
+        if isinstance(dataset, TypedDataset):
+            return TypedNeighbours(dataset, options, how, takes_edge_attr(self.network))
         if sampling_of(options.model) == NEIGHBOUR:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners, how["io"])
@@ -93,7 +99,11 @@ class Worker:
             seed = mixed(self._options.seed, self.learner.epochs, number)
             torch.manual_seed(seed)  # equal in all workers
             self._weigh(step)
-            loss, count, local = loss + self._train(step), count + step.count, local + self._own_rows(step)
+            loss, count, local = (
+                loss + self._train(step),
+                count + step.count,
+                local + self._steps.own_rows(step, self._owned),
+            )
         seconds = time.perf_counter() - start
         self.learner.end_epochs()
         spent = self._clock.read()
@@ -181,10 +191,6 @@ class Worker:
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""
         return {"local_rows": local, **self._steps.fetching.read_counts()}
-
-    def _own_rows(self, step: Step) -> int:
-        """Return how many rows of features are of own parts."""
-        return int(np.count_nonzero(self._owned[owner_of(step.inputs, self._topology.starts)]))
 
     def close(self) -> None:
         """End the connections to other workers."""

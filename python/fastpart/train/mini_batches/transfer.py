@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from typing import Protocol, Self, TypeVar
 
 import torch
+from torch import Tensor
 
-from .steps import Step
+
+class Movable(Protocol):
+    """A step whose tensors can be moved."""
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Self:
+        """Return the step with tensors that were moved."""
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that :meth:`moved` moves."""
 
 
-def on_device(steps: Iterator[Step], device: torch.device) -> Iterator[Step]:
+AnyStep = TypeVar("AnyStep", bound=Movable)
+
+
+def on_device(steps: Iterator[AnyStep], device: torch.device) -> Iterator[AnyStep]:
     """Yield the steps with their tensors on a device.
 
     On a GPU, the features of the next step are copied while this one computes: from page-locked memory, in a stream of
@@ -31,20 +44,17 @@ def on_device(steps: Iterator[Step], device: torch.device) -> Iterator[Step]:
         pending = moved
 
 
-def _moved(step: Step, device: torch.device) -> Step:
-    x, y = (
-        tensor if tensor.is_cuda else tensor.pin_memory().to(device, non_blocking=True)
-        for tensor in (step.x, step.y)
-    )
-    weights = None if step.weights is None else step.weights.to(device)
-    return replace(step, x=x, y=y, rows=step.rows.to(device), weights=weights)
+def _moved(step: AnyStep, device: torch.device) -> AnyStep:
+    def move(tensor: Tensor) -> Tensor:
+        return tensor if tensor.is_cuda else tensor.pin_memory().to(device, non_blocking=True)
+
+    return step.moved(move)
 
 
-def _arrived(step: Step, copying: torch.cuda.Stream) -> Step:
+def _arrived(step: AnyStep, copying: torch.cuda.Stream) -> AnyStep:
     """Let the stream that computes wait for the copies, whose memory is not used again before it is done with them."""
     computing = torch.cuda.current_stream()
     computing.wait_stream(copying)
-    for tensor in (step.x, step.y, step.rows, step.weights):
-        if tensor is not None:
-            tensor.record_stream(computing)
+    for tensor in step.tensors:
+        tensor.record_stream(computing)
     return step

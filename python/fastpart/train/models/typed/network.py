@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ....loading.typed.batch import EdgeKey
+from ....partitions.typed_seeds import EdgeKey
 from ...config import Options
 from ...graphs.typed_rows import TypedRows
 from ...scores import TypedTask

@@ -1,0 +1,132 @@
+"""The batch of a worker in each step over a typed graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ...loading import TypedBatch, TypedLoader
+from ...loading.typed.fetching import TypedFetching
+from ...partitions.seeds import owner_of
+from ..config import Options
+from ..graphs.typed_rows import TypedRows
+from ..ranks import device
+from ..typed_data import TypedDataset
+
+
+@dataclass(kw_only=True)
+class TypedStep:
+    """The batch of a step that one worker computes. It may have no targets.
+
+    Attributes
+    ----------
+    graphs : list of TypedRows
+        One for each layer.
+    x : dict of torch.Tensor
+        Features of the input rows of each type that has some.
+    y : torch.Tensor
+        Labels of the targets.
+    rows : torch.Tensor
+        Rows of the output that are targets.
+    count : float
+        The loss is the sum of the losses of the targets, divided by the sum of the counts, of all processes.
+    inputs : dict of numpy.ndarray
+        uint32: row of each input among those of its type.
+    """
+
+    graphs: list[TypedRows]
+    x: dict[str, Tensor]
+    y: Tensor
+    rows: Tensor
+    count: float
+    inputs: dict[str, npt.NDArray[np.uint32]]
+    weights: None = None
+
+    def inputs_as(self, **numbers: Any) -> dict[str, Tensor]:
+        """Return the features of the input rows in numbers of a type, on a device."""
+        return {name: rows.to(**numbers) for name, rows in self.x.items()}
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> TypedStep:
+        """Return the step with tensors that were moved."""
+        x = {name: move(rows) for name, rows in self.x.items()}
+        return replace(self, x=x, y=move(self.y), rows=move(self.rows))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that :meth:`moved` moves."""
+        return [*self.x.values(), self.y, self.rows]
+
+    def weighted(self, losses: Tensor) -> Tensor:
+        """Return the losses of the targets."""
+        return losses
+
+
+class TypedLoadedSteps:
+    """The steps of a loader of a typed graph."""
+
+    fetching: TypedFetching
+
+    def __init__(self, dataset: TypedDataset, loader: Any) -> None:
+        assert isinstance(loader, TypedLoader)
+        self._starts = dict(zip(loader.types, dataset.partition._types.starts, strict=True))
+        self._loader, self.fetching = loader, loader.fetching
+
+    def limit(self, free_bytes: int) -> None:
+        """Let batches take no more bytes before they are used."""
+        self._loader.limit(free_bytes)
+
+    def epoch(self, number: int) -> Iterator[TypedStep]:
+        """Yield the steps of an epoch."""
+        self._loader.set_epoch(number)
+        return map(self._step, self._loader)
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making the steps since the last call, by what was done."""
+        return self._loader.read_seconds()
+
+    def own_rows(self, step: TypedStep, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of features of a step are of own parts."""
+        return sum(
+            int(np.count_nonzero(owned[owner_of(step.inputs[name], self._starts[name])])) for name in step.x
+        )
+
+    def _step(self, batch: Any) -> TypedStep:
+        assert isinstance(batch, TypedBatch)
+        assert batch.y is not None
+        return TypedStep(
+            graphs=TypedRows.by_layer(batch, device()),
+            inputs=batch.rows_dict,
+            rows=torch.arange(batch.batch_size),
+            count=batch.global_size,
+            x=batch.x_dict,
+            y=batch.y,
+        )
+
+
+class TypedNeighbours(TypedLoadedSteps):
+    """Training vertices with sampled neighbours."""
+
+    def __init__(self, dataset: TypedDataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
+        loader = dataset.partition.loader(
+            "train",
+            fanouts=options.relation_fanouts or options.fanouts,
+            input=dataset.target,
+            batch_size=options.batch_size or dataset.num_train,
+            seed=options.seed,
+            sampling=how["sampling"],
+            edge_ids=edge_attr,
+            ahead=how["ahead"],
+            timeout=how["timeout"],
+            io=how["io"],
+            cache=how["cache"],
+            cache_by=how["cache_by"],
+        )
+        super().__init__(dataset, loader)
+        self._loader.keep(device(), how["resident"])
+        self.limit(how["free_bytes"])

@@ -1,0 +1,90 @@
+"""Outputs of networks over typed graphs for the vertices of the target, from whole neighbourhoods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from ..loading import TypedBatch, TypedLoader
+from ..loading.typed.fetching import TypedFetching
+from .blocks import VertexMask
+from .data import SPLITS
+from .graphs.typed_rows import TypedRows
+from .inference import Fits, Outputs, numbers_of
+from .learning.metrics import Metrics, Scores
+from .typed_data import TypedDataset
+
+_SEEDS = 1 << 12
+"""Vertices that are computed at a time."""
+
+
+class TypedInference:
+    """The outputs of networks for the vertices of the target, part by part, with all in-edges of all hops."""
+
+    def __init__(
+        self,
+        dataset: TypedDataset,
+        parts: list[int],
+        folder: Path,
+        layers: int,
+        fetching: TypedFetching | None = None,
+        fits: Fits | None = None,
+        free_bytes: int = 0,
+    ) -> None:
+        self._dataset, self._parts, self._layers = dataset, parts, layers
+
+    @torch.no_grad()
+    def scores(
+        self, network: nn.Module, metrics: Metrics | None = None, splits: tuple[str, ...] = SPLITS[1:]
+    ) -> dict[str, float]:
+        """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
+        dataset = self._dataset
+        scores = Scores(dataset.task, metrics, splits)
+        known = {}
+        for number in self._parts:
+            part = dataset.partition.parts[number]
+            masks = np.zeros((len(splits), dataset.labelled(part).num_inner), bool)
+            for mask, ids in zip(masks, map(dataset.splits(part).get, splits), strict=True):
+                mask[ids] = True
+            known[number] = dataset.labels(part), masks
+        for number, vertices, logits in self.outputs(network, lambda part: known[part][1].any(axis=0)):
+            labels, masks = known[number]
+            for split, mask in zip(splits, masks, strict=True):
+                those = torch.from_numpy(np.flatnonzero(mask[vertices]))
+                scores.add(split, logits[those], labels[torch.from_numpy(vertices)[those]])
+        return scores.of_all()
+
+    @torch.no_grad()
+    def outputs(
+        self, network: nn.Module, wanted: VertexMask | None = None, layers: int | None = None
+    ) -> Iterator[Outputs]:
+        """Yield a part of this process, some inner vertices of the target by their place, and their outputs."""
+        network.eval()
+        where = numbers_of(network)
+        for number in self._parts:
+            part = self._dataset.labelled(self._dataset.partition.parts[number])
+            mask = np.ones(part.num_inner, bool) if wanted is None else wanted(number)
+            chosen = np.flatnonzero(mask)
+            if not len(chosen):
+                continue
+            loader = self._dataset.partition.loader(
+                part.inner[chosen],  # type: ignore[attr-defined]  # those of a type have ids
+                fanouts=[-1] * self._layers,
+                input=self._dataset.target,
+                batch_size=_SEEDS,
+                rank=0,
+                world_size=1,
+            )
+            assert isinstance(loader, TypedLoader)
+            for batch in loader:
+                assert isinstance(batch, TypedBatch)
+                x: dict[str, Tensor] = {name: rows.to(**where) for name, rows in batch.x_dict.items()}
+                logits = network(TypedRows.by_layer(batch, where.get("device", torch.device("cpu"))), x)
+                places: npt.NDArray[Any] = chosen[batch.input_id.numpy()]
+                yield number, places, logits[: batch.batch_size].cpu()

@@ -1,0 +1,109 @@
+"""Training over typed graphs: the same losses for any partition, and what is refused."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from typed_training import typed_parts
+
+pytestmark = pytest.mark.torch
+
+pytest.importorskip("torch")
+
+FEW = {"epochs": 3, "fanouts": [4, 3], "batch_size": 20, "hidden": 8, "precision": "float64", "lr": 0.02}
+
+
+def trained(folder, k, workers=1, model="rgcn", **more):
+    typed_parts(folder, k)
+    return fp.train.sampled(folder / "parts", model=model, workers=workers, **{**FEW, **more})
+
+
+@pytest.mark.parametrize("model", ["rgcn", "hgt"])
+def test_losses_are_the_same_for_any_partition_and_workers(tmp_path, model):
+    how = {"model": model, "fanouts": {"cites": [4, 3], "rev_has_topic": [3, 2], "writes": [2, 2]}}
+    runs = [
+        trained(tmp_path / f"{k}-{workers}", k, workers, **how) for k, workers in ((1, 1), (3, 1), (4, 2))
+    ]
+    for run in runs[1:]:
+        for name in ("loss", "val_accuracy"):
+            assert np.allclose(run.history[name], runs[0].history[name], rtol=1e-9, atol=0)
+        assert run.summary["test_accuracy"] == runs[0].summary["test_accuracy"]
+    assert runs[0].history["rows"].to_list() != []
+
+
+def test_scores_and_predictions_are_of_the_target(tmp_path):
+    stored, _, labels, splits = typed_parts(tmp_path, 2)
+    run = fp.train.sampled(tmp_path / "parts", model="heterosage", workers=1, out=tmp_path / "run", **FEW)
+    papers = {each.name: each for each in stored.parts[0].types}["paper"]
+    classes = run.predict(tmp_path / "parts")
+    assert classes.shape == (papers.n,)
+    assert np.mean(classes[splits["test"]] == labels[splits["test"]]) == pytest.approx(
+        run.summary["test_accuracy"]
+    )
+    again = fp.train.open(tmp_path / "run").predict(tmp_path / "parts")
+    assert np.array_equal(again, classes)
+    few = run.predict(tmp_path / "parts", vertices=papers.first + np.array([7, 2]))
+    assert np.array_equal(few, classes[[7, 2]])
+
+
+def test_a_training_goes_on(tmp_path):
+    typed_parts(tmp_path, 2)
+    whole = fp.train.sampled(tmp_path / "parts", model="rgcn", workers=1, **{**FEW, "epochs": 4})
+    fp.train.sampled(
+        tmp_path / "parts", model="rgcn", workers=1, out=tmp_path / "run", **{**FEW, "epochs": 2}
+    )
+    more = fp.train.sampled(
+        tmp_path / "parts", model="rgcn", workers=1, out=tmp_path / "run", resume=True, **{**FEW, "epochs": 4}
+    )
+    assert np.allclose(more.history["loss"], whole.history["loss"], rtol=1e-12)
+
+
+def test_sampled_scores_and_regression(tmp_path):
+    typed_parts(
+        tmp_path, 2, labels={"paper": np.random.default_rng(0).standard_normal(240).astype(np.float32)}
+    )
+    run = fp.train.sampled(tmp_path / "parts", model="rgcn", workers=1, scores="sampled", **FEW)
+    assert run.history["val_rmse"].is_finite().all()
+    assert run.summary["test_mae"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "graphsage"}, "has types"),
+        ({"target": "venue"}, "target: 'venue' is none of the types author, field, paper"),
+        ({"target": "author"}, "holds no labels, no splits of 'author'"),
+        ({"fanouts": {"likes": [1, 1]}}, "fanouts: 'likes' is none of the relations"),
+        ({"fanouts": {"cites": [1]}}, "fanouts: 1 numbers for 2 layers"),
+        ({"plan": "packed"}, "plan: it is for graphs without types"),
+    ],
+)
+def test_what_does_not_fit_is_told(tmp_path, given, message):
+    typed_parts(tmp_path, 2)
+    with pytest.raises(fp.ParameterError, match=message):
+        fp.train.sampled(tmp_path / "parts", **{"model": "rgcn", "workers": 1, **FEW, **given})
+
+
+def test_other_methods_name_the_one_that_trains(tmp_path):
+    typed_parts(tmp_path, 2)
+    for method in (fp.train.full, fp.train.sdt, fp.train.bytegnn):
+        with pytest.raises(fp.ParameterError, match=r"sampled"):
+            method(tmp_path / "parts", epochs=1)
+
+
+def test_a_graph_without_types_has_no_target(tmp_path):
+    ring = np.array([[v, (v + 1) % 6] for v in range(6)])
+    fp.VertexPartition([0, 0, 0, 1, 1, 1], 2).save(
+        tmp_path / "parts",
+        graph=ring,
+        features=np.eye(6, dtype=np.float32),
+        labels=[0, 1] * 3,
+        splits={"train": [0, 1]},
+    )
+    for given, message in (
+        ({"target": "paper"}, "target: .* holds a graph without types"),
+        ({"fanouts": {"cites": [1, 1]}}, "fanouts: the graph has no relations by name"),
+        ({"model": "rgcn"}, "has no types"),
+    ):
+        with pytest.raises(fp.ParameterError, match=message):
+            fp.train.sampled(tmp_path / "parts", epochs=1, **given)
