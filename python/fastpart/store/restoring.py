@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -47,6 +47,7 @@ def restore(
     *,
     graph: Any,
     column: str | None = None,
+    of_type: str | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...
 @overload
@@ -56,6 +57,7 @@ def restore(
     *,
     graph: Any,
     column: str | None = None,
+    of_type: str | None = None,
     **options: Unpack[Options],
 ) -> Path: ...
 @with_options
@@ -65,6 +67,7 @@ def restore(
     *,
     graph: Any,
     column: str | None = None,
+    of_type: str | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame | Path:
     """Give a result of vertices back with the ids that the tables of :func:`ingest` had.
@@ -81,6 +84,8 @@ def restore(
         The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
     column : str, optional
         Name of the column of the result. Default: "part" for a partition, else "value".
+    of_type : str, optional
+        The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -116,16 +121,20 @@ def restore(
     """
     directory = GraphDirectory.of(graph)
     found = _Result.of(result, column, options)
-    if len(found.values) != directory.num_vertices:
+    if of_type is not None and of_type not in directory.types:
+        raise ParameterError(f"of_type: {of_type!r} is none of the types {', '.join(directory.types)}")
+    found = replace(found, of_type=of_type)
+    expected = directory.num_vertices if of_type is None else directory.types[of_type]
+    if len(found.values) != expected:
         raise ParameterError(
-            f"result: {len(found.values):,} rows, but {shown(directory.path)} has {directory.num_vertices:,} vertices. "
-            "Pass the graph of this result"
+            f"result: {len(found.values):,} rows, but {shown(directory.path)} has {expected:,} vertices"
+            f"{'' if of_type is None else ' of ' + repr(of_type)}. Pass the graph of this result"
         )
     before_polars_threads("restore")
     if out is None:
-        return pl.concat(list(_table(directory, found, None)))
+        return pl.concat(list(_table(directory, found, of_type)))
     target = parameters.path("out", out)
-    if target.suffix == "" and len(directory.types) > 1:
+    if target.suffix == "" and len(directory.types) > 1 and of_type is None:
         _write_folder(directory, found, target)
     else:
         if target.suffix not in SUFFIXES:
@@ -143,6 +152,8 @@ class _Result:
     column: str
     classes: bool
     """Whether numbers may be codes of classes."""
+    of_type: str | None = None
+    """The type of the vertices, if they are of one type only."""
 
     @classmethod
     def of(cls, result: Any, column: str | None, options: Any) -> _Result:
@@ -203,7 +214,7 @@ def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Itera
     for name, n in directory.types.items():
         if only in (None, name):
             labels = found.labels(directory.labels(name))
-            at = first
+            at = start = 0 if found.of_type else first
             for ids in _ids(directory.ids(name)):
                 rows = pl.concat([ids, found.frame(at, at + len(ids), labels)], how="horizontal")
                 at += len(ids)
@@ -214,8 +225,8 @@ def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Itera
                     ):
                         rows = rows.with_columns(label=pl.lit(None, pl.String))
                 yield rows
-            if at != first + n:
-                raise directory.damaged(f"{name} has {at - first:,} ids, but {n:,} vertices")
+            if at != start + n:
+                raise directory.damaged(f"{name} has {at - start:,} ids, but {n:,} vertices")
         first += n
 
 
@@ -226,7 +237,8 @@ def _ids(file: Path) -> Iterator[pl.DataFrame]:
 
 def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None:
     """Write one table."""
-    types = {str(dtype) for dtype in map(directory.id_dtype, directory.types)}
+    names = [found.of_type] if found.of_type else list(directory.types)
+    types = {str(dtype) for dtype in map(directory.id_dtype, names)}
     if len(types) > 1:
         raise ParameterError(
             f"out: the ids of the types are {' and '.join(sorted(types))}, which no column can hold. Choose a folder: "
@@ -235,7 +247,8 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
     if target.suffix == ".csv" and found.values.ndim == 2:
         raise ParameterError(f"out: {shown(target)}: a CSV holds no rows of numbers. Use .parquet")
     with _staged(target) as file:
-        write_table(file, _schema(directory, found, None), _table(directory, found, None))
+        only = found.of_type
+        write_table(file, _schema(directory, found, only), _table(directory, found, only))
 
 
 def _write_folder(directory: GraphDirectory, found: _Result, target: Path) -> None:

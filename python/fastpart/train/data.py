@@ -20,7 +20,6 @@ from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.partition import Partition, VertexPartition
 from ..partitions.parts import PartData, VertexPartData
-from ..partitions.vertex_rows import VertexRows
 from ..store import open_partition
 from .batches.field import Field
 from .graphs.kernels import CPU
@@ -158,11 +157,16 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return sum(len(self.splits(part)["val"]) for part in self.partition.parts)
 
     @property
+    def targets(self) -> range:
+        """The vertices that outputs are of."""
+        return range(int(self.manifest["n"]))
+
+    @property
     def known(self) -> Mapping[str, Any]:
         """What the manifest says of the vertices with labels."""
         return self.manifest
 
-    def labelled(self, part: AnyPart) -> VertexRows:
+    def labelled(self, part: AnyPart) -> Any:
         """Return the rows of the vertices with labels of a part."""
         return part
 

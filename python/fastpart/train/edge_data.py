@@ -37,7 +37,7 @@ class EdgeDataset(AnyDataset[EdgePartData]):
         return np.concatenate(([0], np.cumsum(counts))), sources[order]
 
 
-def open_dataset(source: StrPath) -> Dataset | EdgeDataset:
+def open_dataset(source: StrPath, target: str | None = None) -> Dataset | EdgeDataset:
     """Return the dataset of a partition directory of vertices or of edges."""
     path = parameters.path("source", source)
-    return EdgeDataset(path) if open_partition(path).of == "edges" else Dataset(path)
+    return EdgeDataset(path, target) if open_partition(path).of == "edges" else Dataset(path, target)

@@ -29,7 +29,9 @@ from .edge_data import open_dataset
 from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network
-from .scores import Task
+from .scores import Task, TypedTask
+from .typed_data import TypedDataset, dataset_of
+from .typed_inference import TypedInference
 
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
@@ -53,28 +55,47 @@ def predictions(
     target = None if out is None else parameters.path("out", out)
     if target is not None and target.suffix != ".npy":
         raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
-    dataset = open_dataset(source)
-    if dataset.task.features != task.features:
-        raise ParameterError(
-            f"source: {shown(dataset.path)} has {dataset.task.features} features, but the model was trained on "
-            f"{task.features}"
-        )
+    dataset = _dataset(source, task)
     layers = options.layers
     if outputs == "embeddings":
         layers -= 1
-        if not isinstance(network, Network) or not layers:
+        if not isinstance(network, Network) or not layers or isinstance(dataset, TypedDataset):
             raise ParameterError(
                 "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
-    n = int(dataset.manifest["n"])
-    chosen = Chosen.of(vertices, n)
+    chosen = Chosen.of(vertices, dataset.targets)
     free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
     with scratch(target) as folder:
         rows = OutputRows(chosen, None if target is None else folder / target.name)
         for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen):
             rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
+
+
+def _dataset(source: StrPath, task: Task) -> AnyDataset[Any]:
+    """Open a directory. Refuse one of a graph that a network for the task does not fit."""
+    typed = isinstance(task, TypedTask)
+    dataset = dataset_of(source, task.target) if isinstance(task, TypedTask) else open_dataset(source)
+    if isinstance(dataset, TypedDataset) != typed:
+        raise ParameterError(
+            f"source: {shown(dataset.path)} holds a graph with{'out' if typed else ''} types, but the model was "
+            f"trained on one with{'' if typed else 'out'}"
+        )
+    there = dataset.task
+    if there.features != task.features:
+        raise ParameterError(
+            f"source: {shown(dataset.path)} has {there.features} features, but the model was trained on "
+            f"{task.features}"
+        )
+    if isinstance(there, TypedTask) and isinstance(task, TypedTask):
+        for name in ("types", "edge_types", "widths"):
+            if getattr(there, name) != getattr(task, name):
+                raise ParameterError(
+                    f"source: {shown(dataset.path)} has other {name.replace('_', ' ')} than the graph that the model "
+                    f"was trained on: {getattr(there, name)}, not {getattr(task, name)}"
+                )
+    return dataset
 
 
 class Chosen:
@@ -86,16 +107,23 @@ class Chosen:
         How many they are.
     """
 
-    def __init__(self, count: int, ids: npt.NDArray[np.int64] | None) -> None:
-        self.count = count
+    def __init__(self, count: int, ids: npt.NDArray[np.int64] | None, first: int = 0) -> None:
+        self.count, self._first = count, first
         self._order = None if ids is None else np.argsort(ids)
         self._ids = np.empty(0, np.int64) if ids is None else np.sort(ids)
 
     @classmethod
-    def of(cls, vertices: Any, n: int) -> Chosen:
-        """Check the ids or the mask of a user. None: all."""
-        ids = None if vertices is None else vertex_ids(vertices, n)
-        return cls(n if ids is None else len(ids), ids)
+    def of(cls, vertices: Any, among: range) -> Chosen:
+        """Check the ids or the mask of a user. None: all. They are among those that outputs are of."""
+        if vertices is None:
+            return cls(len(among), None, among.start)
+        ids = vertex_ids(vertices, among.stop)
+        if len(ids) and ids.min() < among.start:
+            raise ParameterError(
+                f"vertices: {ids.min()} is not between {among.start} and {among.stop - 1}, the vertices that the model "
+                "has outputs of"
+            )
+        return cls(len(ids), ids, among.start)
 
     def mask(self, inner: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return which of some ids are wanted."""
@@ -103,7 +131,7 @@ class Chosen:
 
     def places(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the places of wanted ids in the result."""
-        return ids if self._order is None else self._order[np.searchsorted(self._ids, ids)]
+        return ids - self._first if self._order is None else self._order[np.searchsorted(self._ids, ids)]
 
 
 def _needs(
@@ -156,15 +184,20 @@ def _outputs(
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
-        inference = Inference(
-            dataset, list(range(len(parts))), folder, layers, fits=fits, free_bytes=free // 2
+        here, free = list(range(len(parts))), free // 2
+        inference = (
+            TypedInference(dataset, here, folder, layers, fits=fits, free_bytes=free)
+            if isinstance(dataset, TypedDataset)
+            else Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
         )
 
-        def wanted(part: int) -> npt.NDArray[np.bool_]:
-            return chosen.mask(np.asarray(parts[part].inner))
+        def inner(part: int) -> npt.NDArray[np.int64]:
+            return np.asarray(dataset.labelled(parts[part]).inner)
 
-        for part, vertices, outputs in inference.outputs(network, wanted, layers):
-            yield parts[part].inner[vertices], outputs
+        for part, vertices, outputs in inference.outputs(
+            network, lambda part: chosen.mask(inner(part)), layers
+        ):
+            yield inner(part)[vertices], outputs
         return
     # A part of the edges has no whole rows, so the graph is put together in memory.
     local = dataset.whole()

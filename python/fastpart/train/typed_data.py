@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..partitions.parts import VertexPartData
+from ..partitions.typed_parts import TypeData
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, type_names, types_with
-from ..partitions.vertex_rows import VertexRows
 from ..store import open_partition
 from .config import Options
 from .data import Dataset, width_of
@@ -31,6 +31,11 @@ class TypedDataset(Dataset):
 
     target: str
     task: TypedTask
+
+    @property
+    def targets(self) -> range:
+        """The vertices of the target."""
+        return self.partition.parts[0].of_type(self.target).type.range
 
     @property
     def known(self) -> Mapping[str, Any]:
@@ -88,7 +93,7 @@ class TypedDataset(Dataset):
             returned=(self.target,),
         )
 
-    def labelled(self, part: VertexPartData) -> VertexRows:
+    def labelled(self, part: VertexPartData) -> TypeData:
         """Return the rows of the target in a part."""
         return part.of_type(self.target)
 

@@ -68,13 +68,13 @@ class TypedInference:
         network.eval()
         where = numbers_of(network)
         for number in self._parts:
-            part = self._dataset.labelled(self._dataset.partition.parts[number])
+            part = self._dataset.partition.parts[number].of_type(self._dataset.target)
             mask = np.ones(part.num_inner, bool) if wanted is None else wanted(number)
             chosen = np.flatnonzero(mask)
             if not len(chosen):
                 continue
             loader = self._dataset.partition.loader(
-                part.inner[chosen],  # type: ignore[attr-defined]  # those of a type have ids
+                part.inner[chosen],
                 fanouts=[-1] * self._layers,
                 input=self._dataset.target,
                 batch_size=_SEEDS,

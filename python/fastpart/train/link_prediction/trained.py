@@ -102,7 +102,7 @@ class TrainedLinks(TrainedModel):
         self._refuse_other(dataset)
         parts = dataset.partition.parts
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
-        chosen = Chosen.of(vertices, len(dataset.partition))
+        chosen = Chosen.of(vertices, range(len(dataset.partition)))
         result = 0 if target else 4 * self.options.hidden * self.options.heads * chosen.count
         needed = [*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")]
         fits = fitting(dataset, self.options, left_by(needed, run))

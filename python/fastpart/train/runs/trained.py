@@ -21,7 +21,7 @@ from ..config import Options
 from ..lazy import imported
 from ..models import build
 from ..predicting import Predicted, predictions, scratch
-from ..scores import Task
+from ..scores import Task, TypedTask
 from .history import History
 
 if TYPE_CHECKING:
@@ -193,7 +193,8 @@ class TrainedModel:
         Returns
         -------
         numpy.ndarray
-            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Mapped read-only if ``out`` is given.
+            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Over a typed graph there is a row for
+            each vertex of the target, in their order. Mapped read-only if ``out`` is given.
 
         Raises
         ------
@@ -237,7 +238,8 @@ class TrainedModel:
         target, directory = output(out, SUFFIXES), GraphDirectory.of(graph)
         with scratch(target) as folder:
             rows = self.predict(source, outputs, folder / "rows.npy", memory_limit)
-            write_restored(rows, target, graph=directory.path)
+            of_type = self.task.target if isinstance(self.task, TypedTask) else None
+            write_restored(rows, target, graph=directory.path, of_type=of_type)
         return rows
 
     def __str__(self) -> str:
