@@ -45,7 +45,7 @@ class Embeddings:
         """Let the owners of the last rows change them, given the gradient of each."""
         rows, received = self._owners.send_back(gradient)
         ids, places = np.unique(rows, return_inverse=True)
-        total = torch.zeros(len(ids), *self.row_shape)
+        total = torch.zeros(len(ids), *self.row_shape, dtype=torch.from_numpy(received).dtype)
         # The order of the ranks is that of the additions, so a run is repeatable.
         total.index_add_(0, torch.from_numpy(places), torch.from_numpy(received))
         self._own.step(ids, total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from ...core.pairs import hashed
 from ...core.parsing import damaged
 from ...loading.rows.source import RowIds
 from ..ranks import barrier
-from .dataset import LinkDataset
 from .sparse_adam import SparseAdam
 
 Ids = npt.NDArray[np.int64]
@@ -28,13 +27,24 @@ def initial(ids: Ids, width: int, seed: int) -> npt.NDArray[np.float32]:
     return ((random.astype(np.float32) * 2.0**-23 - 1) * bound).astype(np.float32)
 
 
+class Vertices(Protocol):
+    """All vertices, or those of one type, as the topology of a partition numbers them: part after part."""
+
+    @property
+    def starts(self) -> Ids:
+        """int64: first row of each part, and the number of rows."""
+
+    def ids_of(self, rows: RowIds) -> Ids:
+        """Return the id of the vertex of each row."""
+
+
 class EmbeddingTable:
     """The learned rows of the parts of this worker, their optimizer, and those of the best epoch.
 
     Parameters
     ----------
-    dataset : LinkDataset
-        The vertices.
+    vertices : Vertices
+        Where the rows of each part are, and the id of each vertex.
     own : range
         The parts of this worker.
     width : int
@@ -45,24 +55,32 @@ class EmbeddingTable:
         Learning rate.
     folder : pathlib.Path
         Where the rows are saved for a resume. All workers see it.
+    dtype : numpy.dtype
+        float32 or float64.
     """
 
-    dtype = np.dtype(np.float32)
-
     def __init__(
-        self, dataset: LinkDataset, own: range, width: int, seed: int, lr: float, folder: Path
+        self,
+        vertices: Vertices,
+        own: range,
+        width: int,
+        seed: int,
+        lr: float,
+        folder: Path,
+        dtype: npt.DTypeLike = np.float32,
     ) -> None:
         self._folder, self.own, self.row_shape = folder, own, (width,)
-        self._starts = dataset.topology.starts[own.start : own.stop + 1]
+        self.dtype = np.dtype(dtype)
+        self._starts = vertices.starts[own.start : own.stop + 1]
         rows = np.arange(self._starts[0], self._starts[-1], dtype=np.uint32)
-        values = initial(dataset.topology.ids_of(rows), width, seed)
+        values = initial(vertices.ids_of(rows), width, seed).astype(self.dtype)
         self._adam = SparseAdam(torch.from_numpy(values), lr)
         self._best = self._adam.values.clone()
         self._slot = -1
 
-    def rows(self, ids: RowIds) -> npt.NDArray[np.float32]:
+    def rows(self, ids: RowIds) -> npt.NDArray[Any]:
         """Return rows of this worker."""
-        rows: npt.NDArray[np.float32] = self._adam.values.numpy()[self._places(ids)]
+        rows: npt.NDArray[Any] = self._adam.values.numpy()[self._places(ids)]
         return rows
 
     def step(self, ids: RowIds, gradient: Tensor) -> None:
@@ -72,14 +90,18 @@ class EmbeddingTable:
     def _places(self, ids: RowIds) -> Ids:
         return ids - self._starts[0]
 
-    def of_part(self, part: int) -> npt.NDArray[np.float32]:
+    def of_part(self, part: int) -> npt.NDArray[Any]:
         """Return the rows of a part of this worker."""
-        rows: npt.NDArray[np.float32] = self._adam.values[self._within(part)].numpy()
+        rows: npt.NDArray[Any] = self._adam.values[self._within(part)].numpy()
         return rows
 
     def _within(self, part: int) -> slice:
         start, stop = self._starts[part - self.own.start : part - self.own.start + 2] - self._starts[0]
         return slice(int(start), int(stop))
+
+    def at_rate(self, lr: float) -> None:
+        """Make the next steps at another learning rate."""
+        self._adam.lr = lr
 
     def keep_best(self) -> None:
         """Keep the rows as those of the best epoch."""
@@ -131,8 +153,10 @@ class EmbeddingTable:
         shape = (tables, within.stop - within.start, *self.row_shape)
         with damaged(file, "not the rows of a part"):
             saved = np.load(file, allow_pickle=False)
-            if saved.shape != shape or saved.dtype != np.float32:
-                raise ValueError(f"expected float32 of shape {shape}, got {saved.dtype} of {saved.shape}")
+            if saved.shape != shape or saved.dtype != self.dtype:
+                raise ValueError(
+                    f"expected {self.dtype} of shape {shape}, got {saved.dtype} of {saved.shape}"
+                )
         return torch.from_numpy(saved)
 
     @property

@@ -14,7 +14,9 @@ class SparseAdam:
     Attributes
     ----------
     values : torch.Tensor
-        float32: the table.
+        The table.
+    lr : float
+        Learning rate.
     mean, square : torch.Tensor
         Running means of the gradients and of their squares.
     steps : int
@@ -24,7 +26,7 @@ class SparseAdam:
     def __init__(
         self, values: Tensor, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
     ) -> None:
-        self.values, self._lr, self._betas, self._eps = values, lr, betas, eps
+        self.values, self.lr, self._betas, self._eps = values, lr, betas, eps
         self.mean, self.square = torch.zeros_like(values), torch.zeros_like(values)
         self.steps = 0
 
@@ -36,5 +38,5 @@ class SparseAdam:
         mean += (gradient - mean) * (1 - first)
         square += (gradient * gradient - square) * (1 - second)
         self.mean[rows], self.square[rows] = mean, square
-        size = self._lr * math.sqrt(1 - second**self.steps) / (1 - first**self.steps)
+        size = self.lr * math.sqrt(1 - second**self.steps) / (1 - first**self.steps)
         self.values[rows] += -size * (mean / (square.sqrt() + self._eps))

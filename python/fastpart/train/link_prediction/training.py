@@ -72,7 +72,7 @@ class Worker(mini_batches.Worker):
         self._best = -math.inf
         if width:
             self._table = EmbeddingTable(
-                dataset, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
+                self._topology, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
             )
             self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), how["timeout"])
             self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
