@@ -107,3 +107,31 @@ def test_a_graph_without_types_has_no_target(tmp_path):
     ):
         with pytest.raises(fp.ParameterError, match=message):
             fp.train.sampled(tmp_path / "parts", epochs=1, **given)
+
+
+def test_types_without_features_learn_rows(tmp_path):
+    runs = []
+    for k, workers in ((1, 1), (3, 2)):
+        folder = tmp_path / str(k)
+        typed_parts(folder, k, widths={"field": 2})
+        how = {"model": "rgcn", "workers": workers, "out": folder / "run", **FEW}
+        runs.append(fp.train.sampled(folder / "parts", **how))
+    first, second = runs
+    assert np.allclose(first.history["loss"], second.history["loss"], rtol=1e-9, atol=0)
+    assert np.allclose(first.history["val_accuracy"], second.history["val_accuracy"])
+    assert set(second.learned) == {"author", "paper"}
+    assert np.allclose(second.learned["paper"], first.learned["paper"], rtol=1e-7)
+    again = fp.train.open(tmp_path / "3" / "run")
+    classes = again.predict(tmp_path / "1" / "parts")
+    assert np.array_equal(classes, second.predict(tmp_path / "3" / "parts"))
+    more = fp.train.sampled(
+        tmp_path / "3" / "parts",
+        resume=True,
+        **{**FEW, "model": "rgcn", "out": tmp_path / "3" / "run", "epochs": 4},
+    )
+    assert more.history["epoch"].to_list() == [0, 1, 2, 3]
+    typed_parts(tmp_path / "larger", 2, widths={"field": 2}, scale=5)
+    with pytest.raises(
+        fp.ParameterError, match="has 200 vertices of 'author', but the model has learned 160 rows"
+    ):
+        again.predict(tmp_path / "larger" / "parts")

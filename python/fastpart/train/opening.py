@@ -15,6 +15,7 @@ from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
 from ..errors import ParameterError
 from .config import Options
+from .learned_rows import written
 from .link_prediction.decoders import network_with
 from .link_prediction.trained import TrainedLinks
 from .models import build
@@ -23,7 +24,7 @@ from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import EMBEDDINGS, MARKER, RunFolder
 from .runs.trained import TrainedModel
-from .scores import task_of
+from .scores import TypedTask, task_of
 
 
 def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks:
@@ -98,6 +99,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
     trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
+    if isinstance(task, TypedTask) and task.learned:
+        return replace(trained, learned=written(path, task.learned))
     return trained if method != "links" else _links(trained, arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -49,6 +49,7 @@ def predictions(
     out: StrPath | None,
     run: RunOptions,
     vertices: Any = None,
+    learned: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> npt.NDArray[Any]:
     """Return one row for each vertex of a partition directory, or for some. See :meth:`.TrainedModel.predict`."""
     parameters.choice("outputs", outputs, PREDICTED)
@@ -68,7 +69,7 @@ def predictions(
     free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
     with scratch(target) as folder:
         rows = OutputRows(chosen, None if target is None else folder / target.name)
-        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen):
+        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen, learned):
             rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
@@ -180,16 +181,18 @@ def _outputs(
     free: int,
     folder: Path,
     chosen: Chosen,
+    learned: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> VertexOutputs:
     if isinstance(dataset, Dataset):
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
         here, free = list(range(len(parts))), free // 2
-        inference = (
-            TypedInference(dataset, here, folder, layers, fits=fits, free_bytes=free)
-            if isinstance(dataset, TypedDataset)
-            else Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
-        )
+        inference: Inference | TypedInference
+        if isinstance(dataset, TypedDataset):
+            inference = TypedInference(dataset, here, folder, layers, fits=fits, free_bytes=free)
+            inference.put_inputs(_learned_of(dataset, learned or {}))
+        else:
+            inference = Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
 
         def inner(part: int) -> npt.NDArray[np.int64]:
             return np.asarray(dataset.labelled(parts[part]).inner)
@@ -212,6 +215,24 @@ def _outputs(
     known = np.asarray(local.vertices)
     mask = chosen.mask(known)
     yield known[mask], x[torch.from_numpy(mask)]
+
+
+def _learned_of(
+    dataset: TypedDataset, learned: Mapping[str, npt.NDArray[Any]]
+) -> Callable[[str, int], npt.NDArray[Any]]:
+    """Return what finds the learned rows of a type in a part."""
+    for each in dataset.partition.parts[0].types or ():
+        if each.name in dataset.task.learned and len(learned[each.name]) != each.n:
+            raise ParameterError(
+                f"source: {shown(dataset.path)} has {each.n:,} vertices of {each.name!r}, but the model has learned "
+                f"{len(learned[each.name]):,} rows of theirs. Pass a partition of the graph that it was trained on"
+            )
+
+    def of_part(name: str, part: int) -> npt.NDArray[Any]:
+        data = dataset.partition.parts[part].of_type(name)
+        return np.asarray(learned[name][data.inner - data.type.first])
+
+    return of_part
 
 
 def _answers_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:

@@ -181,7 +181,7 @@ class Method(NamedTuple):
         Its name.
     room : str
         The package below ``fastpart.train`` with the class ``Driver`` of its module ``launch``. Workers that fastpart
-        starts are of the class ``Worker`` of its module ``training``.
+        starts are of the class ``Worker`` of its module ``training``, or ``typed_training`` for a graph with types.
     over : {"vertices", "edges"} or None
         The items of the parts that it trains over. None: it ignores them.
     keywords : type

@@ -107,6 +107,11 @@ class TypedDataset(Dataset):
         rows = [self.partition.parts[0].of_type(name).row_type("features") for name in self.task.types]
         return max(int(row[0].itemsize * np.prod(row[1], dtype=np.int64)) for row in rows if row is not None)
 
+    @property
+    def rows_learned(self) -> int:
+        """Vertices of the types whose rows are learned."""
+        return sum(each.n for each in self.partition.parts[0].types or () if each.name in self.task.learned)
+
     def fanouts(self, options: Options) -> list[list[int]]:
         """Return the fanout of each relation in each hop, hop by hop."""
         return relation_fanouts(options.relation_fanouts or options.fanouts, self.task.edge_types)

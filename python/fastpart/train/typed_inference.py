@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from .. import _core
 from ..loading import TypedBatch, TypedLoader
+from ..loading.rows.files import Files
 from ..loading.typed.fetching import TypedFetching
 from .blocks import VertexMask
 from .data import SPLITS
 from .graphs.typed_rows import TypedRows
 from .inference import Fits, Outputs, numbers_of
 from .learning.metrics import Metrics, Scores
+from .ranks import barrier
 from .typed_data import TypedDataset
 
 _SEEDS = 1 << 12
@@ -37,7 +40,27 @@ class TypedInference:
         fits: Fits | None = None,
         free_bytes: int = 0,
     ) -> None:
-        self._dataset, self._parts, self._layers = dataset, parts, layers
+        self._dataset, self._parts, self._layers, self._folder = dataset, parts, layers, folder
+        self._learned: dict[str, Files] = {}
+
+    def put_inputs(self, of_part: Callable[[str, int], npt.NDArray[Any]]) -> None:
+        """Take the learned rows of the types without features. All processes call it before outputs.
+
+        ``of_part`` returns those of the inner vertices of a type in a part of this process.
+        """
+        partition, types = self._dataset.partition, self._dataset.task.types
+        for name in self._dataset.task.learned:
+            for number in self._parts:
+                np.save(self._inputs(name, number), of_part(name, number))
+        barrier()
+        for name in self._dataset.task.learned:
+            files = [self._inputs(name, number) for number in range(partition.k)]
+            starts = partition._types.starts[types.index(name)]
+            rows = _core.Features(files, partition._topology, starts=starts)
+            self._learned[name] = Files(rows, rows.dtype, tuple(rows.row_shape))
+
+    def _inputs(self, name: str, part: int) -> Path:
+        return self._folder / f"inputs-{name}-{part}.npy"
 
     @torch.no_grad()
     def scores(
@@ -82,9 +105,11 @@ class TypedInference:
                 world_size=1,
             )
             assert isinstance(loader, TypedLoader)
+            for name, rows in self._learned.items():
+                loader.fetching.of_type[name].here = rows
             for batch in loader:
                 assert isinstance(batch, TypedBatch)
-                x: dict[str, Tensor] = {name: rows.to(**where) for name, rows in batch.x_dict.items()}
+                x: dict[str, Tensor] = {name: each.to(**where) for name, each in batch.x_dict.items()}
                 logits = network(TypedRows.by_layer(batch, where.get("device", torch.device("cpu"))), x)
                 places: npt.NDArray[Any] = chosen[batch.input_id.numpy()]
                 yield number, places, logits[: batch.batch_size].cpu()

@@ -13,6 +13,7 @@ from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..scores import Task
 from ..trainer import ROOMS
+from ..typed_data import TypedDataset
 from .loop import Report, train
 from .worker import Worker
 
@@ -71,6 +72,8 @@ class Job:
         """Train, and return task and summary. Rank 0 has the history, and reports each row."""
         worker_class: type[Worker] = import_module(f"{ROOMS[self.method]}.training").Worker
         dataset = worker_class.open(self.source, self.options.target)
+        if isinstance(dataset, TypedDataset):
+            worker_class = import_module(f"{ROOMS[self.method]}.typed_training").Worker
         how, scratch = {**self.how, **self.running}, Path(self.scratch)
         summary = train(
             lambda state: worker_class(dataset, self.options, how, scratch, state),

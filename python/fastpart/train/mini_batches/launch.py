@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from ... import _core
@@ -23,11 +26,13 @@ from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..keywords import SAMPLING_RULES
+from ..learned_rows import learned_files, written
 from ..memory import (
     BatchSize,
     Need,
     batches,
     evaluation,
+    number_bytes,
     row_bytes,
     share_of_seeds,
     size_of,
@@ -36,6 +41,7 @@ from ..memory import (
 )
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..runs.trained import TrainedModel
+from ..scores import TypedTask
 from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
 from ..typed_data import TypedDataset, dataset_of
 from .traces import merge
@@ -105,16 +111,46 @@ class Driver(driver.Driver):
             Need("packing the next epochs", packing, "a plan of all epochs"),
         ]
 
+    def _learned_needs(self, parts: int) -> list[Need]:
+        """Return what the learned rows of so many parts take, with their Adam and a copy of the best."""
+        if not isinstance(self.dataset, TypedDataset):
+            return []
+        rows = self.dataset.rows_learned * parts // self.dataset.partition.k
+        return [
+            Need(
+                "learned rows and their Adam",
+                4 * number_bytes(self.options) * self.options.hidden * rows,
+                "a smaller hidden=",
+            )
+        ]
+
     @property
     def _tables(self) -> int:
         """How many tables say which rows are kept: cached ones, and those on the device."""
         return sum(bool(self.running[name]) for name in ("cache", "resident"))
 
+    @property
+    def _learned(self) -> tuple[str, ...]:
+        """The types whose rows are learned."""
+        return self.task.learned if isinstance(self.task, TypedTask) else ()
+
+    def prepare(self, launch: Launch, stack: ExitStack) -> None:
+        """Note the files of learned rows."""
+        self.running["out"] = os.path.abspath(launch.folder.path)
+        if self._learned:
+            entries = learned_files(self._learned, self.dataset.partition.k)
+            launch.once(lambda: launch.folder.add(entries))
+
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
-        """Write the trace, if the user wants one."""
+        """Write the trace, if the user wants one, and return the result with its learned rows."""
         if (trace := self._trace) is not None:
             launch.once(lambda: merge(launch.scratch, self.workers, trace))
-        return trained
+        if not self._learned:
+            return trained
+        learned = written(launch.folder.path, self._learned)
+        if trained.out is None:  # the folder is temporary
+            learned = {name: np.array(rows) for name, rows in learned.items()}
+        return replace(trained, learned=learned)
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""
@@ -138,6 +174,7 @@ class Driver(driver.Driver):
             Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
+            *self._learned_needs(parts),
         ], ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,16 @@ class SampledScores:
         self._steps.limit(how["free_bytes"])
 
     @torch.no_grad()
-    def scores(self, network: nn.Module) -> dict[str, float]:
-        """Return accuracy, micro-F1 and the metrics of the user, the same in all processes."""
+    def scores(self, network: nn.Module, inputs: Callable[[Any], Any]) -> dict[str, float]:
+        """Return accuracy, micro-F1 and the metrics of the user, the same in all processes.
+
+        ``inputs`` returns the input rows of a step. All processes call it as often.
+        """
         network.eval()
         scores = Scores(self._task, self._metrics, ("val",))
         steps: Iterator[Any] = self._steps.epoch(0)
         for step in on_device(steps, self._device):
+            step.x = inputs(step)
             if len(step.rows):
                 logits = network(step.graphs, step.inputs_as(**numbers_of(network)))[step.rows]
                 scores.add("val", logits, self._task.targets(step.y))

@@ -25,13 +25,11 @@ from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
 from ..seeds import mixed
-from ..typed_data import TypedDataset, dataset_of
-from ..typed_inference import TypedInference
+from ..typed_data import dataset_of
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
 from .transfer import on_device
-from .typed_steps import TypedNeighbours
 
 COMPUTE, IDLE = "compute", "idle"
 STEPS = (COMPUTE, SYNCHRONISING, IDLE)
@@ -63,9 +61,7 @@ class Worker:
         self._steps = self._source(dataset, options, how, folder, owners)
         fits, fetching = fitting(dataset, options, how["free_bytes"]), self._steps.fetching
         here = own.tolist(), folder, options.layers, fetching, fits, how["free_bytes"]
-        self._inference = (
-            TypedInference(dataset, *here) if isinstance(dataset, TypedDataset) else Inference(dataset, *here)
-        )
+        self._inference = self._inference_of(dataset, *here)
         self._clock = Clock(self._trace)
         self._scored_by = how["scores"]
         self._sampled: SampledScores | None = None
@@ -81,11 +77,13 @@ class Worker:
         owners: npt.NDArray[np.int64],
     ) -> StepSource:
         """Return where the steps come from."""
-        if isinstance(dataset, TypedDataset):
-            return TypedNeighbours(dataset, options, how, takes_edge_attr(self.network))
         if sampling_of(options.model) == NEIGHBOUR:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners, how["io"])
+
+    def _inference_of(self, dataset: Dataset, *given: Any) -> Any:
+        """Return what computes exact outputs."""
+        return Inference(dataset, *given)
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
@@ -131,7 +129,7 @@ class Worker:
         if self._scored_by == "none":
             return self._unscored()
         if self._sampled is not None:
-            return self._sampled.scores(self.network)
+            return self._sampled.scores(self.network, self._inputs)
         return self._inference.scores(self.network, self._options.metrics, ("val",))
 
     def _unscored(self) -> Mapping[str, None]:
@@ -184,6 +182,10 @@ class Worker:
     def _pieces(self, step: Any) -> list[Step]:
         """Return the batches of a step."""
         return [step]
+
+    def _inputs(self, step: Any) -> Any:
+        """Return the input rows of a step."""
+        return step.x
 
     def _labels(self, step: Step) -> Tensor:
         return self._task.targets(step.y)

@@ -79,7 +79,7 @@ class History:
         self, row: Mapping[str, Any], weights: Callable[[], Mapping[str, Tensor]], epochs: int = 1
     ) -> None:
         """Add a row for one epoch or several. ``weights`` is called if the score is the best so far."""
-        score = _score(row)
+        score = score_of(row)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
         if is_better(score, self._best_score):
             self._best_score = self._best_score if math.isnan(score) else score
@@ -153,11 +153,11 @@ class History:
             self.best_epoch, self.state = content["best_epoch"], content["state"]
         except (KeyError, TypeError, json.JSONDecodeError):
             raise GraphFormatError(f"{self._checkpoint}: not a checkpoint of fastpart") from None
-        scores = list(map(_score, self.rows))
+        scores = list(map(score_of, self.rows))
         self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
 
 
-def _score(row: Mapping[str, Any]) -> float:
+def score_of(row: Mapping[str, Any]) -> float:
     """Return the validation score of an epoch, NaN if it has none."""
     return next((sign * row[name] for name, sign in SCORES.items() if row.get(name) is not None), math.nan)
 

@@ -55,6 +55,8 @@ class TrainedModel:
         Weights of the best epoch.
     out : pathlib.Path or None
         Folder of the checkpoint, the weights and the history.
+    learned : mapping of numpy.ndarray or None
+        Learned rows of the vertices of each type without features, in a graph with types.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class TrainedModel:
     weights: dict[str, Tensor]
     out: Path | None
     may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    learned: Mapping[str, npt.NDArray[Any]] | None = None
 
     @property
     def workers(self) -> pl.DataFrame | None:
@@ -221,7 +224,10 @@ class TrainedModel:
         if restore is not None:
             return self._restored(source, outputs, out, memory_limit, vertices, restore)
         run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
-        return predictions(self.network(), self.task, self.options, source, outputs, out, run, vertices)
+        network = self.network()
+        return predictions(
+            network, self.task, self.options, source, outputs, out, run, vertices, self.learned
+        )
 
     def _restored(
         self,
