@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
-from ..partitions.parts import VertexPartData
 
 Vertices = npt.NDArray[np.int64]
 
@@ -27,12 +25,21 @@ def piece(size: int) -> int:
     return PIECE_BYTES // max(size, 1)
 
 
+class InEdges(Protocol):
+    """The inner vertices of a part, or those of one type, and where the in-edges of each begin."""
+
+    @property
+    def num_inner(self) -> int: ...  # noqa: D102
+    @property
+    def indptr(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
+
+
 class Blocks:
     """Splits the vertices of parts into blocks.
 
     Parameters
     ----------
-    parts : sequence of VertexPartData
+    parts : sequence of InEdges
         All parts.
     own : list of int
         Those of this process.
@@ -46,7 +53,7 @@ class Blocks:
     """
 
     def __init__(
-        self, parts: Sequence[VertexPartData], own: list[int], starts: npt.NDArray[np.integer[Any]]
+        self, parts: Sequence[InEdges], own: list[int], starts: npt.NDArray[np.integer[Any]]
     ) -> None:
         self._all, self.parts, self._starts = parts, own, starts
 

@@ -14,6 +14,7 @@ parts on other machines come by messages. Then all processes read as many blocks
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,13 @@ from .neighbourhood import inverse_roots
 from .ranks import barrier, largest, total
 
 Outputs = tuple[int, Vertices, Tensor]
-"""A part, some of its inner vertices by local id, and one row for each."""
+"""A part, some of its vertices with labels by their place, and one row for each."""
 
 Fits = Callable[[Sequence[int], Sequence[int]], bool]
 """Returns whether the memory holds a block with so many nodes and in-edges in each hop."""
+
+HopSizes = Callable[[npt.NDArray[np.uint32]], tuple[Sequence[int], Sequence[int]]]
+"""Returns how many nodes and in-edges each hop of some rows has."""
 
 InputRows = _core.Features | SavedRows | None
 """Where the inputs of a layer are. None if no process has any here."""
@@ -50,11 +54,100 @@ InputRows = _core.Features | SavedRows | None
 FEW = 4
 """One in so many vertices is few: their in-edges do not lead to nearly all others. Fewer vertices are computed then."""
 
-_EDGES = 1 << 19
+EDGES = 1 << 19
 """In-edges of a block, at most about. A vertex with more is a block of its own."""
 
 
-class Inference:
+class ExactOutputs(ABC):
+    """The outputs of networks for the vertices with labels, from whole neighbourhoods, and their scores.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The graph.
+    own : Blocks
+        The vertices with labels in the parts of this process.
+    layers : int
+        Number of hops that a network without layers of its own looks at.
+    fits : callable, optional
+        Whether the memory holds a block of a network without layers. Default: any.
+    """
+
+    def __init__(self, dataset: Dataset, own: Blocks, layers: int, fits: Fits | None) -> None:
+        self._dataset, self._own, self._layers, self._fits = dataset, own, layers, fits
+        self._topology = dataset.topology
+        self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
+
+    @abstractmethod
+    def outputs(
+        self, network: nn.Module, wanted: VertexMask | None = None, layers: int | None = None
+    ) -> Iterator[Outputs]:
+        """Yield a part of this process, some of its vertices with labels by their place, and their outputs.
+
+        Parameters
+        ----------
+        network : torch.nn.Module
+            The network.
+        wanted : callable, optional
+            Returns the mask of the vertices of a part whose outputs are wanted. Default: all.
+        layers : int, optional
+            Number of layers, to get the outputs of a hidden one. Default: all.
+        """
+
+    @torch.no_grad()
+    def scores(
+        self, network: nn.Module, metrics: Metrics | None = None, splits: tuple[str, ...] = SPLITS[1:]
+    ) -> dict[str, float]:
+        """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
+        scores = Scores(self._dataset.task, metrics, splits)
+        known = {part: self._known(part, splits) for part in self._own.parts}
+        for part, vertices, logits in self.outputs(network, lambda part: np.any(known[part][1], axis=0)):
+            labels, masks = known[part]
+            for split, mask in zip(splits, masks, strict=True):
+                those = torch.from_numpy(np.flatnonzero(mask[vertices]))
+                scores.add(split, logits[those], labels[torch.from_numpy(vertices)[those]])
+        return scores.of_all()
+
+    def _known(self, part: int, splits: tuple[str, ...]) -> tuple[Tensor, npt.NDArray[np.bool_]]:
+        """Return the labels of a part, and for each split a mask of those that count."""
+        data = self._dataset.partition.parts[part]
+        masks = np.zeros((len(splits), self._dataset.labelled(data).num_inner), bool)
+        for mask, ids in zip(masks, map(self._dataset.splits(data).get, splits), strict=True):
+            mask[ids] = True
+        return self._dataset.labels(data), masks
+
+    def _fitting(self, part: int, wanted: VertexMask | None, sizes: HopSizes) -> list[Block]:
+        """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
+        vertices = self._own.vertices(part, wanted)
+        known = self._known_blocks.get(part)
+        if known is None or not np.array_equal(known[0], vertices):
+            known = self._known_blocks[part] = vertices, list(self._halved(part, vertices, sizes))
+        return known[1]
+
+    def _halved(self, part: int, vertices: Vertices, sizes: HopSizes) -> Iterator[Block]:
+        if self._fits is None or not len(vertices):
+            yield part, vertices
+            return
+        rows, half = self._own.rows(part, vertices), len(vertices) // 2
+        if int(self._own.degrees(part, vertices).sum()) > EDGES and half:
+            fits = False  # it is not sampled, which would take memory, too
+        else:
+            nodes, edges = sizes(rows)
+            fits = self._fits(nodes, edges)
+        if fits:
+            yield part, vertices
+        elif not half:
+            raise MemoryBudgetError(
+                f"model: vertex {self._topology.ids_of(rows)[0]} reaches {sum(nodes):,} vertices over {sum(edges):,} "
+                f"edges in {self._layers} hops, which the memory does not hold. Raise memory_limit, or use a network "
+                "with layers, as of fastpart.train.models, which is computed layer by layer"
+            )
+        else:
+            yield from self._halved(part, vertices[:half], sizes)
+            yield from self._halved(part, vertices[half:], sizes)
+
+
+class Inference(ExactOutputs):
     """The outputs of networks over a dataset.
 
     Parameters
@@ -85,38 +178,14 @@ class Inference:
         fits: Fits | None = None,
         free_bytes: int = 0,
     ) -> None:
-        self._fits = fits
-        self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
-        self._dataset, self._folder, self._layers = dataset, folder, layers
+        own = Blocks(dataset.partition.parts, parts, dataset.topology.starts)
+        super().__init__(dataset, own, layers, fits)
+        self._folder = folder
         self._fetching = fetching if fetching is not None and fetching.by_messages else None
         self._parts = dataset.partition.parts
-        self._topology = dataset.topology
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
         self._codes: tuple[_core.Features, StoredRows] | None = None  # the features, if their files are coded
-        self._own = Blocks(self._parts, parts, self._topology.starts)
         self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
-
-    @torch.no_grad()
-    def scores(
-        self, network: nn.Module, metrics: Metrics | None = None, splits: tuple[str, ...] = SPLITS[1:]
-    ) -> dict[str, float]:
-        """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
-        scores = Scores(self._dataset.task, metrics, splits)
-        known = {part: self._known(part, splits) for part in self._own.parts}
-        for part, vertices, logits in self.outputs(network, lambda part: np.any(known[part][1], axis=0)):
-            labels, masks = known[part]
-            for split, mask in zip(splits, masks, strict=True):
-                those = torch.from_numpy(np.flatnonzero(mask[vertices]))
-                scores.add(split, logits[those], labels[torch.from_numpy(vertices)[those]])
-        return scores.of_all()
-
-    def _known(self, part: int, splits: tuple[str, ...]) -> tuple[Tensor, npt.NDArray[np.bool_]]:
-        """Return the labels of the inner vertices of a part, and for each split a mask of those that count."""
-        data = self._parts[part]
-        masks = np.zeros((len(splits), data.num_inner), bool)
-        for mask, ids in zip(masks, map(self._dataset.splits(data).get, splits), strict=True):
-            mask[ids] = True
-        return self._dataset.labels(data), masks
 
     @torch.no_grad()
     def outputs(
@@ -125,17 +194,7 @@ class Inference:
         wanted: VertexMask | None = None,
         layers: int | None = None,
     ) -> Iterator[Outputs]:
-        """Yield a part of this process, some of its inner vertices by local id, and their outputs.
-
-        Parameters
-        ----------
-        network : torch.nn.Module
-            The network.
-        wanted : callable, optional
-            Returns the mask of the inner vertices of a part whose outputs are wanted. Default: all.
-        layers : int, optional
-            Number of layers, to get the outputs of a hidden one. Default: all.
-        """
+        """Yield a part of this process, some of its inner vertices by local id, and their outputs."""
         network.eval()
         if not isinstance(network, Network):
             yield from self._at_once(network, wanted)
@@ -260,8 +319,8 @@ class Inference:
         """Return the inverse roots of the degrees of all vertices plus 1, by row."""
         n = self._topology.num_vertices
         roots = np.empty(n, np.float32)
-        for first in range(0, n, _EDGES):
-            rows = np.arange(first, min(first + _EDGES, n), dtype=np.uint32)
+        for first in range(0, n, EDGES):
+            rows = np.arange(first, min(first + EDGES, n), dtype=np.uint32)
             degree = torch.from_numpy(self._topology.degrees_of(rows))
             roots[first : first + len(rows)] = inverse_roots(degree, torch.float32)[:, 0].numpy()
         return roots
@@ -273,44 +332,18 @@ class Inference:
             self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
         )
         where = numbers_of(network)
-        blocks = [block for number in self._own.parts for block in self._fitting(hops, number, wanted)]
+
+        def sizes(rows: npt.NDArray[np.uint32]) -> tuple[list[int], list[int]]:
+            sample = hops.sample(rows)
+            return sample.num_sampled_nodes, sample.num_sampled_edges
+
+        blocks = [block for number in self._own.parts for block in self._fitting(number, wanted, sizes)]
         for number, vertices, sample, x in self._read(hops, self._features(), blocks):
             x = x.to(**where)
             graph = self._graph(sample, x.device)
             if edge_features is not None:
                 graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
             yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
-
-    def _fitting(self, hops: _core.Sampler, part: int, wanted: VertexMask | None) -> list[Block]:
-        """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
-        vertices = self._own.vertices(part, wanted)
-        known = self._known_blocks.get(part)
-        if known is None or not np.array_equal(known[0], vertices):
-            known = self._known_blocks[part] = vertices, list(self._halved(hops, part, vertices))
-        return known[1]
-
-    def _halved(self, hops: _core.Sampler, part: int, vertices: Vertices) -> Iterator[Block]:
-        if self._fits is None or not len(vertices):
-            yield part, vertices
-            return
-        data, half = self._parts[part], len(vertices) // 2
-        many = int((data.indptr[vertices + 1] - data.indptr[vertices]).sum()) > _EDGES
-        if many and half:  # it is not sampled, which would take memory, too
-            fits = False
-        else:
-            sample = hops.sample(self._own.rows(part, vertices))
-            fits = self._fits(sample.num_sampled_nodes, sample.num_sampled_edges)
-        if fits:
-            yield part, vertices
-        elif not half:
-            raise MemoryBudgetError(
-                f"model: vertex {data.inner[vertices[0]]} reaches {sum(sample.num_sampled_nodes):,} vertices over "
-                f"{sum(sample.num_sampled_edges):,} edges in {self._layers} hops, which the memory does not hold. "
-                "Raise memory_limit, or use a fastpart.train.models.Network, which is computed layer by layer"
-            )
-        else:
-            yield from self._halved(hops, part, vertices[:half])
-            yield from self._halved(hops, part, vertices[half:])
 
     def _edge_features(self) -> EdgeFeatures | None:
         manifest = self._dataset.manifest
@@ -320,7 +353,7 @@ class Inference:
 
     def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
         """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
-        most = max(1, min(_EDGES, piece(4 * width)))
+        most = max(1, min(EDGES, piece(4 * width)))
         return self._own.split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
 
     def _read(

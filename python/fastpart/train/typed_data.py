@@ -105,7 +105,8 @@ class TypedDataset(Dataset):
     def row_bytes(self) -> int:
         """Bytes of the widest row of features of a vertex in a batch, decoded."""
         rows = [self.partition.parts[0].of_type(name).row_type("features") for name in self.task.types]
-        return max(int(row[0].itemsize * np.prod(row[1], dtype=np.int64)) for row in rows if row is not None)
+        sizes = (int(row[0].itemsize * np.prod(row[1], dtype=np.int64)) for row in rows if row is not None)
+        return max(sizes, default=0)
 
     @property
     def rows_learned(self) -> int:

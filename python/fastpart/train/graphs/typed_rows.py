@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from ...loading import TypedBatch
 from ...partitions.typed_seeds import EdgeKey
 from ..neighbourhood import dropped_by
 from .kernels import CPU, Ids, Kernel
+
+Module = TypeVar("Module")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,15 @@ class TypedRows:
             }
             rows.append(cls(block.num_targets, block.num_sources, relations, vertices))
         return rows
+
+    def read(self, of_relations: Iterable[tuple[EdgeKey, Module]]) -> Iterator[tuple[EdgeKey, Module]]:
+        """Yield the relations that a layer has to read with what it has of each: those with in-edges here.
+
+        If gradients are computed, these are all relations. Otherwise the weights of some would have no gradient, and
+        optimizers would treat them unlike those of a process beside others, which have gradients of 0.
+        """
+        every = torch.is_grad_enabled()
+        return (each for each in of_relations if every or self.relations[each[0]].num_edges)
 
     def targets(self, x: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the rows of the targets among those of the sources."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -77,7 +75,7 @@ class MutualAttention(nn.Module):
         """Return the messages to the targets of a type, weighted by the softmax over the in-edges of all relations."""
         into = [
             (maps, rows.relations[key].kernel, key[0])
-            for key, maps in self.relations.items()
+            for key, maps in rows.read(self.relations.items())
             if key[2] == name
         ]
         scores = []
@@ -85,9 +83,9 @@ class MutualAttention(nn.Module):
             mapped = torch.einsum("nhi,hij->nhj", keys[source], maps.key)
             of_edges = (kernel.of_sources(mapped) * kernel.at(query)).sum(-1, keepdim=True)
             scores.append(of_edges * maps.prior * self._heads[1] ** -0.5)
-        largest = reduce(
-            torch.maximum, (kernel.largest(of) for (_, kernel, _), of in zip(into, scores, strict=True))
-        )
+        largest = query.new_full((len(query), self._heads[0], 1), -torch.inf)
+        for (_, kernel, _), of_edges in zip(into, scores, strict=True):
+            largest = torch.maximum(largest, kernel.largest(of_edges))
         total, messages = query.new_zeros(len(query), self._heads[0], 1), torch.zeros_like(query)
         for (maps, kernel, source), of_edges in zip(into, scores, strict=True):
             weights = torch.exp(of_edges - kernel.at(largest))
@@ -111,6 +109,10 @@ class HGT(TypedNetwork):
     def width_of(self, options: Options) -> int:
         """Return the width of all heads."""
         return options.heads * options.hidden
+
+    def width_of_edges(self, index: int) -> int:
+        """Return the width of all heads, which each edge weighs, and of keys, values and messages of the sources."""
+        return 4 * self.width
 
     def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
         """Return the rows after dropout. The layers have a nonlinearity inside."""

@@ -83,6 +83,10 @@ class TypedNetwork(nn.Module):
         Whether it takes the features of in-edges.
     types : list of tuple of str
         The types whose rows each layer reads, the first layer first, and those that the last one returns.
+    input_widths : dict of int
+        Width of the rows of each type that the first layer reads.
+    width : int
+        Width of the rows between layers.
     """
 
     sampling = NEIGHBOUR
@@ -92,9 +96,9 @@ class TypedNetwork(nn.Module):
     def __init__(self, task: TypedTask, options: Options) -> None:
         super().__init__()
         self.dropout, self._target = options.dropout, task.target
-        self.types = _types_by_layer(task, options.layers)
-        widths = task.input_widths(options.hidden)
-        hidden = self.width_of(options)
+        self.types = types_by_layer(task, options.layers)
+        widths = self.input_widths = task.input_widths(options.hidden)
+        hidden = self.width = self.width_of(options)
         if self.projects:
             learned = [name for name in task.learned if widths[name] == hidden]
             self.projections = Keyed(
@@ -122,6 +126,10 @@ class TypedNetwork(nn.Module):
         """Return the width of the rows between layers."""
         return options.hidden
 
+    def width_of_edges(self, index: int) -> int:
+        """Return how many numbers the layer ``index`` computes for each in-edge, beside the rows of its sources."""
+        return 0
+
     def layer(self, index: int, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target, by type."""
         if self.projects and index == 0:
@@ -148,7 +156,7 @@ class TypedNetwork(nn.Module):
         return self.encode(graphs, x)[self._target]
 
 
-def _types_by_layer(task: TypedTask, layers: int) -> list[tuple[str, ...]]:
+def types_by_layer(task: TypedTask, layers: int) -> list[tuple[str, ...]]:
     """Return the types whose rows each layer reads, and those that the last one returns, in the order of the task."""
     needed = [set(task.returned)]
     for _ in range(layers):

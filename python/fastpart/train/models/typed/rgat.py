@@ -72,7 +72,7 @@ class RelationalAttention(nn.Module):
         targets = rows.targets(x)
         h = {name: own(targets[name]) for name, own in self.own.items()}
         drop = self._drop if self.training else 0.0
-        for key, attention in self.relations.items():
+        for key, attention in rows.read(self.relations.items()):
             source, _, target = key
             vertices = rows.vertices[source], rows.vertices[target][: rows.num_targets[target]]
             sums = attention(rows.relations[key], x[source], targets[target], drop, vertices)
@@ -94,6 +94,10 @@ class RGAT(TypedNetwork):
     def width_of(self, options: Options) -> int:
         """Return the width of all heads."""
         return options.heads * options.hidden
+
+    def width_of_edges(self, index: int) -> int:
+        """Return the width of all heads, which each edge weighs, and of the sources."""
+        return 3 * self.width
 
     def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
         """Return the rows after ELU and dropout."""

@@ -32,7 +32,7 @@ class RelationalConvolution(nn.Module):
     def forward(self, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
         """Return one row for each target, by type."""
         h = {name: own(x[name][: rows.num_targets[name]]) for name, own in self.own.items()}
-        for key, linear in self.relations.items():
+        for key, linear in rows.read(self.relations.items()):
             h[key[2]] = h[key[2]] + linear(rows.relations[key].mean(x[key[0]]))
         return h
 
@@ -56,7 +56,7 @@ class BasisConvolution(nn.Module):
         """Return one row for each target, by type."""
         h = {name: own(x[name][: rows.num_targets[name]]) for name, own in self.own.items()}
         weights = (self.coefficients @ self.bases.flatten(1)).unflatten(1, self.bases.shape[1:])
-        for key, weight in zip(self._relations, weights, strict=True):
+        for key, weight in rows.read(zip(self._relations, weights, strict=True)):
             h[key[2]] = h[key[2]] + rows.relations[key].mean(x[key[0]]) @ weight.T
         return h
 
