@@ -201,10 +201,12 @@ pub mod sampling {
     pub use crate::sampling::{
         Ahead, Batch, BatchMaker, DiskRates, FeatureRows, Features, Io, Kind, Maker, Pack, PackStep, Part,
         Place, Pooled, Pools, RecordWeights, RowId, RowSpace, Sample, Sampler, Settings, Spent, Steps,
-        Target, Topology, TypedBatch, TypedMaker, TypedSample, TypedSampler, TypedSamples, Types, Workers,
-        append_degrees, append_ids, disk_rates, subgraph, walks,
+        Target, Topology, TypedBatch, TypedInEdges, TypedMaker, TypedSample, TypedSampler, TypedSamples,
+        Types, Workers, append_degrees, append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod traffic {
-    pub use crate::traffic::{Epoch, GraphEdges, PartTraffic, expected_steps, sampling_weights, traffic};
+    pub use crate::traffic::{
+        Epoch, GraphEdges, InEdges, PartTraffic, TypedEdges, expected_steps, sampling_weights, traffic,
+    };
 }

@@ -59,8 +59,8 @@ order
     "measures": """
 ratios
 by_type
-accesses, evaluate, expected, ranking
-counting, reading
+accesses, evaluate, expected, ranking, row_types
+counting, reading, sampling_plan
 traffic
 compare
 """,

@@ -141,7 +141,7 @@ def test_the_other_measures_stay(graph):
         fp.EdgePartition(np.arange(graph.num_edges) % 3, 3),
     ):
         typed, other = fp.evaluate(graph, parts), fp.evaluate(plain, parts)
-        assert typed.parts.equals(other.parts)
+        assert typed.parts.select(other.parts.columns).equals(other.parts)
         assert typed.summary.select(other.summary.columns).equals(other.summary)
 
 
@@ -216,3 +216,57 @@ def test_a_comparison_keeps_and_shows_both(graph, tmp_path):
         (tmp_path / "broken.json").write_text(json.dumps(broken))
         with pytest.raises(fp.GraphFormatError, match="not a comparison"):
             fp.open_comparison(tmp_path / "broken.json")
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 2, 5, 70]))
+def test_parts_and_splits_of_each_type(graph, seed, k):
+    rng = np.random.default_rng(seed)
+    parts = rng.integers(k, size=graph.num_vertices)
+    halos = oracles.halos(records_of(graph).tolist(), parts.tolist(), k)
+    splits = {
+        each.name: {
+            name: np.flatnonzero(rng.random(each.n) < share) for name, share in (("train", 0.5), ("val", 0.3))
+        }
+        for each in graph.types[1:]
+    }
+    found = fp.evaluate(graph, fp.VertexPartition(parts, k), splits=splits)
+    for number, each in enumerate(graph.types):
+        own = parts[each.first :][: each.n]
+        assert found.parts[f"vertices_{each.name}"].to_list() == [int((own == p).sum()) for p in range(k)]
+        halo = [len(halos[p] & set(each.range)) for p in range(k)]
+        assert found.parts[f"halo_{each.name}"].to_list() == halo
+        for name in ("train", "val"):
+            ids = splits.get(each.name, {}).get(name, [])
+            counts = [int((own[ids] == p).sum()) if len(ids) else 0 for p in range(k)]
+            there = f"{name}_{each.name}" in found.parts.columns
+            assert there == bool(len(ids))
+            row = found.types[f"{name}_balance"][number]
+            assert row == pytest.approx(balance(counts)) if there else row is None
+            if there:
+                assert found.parts[f"{name}_{each.name}"].to_list() == counts
+    whole = {
+        name: np.concatenate([each.first + splits[each.name][name] for each in graph.types[1:]])
+        for name in ("train", "val")
+    }
+    assert found == fp.evaluate(graph, fp.VertexPartition(parts, k), splits=whole)
+
+
+def test_splits_of_a_graph_directory_are_measured(tmp_path):
+    graph = fp.ingest(fp.generate.typed(tmp_path / "tables", scale=0.001), tmp_path / "graph")
+    p = fp.multilevel(graph, 4)
+    e = p.evaluate()
+    assert e.types["train_balance"].to_list() == [None, None, None, e.train_balance]
+    assert e.parts["train"].to_list() == e.parts["train_paper"].to_list() == p.weight_loads.tolist()
+    assert e.train_balance == e.weight_balance_paper_train
+    p.save(tmp_path / "parts/")
+    stored = fp.open_partition(tmp_path / "parts")
+    assert fp.evaluate(graph, stored) == e
+    assert stored.manifest["summary"]["train_balance"] == e.train_balance
+    # Widths and training vertices come from the directory, too.
+    t = fp.predict_traffic(p, [5, 5], 100)
+    assert t.row_bytes == fp.predict_traffic(stored, [5, 5], 100).row_bytes
+    assert t.row_bytes["author"] == 0 < t.row_bytes["paper"]
+    assert fp.predict_traffic(stored, [5, 5], 100, exact=False).remote_rows == pytest.approx(
+        t.remote_rows, rel=0.05
+    )

@@ -275,33 +275,62 @@ class Topology:
 
 @final
 class PartTraffic:
-    """Rows of a part per epoch. ``cached`` and ``saved`` have one number for each cache."""
+    """Rows of a part per epoch, by type. ``cached`` and ``saved`` have them for each cache. A plain graph has one."""
 
     @property
     def seeds(self) -> int: ...
     @property
-    def rows(self) -> float: ...
+    def rows(self) -> list[float]: ...
     @property
-    def remote(self) -> float: ...
+    def remote(self) -> list[float]: ...
     @property
-    def cached(self) -> list[int]: ...
+    def cached(self) -> list[list[int]]: ...
     @property
-    def saved(self) -> list[float]: ...
+    def saved(self) -> list[list[float]]: ...
 
 def predict_traffic(
     edges: EdgeSource,
     assignment: npt.NDArray[np.int32],
     k: int,
     seeds: _Rows,
-    fanouts: Sequence[int],
+    fanouts: Sequence[Sequence[int]],
     *,
     directedness: str,
     relations: Sequence[tuple[int, int | None]] | None,
+    types: Sequence[int],
     batch_size: int,
     caches: Sequence[float],
+    row_bytes: Sequence[float],
     options: RunOptions,
 ) -> list[PartTraffic]:
-    """Return the traffic of each part. ``caches`` are shares of its rows."""
+    """Return the traffic of each part. ``caches`` are shares of its rows.
+
+    ``fanouts[h][r]`` in-edges of relation r are sampled per vertex in hop h. A plain graph has one relation. ``types``
+    are the numbers of vertices of each type, and ``row_bytes`` what a row of each is worth to a cache.
+    """
+
+def typed_traffic(
+    types: Types,
+    seeds: _Rows,
+    fanouts: Sequence[Sequence[int]],
+    *,
+    batch_size: int,
+    caches: Sequence[float],
+    row_bytes: Sequence[float],
+    options: RunOptions,
+) -> list[PartTraffic]:
+    """Return the traffic of each part of a directory with types, as :func:`predict_traffic`."""
+
+def typed_accesses(
+    types: Types,
+    seeds: _Rows,
+    fanouts: Sequence[Sequence[int]],
+    *,
+    num_seeds: int,
+    batch_size: int,
+    options: RunOptions | None = None,
+) -> npt.NDArray[np.float32]:
+    """Return what :meth:`Topology.accesses` does, for ``fanouts[h][r]`` in-edges of relation r per vertex in hop h."""
 
 def sampling_weights(
     edges: EdgeSource,

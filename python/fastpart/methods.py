@@ -131,13 +131,14 @@ def _save_cache(
     partition: VertexPartition,
     cache: float = 0.1,
     *,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     batch_size: int = 1024,
     cache_by: CacheCriterion = "access",
+    input: str | None = None,
 ) -> None:
     from .loading import save_cache
 
-    save_cache(partition, cache, fanouts=fanouts, batch_size=batch_size, cache_by=cache_by)
+    save_cache(partition, cache, fanouts=fanouts, batch_size=batch_size, cache_by=cache_by, input=input)
 
 
 @bind(Evaluation.__str__)

@@ -1,5 +1,7 @@
 //! Which directed edges the records of a graph are: of all records alike, or of those of each relation.
 
+use std::ops::Range;
+
 use super::{Directedness, Record};
 use crate::base::{Error, Result};
 
@@ -54,7 +56,7 @@ impl Relations {
     }
 
     #[inline(always)]
-    fn reverses(&self, id: u64, [u, v]: Record) -> bool {
+    pub(crate) fn reverses(&self, id: u64, [u, v]: Record) -> bool {
         let relation = self.at(id);
         // The reverse of a loop would be the same edge. In a relation of its own it is another one.
         self.reverses[relation].is_some_and(|number| u != v || usize::from(number) != relation)
@@ -70,6 +72,27 @@ impl Relations {
                 self.reverses[relation].unwrap_or(relation as u16)
             }
         }
+    }
+
+    /// How many numbers there are.
+    pub fn num_numbers(&self) -> usize {
+        self.reverses
+            .iter()
+            .flatten()
+            .map(|&number| usize::from(number) + 1)
+            .fold(self.ends.len(), usize::max)
+    }
+
+    /// The records of whose edges some have a number, and whether those in their direction do, and those against it.
+    pub(crate) fn of_number(&self, number: usize) -> (Range<u64>, [bool; 2]) {
+        let reversed = |relation: usize| self.reverses[relation].map(usize::from) == Some(number);
+        let (relation, forward) = match number < self.ends.len() {
+            true => (Some(number), true),
+            false => ((0..self.ends.len()).find(|&relation| reversed(relation)), false),
+        };
+        let Some(relation) = relation else { return (0..0, [false; 2]) };
+        let first = if relation == 0 { 0 } else { self.ends[relation - 1] };
+        (first..self.ends[relation], [forward, reversed(relation)])
     }
 
     /// Whether a directed edge is of a number that is no relation of records. These numbers are the largest.
@@ -140,6 +163,11 @@ mod tests {
         let behind: Vec<bool> = (0..12).map(|id| relations.is_behind(id)).collect();
         assert_eq!(behind, [[false; 8].as_slice(), &[true; 3], &[false]].concat());
         assert!(relations.some_behind() && relations.narrow());
+        assert_eq!(relations.num_numbers(), 6);
+        let of = [(0..0, [true, false]), (0..2, [true, true]), (2..5, [true, false]), (5..6, [true, false])];
+        let behind = [(0..0, [false, true]), (2..5, [false, true]), (0..0, [false, false])];
+        let expected = of.into_iter().chain(behind);
+        assert!(expected.enumerate().all(|(number, expected)| relations.of_number(number) == expected));
         let directions = Directions::ByRelation(relations);
         let loops: Vec<bool> = (0..6).map(|id| directions.reverses(id, [7, 7])).collect();
         assert_eq!(loops, [false, false, true, true, true, false]);

@@ -68,7 +68,7 @@ mod _core {
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
     #[pymodule_export]
-    use super::traffic::{PartTraffic, predict_traffic, sampling_weights};
+    use super::traffic::{PartTraffic, predict_traffic, sampling_weights, typed_accesses, typed_traffic};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

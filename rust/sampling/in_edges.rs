@@ -1,5 +1,7 @@
 //! The in-edges of all vertices, to be read again and again.
 
+use std::ops::Range;
+
 use super::part::Part;
 use super::topology::Topology;
 use crate::base::{Buffer, Result, Run};
@@ -14,11 +16,11 @@ impl InEdges for Topology {
         u64::from(Topology::num_vertices(self))
     }
 
-    fn work(&self) -> u64 {
+    fn work(&self, _: usize) -> u64 {
         InEdges::num_vertices(self)
     }
 
-    fn in_degrees(&self, run: &Run) -> Result<Buffer<u32>> {
+    fn in_degrees(&self, _: usize, run: &Run) -> Result<Buffer<u32>> {
         let mut degrees = Buffer::zeroed(Topology::num_vertices(self) as usize, "degrees")?;
         let mut rest = &mut degrees[..];
         for part in self.parts() {
@@ -34,7 +36,7 @@ impl InEdges for Topology {
         Ok(degrees)
     }
 
-    fn visit(&self, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
+    fn visit(&self, _: usize, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
         let chunks = self
             .parts()
             .iter()
@@ -43,7 +45,8 @@ impl InEdges for Topology {
         scan(run, usize::MAX, chunks, init, |block, (part, first)| {
             let end = part.num_inner.min(first + CHUNK);
             for vertex in first..end {
-                self.hand_out(part, vertex, run, block, step)?;
+                let (edge, degree) = part.in_edges(vertex)?;
+                self.hand_out(part, vertex, edge..edge + degree, run, block, step)?;
             }
             step(block);
             block.clear();
@@ -54,18 +57,18 @@ impl InEdges for Topology {
 }
 
 impl Topology {
-    /// Appends the in-edges of an inner vertex to a block, which is handed out when it is full.
-    fn hand_out(
+    /// Appends in-edges of an inner vertex to a block, which is handed out when it is full.
+    pub(super) fn hand_out(
         &self,
         part: &Part,
         vertex: u32,
+        edges: Range<usize>,
         run: &Run,
         block: &mut Vec<DirectedEdge>,
         step: &(dyn Fn(&[DirectedEdge]) + Sync),
     ) -> Result<()> {
-        let (first, degree) = part.in_edges(vertex)?;
         let target = part.start + vertex;
-        for edge in first..first + degree {
+        for edge in edges {
             let source = part.row_of(part.source(edge)?)?;
             block.push(DirectedEdge { source, target, id: part.edge_id(edge)? as u64 });
             if block.len() == BLOCK {

@@ -78,7 +78,7 @@ pub use sample::Sample;
 pub use sampler::{Kind, Place, Sampler, Settings};
 pub use subgraph::subgraph;
 pub use topology::Topology;
-pub use typed::{TypedBatch, TypedMaker, TypedSample, TypedSampler, TypedSamples, Types};
+pub use typed::{TypedBatch, TypedInEdges, TypedMaker, TypedSample, TypedSampler, TypedSamples, Types};
 pub use vertices::{append_degrees, append_ids};
 pub use walks::walks;
 pub use weighted::RecordWeights;

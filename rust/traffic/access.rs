@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::edges::{DirectedEdge, InEdges};
+use super::edges::{Degrees, DirectedEdge, InEdges};
 use super::epoch::Epoch;
 use crate::base::{Buffer, Result, Run, ahead, prefetch, shared};
 use crate::exec::{for_each, scan};
@@ -20,33 +20,44 @@ const CERTAIN: f64 = 16.0;
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 16;
 
+/// Bytes beside them if there are several relations.
+const BYTES_OF_RELATIONS: u64 = 8;
+
 /// For each vertex and each list of `seeds`, the expected number of steps of the epoch whose batch has the vertex, if the
-/// list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other. `degrees` are the in-degrees.
+/// list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other. `degrees` are those of `edges`.
 pub(crate) fn accesses(
     edges: &dyn InEdges,
-    degrees: &[u32],
+    degrees: &mut Degrees<'_>,
     seeds: &[&[u32]],
     epoch: &Epoch,
     run: &Run,
 ) -> Result<Buffer<f32>> {
     let (n, count) = (edges.num_vertices(), seeds.len());
-    let what = format!("the access probabilities of {count} parts ({BYTES} bytes per vertex and part)");
-    run.require(BYTES * n * count as u64, what)?;
-    let mut levels = Levels::begin(n as usize, seeds, epoch)?;
+    let several = edges.num_relations() > 1;
+    let bytes = BYTES + if several { BYTES_OF_RELATIONS } else { 0 };
+    let what = format!("the access probabilities of {count} parts ({bytes} bytes per vertex and part)");
+    run.require(bytes * n * count as u64, what)?;
+    let mut levels = Levels::begin(n as usize, seeds, epoch, several)?;
     let items = levels.missed.len();
-    for &fanout in epoch.fanouts() {
-        run.begin("access", edges.work() + items as u64);
-        levels.enter(degrees, fanout, run)?;
-        levels.follow(edges, run)?;
+    for hop in 0..epoch.num_hops() {
+        let sampled = epoch.sampled(hop);
+        for (place, &(relation, fanout)) in sampled.iter().enumerate() {
+            let degrees = degrees.of(relation, run)?;
+            run.begin("access", edges.work(relation) + items as u64);
+            let turn = Turn { first: place == 0, last: place + 1 == sampled.len() };
+            levels.enter(turn, run, |present, vertex| weight_of(present, degrees[vertex], fanout))?;
+            levels.follow(relation, edges, run)?;
+        }
+        levels.next(sampled.is_empty(), run)?;
     }
     run.begin("access", items as u64);
-    levels.enter(degrees, Some(0), run)?;
+    levels.leave(run)?;
     let Levels { mut missed, .. } = levels;
     for_each(&mut missed, run, |_, missed| *missed = epoch.steps_with(f64::from(*missed)) as f32)?;
     Ok(missed)
 }
 
-/// How often a step is expected to sample an in-edge of each vertex, if a part has the `seeds`.
+/// How often a step is expected to sample an in-edge of each vertex of a graph with one relation, if a part has the `seeds`.
 pub(crate) fn expected_samples(
     edges: &dyn InEdges,
     degrees: &[u32],
@@ -54,19 +65,22 @@ pub(crate) fn expected_samples(
     epoch: &Epoch,
     run: &Run,
 ) -> Result<Buffer<f32>> {
-    let (n, hops) = (edges.num_vertices(), epoch.fanouts().len());
+    let (n, hops) = (edges.num_vertices(), epoch.num_hops());
     run.require((BYTES + 4) * n, format!("expected samples of {n} vertices ({} bytes each)", BYTES + 4))?;
-    let mut levels = Levels::begin(n as usize, &[seeds], epoch)?;
+    let mut levels = Levels::begin(n as usize, &[seeds], epoch, false)?;
     let mut expected = Buffer::zeroed(n as usize, "expected samples")?;
-    for (hop, &fanout) in (1..).zip(epoch.fanouts()) {
-        run.begin("access", edges.work() + 2 * n);
-        levels.enter(degrees, fanout, run)?;
+    for hop in 0..hops {
+        let fanout = epoch.sampled(hop).first().map_or(Some(0), |&(_, fanout)| fanout);
+        run.begin("access", edges.work(0) + 2 * n);
+        let turn = Turn { first: true, last: true };
+        levels.enter(turn, run, |present, vertex| weight_of(present, degrees[vertex], fanout))?;
         let weights = &levels.weights;
         for_each(&mut expected, run, |vertex, expected: &mut f32| {
             *expected -= libm::expm1f(-weights[vertex])
         })?;
-        if hop < hops {
-            levels.follow(edges, run)?;
+        if hop + 1 < hops {
+            levels.follow(0, edges, run)?;
+            levels.next(false, run)?;
         }
     }
     Ok(expected)
@@ -84,12 +98,24 @@ fn fixed(value: f64) -> u64 {
     (value.min(CERTAIN) * ONE) as u64
 }
 
+/// Which of the relations of a level is followed.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The first: it counts the level.
+    first: bool,
+    /// The last: it makes the level empty.
+    last: bool,
+}
+
 /// The vertices in a level, and in those before it. The values of a vertex for all parts follow each other.
 struct Levels {
     /// -ln(1 - q) of the in-edges of each vertex, where q is the probability that one is sampled.
     weights: Buffer<f32>,
-    /// Of each vertex the weights of its out-edges, which give the probability that it is in the next level.
+    /// Of each vertex the weights of its out-edges, which give the probability that it is in the level.
     sums: Buffer<u64>,
+    /// Those that give the probability that it is in the next level. Empty if there is one relation: the level is then
+    /// read before they are added up, in its place.
+    next: Buffer<u64>,
     /// Probability that a vertex is in no level.
     missed: Buffer<f32>,
     /// Number of parts.
@@ -98,7 +124,7 @@ struct Levels {
 
 impl Levels {
     /// The seeds of each part, before level 0 begins.
-    fn begin(n: usize, seeds: &[&[u32]], epoch: &Epoch) -> Result<Self> {
+    fn begin(n: usize, seeds: &[&[u32]], epoch: &Epoch, several: bool) -> Result<Self> {
         let count = seeds.len();
         let mut sums = Buffer::zeroed(n * count, "sums of access probabilities")?;
         let seed_sum = fixed(-libm::log1p(-epoch.seed_probability().min(1.0)));
@@ -107,34 +133,53 @@ impl Levels {
         }
         let mut missed = Buffer::zeroed(n * count, "missed vertices")?;
         missed.fill(1.0);
-        Ok(Self { weights: Buffer::zeroed(n * count, "access probabilities")?, sums, missed, count })
+        let next = Buffer::zeroed(if several { n * count } else { 0 }, "sums of access probabilities")?;
+        Ok(Self { weights: Buffer::zeroed(n * count, "access probabilities")?, sums, next, missed, count })
     }
 
-    /// Turns the sums into the level that begins, and into the weights of its in-edges.
-    fn enter(&mut self, degrees: &[u32], fanout: Option<u32>, run: &Run) -> Result<()> {
-        let Self { weights, sums, missed, count } = self;
-        let count = *count;
-        let size = CHUNK * count;
+    /// Turns the sums of the level into the weights of its in-edges of a relation: `weight` of the probability that a vertex
+    /// is in the level, and of the vertex.
+    fn enter(&mut self, turn: Turn, run: &Run, weight: impl Fn(f64, usize) -> f32 + Sync) -> Result<()> {
+        let Self { weights, sums, missed, count, .. } = self;
+        let (count, size) = (*count, CHUNK * *count);
         let chunks = weights.chunks_mut(size).zip(sums.chunks_mut(size)).zip(missed.chunks_mut(size));
-        let work = |(): &mut (), (((weights, sums), missed), degrees): (_, &[u32])| {
+        let work = |(): &mut (), (((weights, sums), missed), first): (_, usize)| {
             let (weights, sums, missed): (&mut [f32], &mut [u64], &mut [f32]) = (weights, sums, missed);
-            for (place, ((weight, sum), missed)) in weights.iter_mut().zip(sums).zip(missed).enumerate() {
-                *weight = 0.0;
+            for (place, ((of_edges, sum), missed)) in weights.iter_mut().zip(sums).zip(missed).enumerate() {
+                *of_edges = 0.0;
                 if *sum > 0 {
-                    let absent = libm::exp(-(std::mem::take(sum).min(ENOUGH) as f64) / ONE);
-                    *missed = (f64::from(*missed) * absent) as f32;
-                    *weight = weight_of(1.0 - absent, degrees[place / count], fanout);
+                    let absent = libm::exp(-((*sum).min(ENOUGH) as f64) / ONE);
+                    *missed = if turn.first { (f64::from(*missed) * absent) as f32 } else { *missed };
+                    *sum = if turn.last { 0 } else { *sum };
+                    *of_edges = weight(1.0 - absent, first + place / count);
                 }
             }
             run.advance(weights.len() as u64)
         };
-        scan(run, usize::MAX, chunks.zip(degrees.chunks(CHUNK)), || Ok(()), work).map(drop)
+        scan(run, usize::MAX, chunks.zip((0..).step_by(CHUNK)), || Ok(()), work).map(drop)
+    }
+
+    /// Counts the last level, of which nothing is sampled.
+    fn leave(&mut self, run: &Run) -> Result<()> {
+        self.enter(Turn { first: true, last: true }, run, |_, _| 0.0)
+    }
+
+    /// Goes on to the next level. `skipped`: nothing was sampled of this one.
+    fn next(&mut self, skipped: bool, run: &Run) -> Result<()> {
+        if skipped {
+            self.leave(run)?;
+        }
+        if !self.next.is_empty() {
+            std::mem::swap(&mut self.sums, &mut self.next);
+        }
+        Ok(())
     }
 
     /// Adds up the weights of the out-edges of every vertex.
-    fn follow(&mut self, edges: &dyn InEdges, run: &Run) -> Result<()> {
-        let (weights, sums, count) = (&self.weights, shared(&mut self.sums), self.count);
-        edges.visit(run, &|block| {
+    fn follow(&mut self, relation: usize, edges: &dyn InEdges, run: &Run) -> Result<()> {
+        let next = if self.next.is_empty() { &mut self.sums } else { &mut self.next };
+        let (weights, sums, count) = (&self.weights, shared(next), self.count);
+        edges.visit(relation, run, &|block| {
             for (index, edge) in block.iter().enumerate() {
                 if let Some(ahead) = block.get(index + ahead::ENTRIES) {
                     prefetch(weights, ahead.target as usize * count);
@@ -184,8 +229,7 @@ mod tests {
         let epoch = Epoch::new(seeds.len() as u64, 149_600, &[5]).unwrap();
         let of = |threads: usize| {
             let run = Run::new(Some(threads), None).unwrap();
-            let degrees = edges.in_degrees(&run).unwrap();
-            accesses(&edges, &degrees, &[&seeds], &epoch, &run).unwrap()[0].to_bits()
+            accesses(&edges, &mut Degrees::new(&edges), &[&seeds], &epoch, &run).unwrap()[0].to_bits()
         };
         let one = of(1);
         for round in 0..20 {

@@ -7,13 +7,20 @@ use crate::base::{Error, Result};
 pub struct Epoch {
     num_seeds: u64,
     batch_size: u64,
-    fanouts: Vec<Option<u32>>,
+    /// In-edges per vertex, by hop and by relation. `None` takes all.
+    fanouts: Vec<Vec<Option<u32>>>,
 }
 
 impl Epoch {
     /// An epoch of `num_seeds` seeds of all parts. `fanouts` has the in-edges per vertex of each hop, from the seeds on.
     /// -1 takes all.
     pub fn new(num_seeds: u64, batch_size: u64, fanouts: &[i64]) -> Result<Self> {
+        let fanouts: Vec<_> = fanouts.iter().map(|&fanout| vec![fanout]).collect();
+        Self::by_relation(num_seeds, batch_size, &fanouts)
+    }
+
+    /// An epoch over a graph with relations: `fanouts` has so many in-edges per vertex by hop and by relation.
+    pub fn by_relation(num_seeds: u64, batch_size: u64, fanouts: &[Vec<i64>]) -> Result<Self> {
         if batch_size == 0 {
             return Err(Error::parameter("batch_size", "0 is too few. Use 1 or more"));
         }
@@ -23,14 +30,31 @@ impl Epoch {
                 Error::parameter("fanouts", format!("{fanout} is neither -1 nor in 0..{}", u32::MAX))
             }),
         };
-        let fanouts = fanouts.iter().map(fanout).collect::<Result<_>>()?;
+        let fanouts = fanouts.iter().map(|hop| hop.iter().map(fanout).collect()).collect::<Result<_>>()?;
         // A batch of more than all seeds is one of all.
         Ok(Self { num_seeds, batch_size: batch_size.min(num_seeds.max(1)), fanouts })
     }
 
-    /// In-edges per vertex of each hop, from the seeds on. `None` takes all.
-    pub fn fanouts(&self) -> &[Option<u32>] {
-        &self.fanouts
+    /// Refuses fanouts of another number of relations.
+    pub(super) fn check_relations(&self, count: usize) -> Result<()> {
+        match self.fanouts.iter().find(|hop| hop.len() != count) {
+            None => Ok(()),
+            Some(hop) => Err(Error::parameter(
+                "fanouts",
+                format!("{} numbers for a hop of {count} relations", hop.len()),
+            )),
+        }
+    }
+
+    /// Number of hops.
+    pub(super) fn num_hops(&self) -> usize {
+        self.fanouts.len()
+    }
+
+    /// The relations of which a hop samples in-edges, and how many per vertex. `None` takes all.
+    pub(super) fn sampled(&self, hop: usize) -> Vec<(usize, Option<u32>)> {
+        let relations = self.fanouts[hop].iter().copied().enumerate();
+        relations.filter(|&(_, fanout)| fanout != Some(0)).collect()
     }
 
     /// Number of seeds of all parts.

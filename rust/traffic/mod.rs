@@ -26,8 +26,8 @@ mod samples;
 mod totals;
 mod weights;
 
-pub use edges::GraphEdges;
-pub(crate) use edges::{BLOCK, DirectedEdge, InEdges};
+pub(crate) use edges::{BLOCK, DirectedEdge};
+pub use edges::{GraphEdges, InEdges, TypedEdges};
 pub use epoch::Epoch;
 pub use totals::{PartTraffic, expected_steps, traffic};
 pub use weights::sampling_weights;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::edges::{DirectedEdge, InEdges};
+use super::edges::{Degrees, DirectedEdge, InEdges};
 use super::epoch::Epoch;
 use crate::base::{Buffer, Permutation, Result, Run, ahead, prefetch, shared, splitmix64};
 use crate::exec::for_each;
@@ -56,11 +56,11 @@ impl Samples {
     }
 
     /// The batches that have each vertex, for each list of `seeds`, which ascend: the `seeds.len()` masks of a vertex follow
-    /// each other. `before` are the seeds of other lists. `degrees` are the in-degrees.
+    /// each other. `before` are the seeds of other lists. `degrees` are those of `edges`.
     pub(crate) fn masks(
         &self,
         edges: &dyn InEdges,
-        degrees: &[u32],
+        degrees: &mut Degrees<'_>,
         (before, seeds): (u64, &[&[u32]]),
         epoch: &Epoch,
         run: &Run,
@@ -77,10 +77,14 @@ impl Samples {
             level[seed as usize * count + part] = self.of(number, epoch);
         }
         all.copy_from_slice(&level);
-        for (hop, &fanout) in (0..).zip(epoch.fanouts()) {
-            run.begin("samples", edges.work() + 2 * all.len() as u64);
-            let hop = Hop { level: &level, next: shared(&mut next), degrees, fanout, hop, count };
-            edges.visit(run, &|block| hop.follow(block))?;
+        for hop in 0..epoch.num_hops() {
+            for (relation, fanout) in epoch.sampled(hop) {
+                let degrees = degrees.of(relation, run)?;
+                run.begin("samples", edges.work(relation) + 2 * all.len() as u64);
+                let next = shared(&mut next);
+                let hop = Hop { level: &level, next, degrees, fanout, hop: hop as u64, count };
+                edges.visit(relation, run, &|block| hop.follow(block))?;
+            }
             std::mem::swap(&mut level, &mut next);
             for_each(&mut all, run, |index, all| *all |= level[index])?;
             for_each(&mut next, run, |_, mask| *mask = 0)?;

@@ -1,24 +1,64 @@
 //! The rows that each part reads and fetches in an epoch, and what a cache of the most accessed ones saves.
 
 use super::access;
-use super::edges::InEdges;
+use super::edges::{Degrees, InEdges};
 use super::epoch::{Epoch, check_seeds};
 use super::samples::{self, Samples};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
-/// Rows per epoch of a part. A row that a batch has in several levels counts once.
+/// Rows per epoch of a part, by type. A row that a batch has in several levels counts once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PartTraffic {
     /// Seeds of the part.
     pub seeds: u64,
     /// Rows of its batches.
-    pub rows: f64,
+    pub rows: Vec<f64>,
     /// Rows of other parts among them.
-    pub remote: f64,
-    /// Rows in each cache.
-    pub cached: Vec<u64>,
+    pub remote: Vec<f64>,
+    /// Rows in each cache, cache by cache.
+    pub cached: Vec<Vec<u64>>,
     /// Rows of `remote` that each cache saves.
-    pub saved: Vec<f64>,
+    pub saved: Vec<Vec<f64>>,
+}
+
+/// The types of the vertices, and what a row of each is worth to a cache.
+struct Types {
+    /// Where each range of vertices of one type ends, and the type.
+    ranges: Vec<(u32, u16)>,
+    /// By type. Rows that are worth nothing are neither cached nor counted as those of a cache.
+    worth: Vec<f64>,
+}
+
+impl Types {
+    /// The types of `n` vertices. `worth` has one number of at least 0 for each.
+    fn new(ranges: Vec<(u32, u16)>, worth: Vec<f64>, n: u64) -> Result<Self> {
+        let known = ranges.iter().all(|&(_, of_type)| usize::from(of_type) < worth.len());
+        let covered = ranges.last().map_or(0, |&(end, _)| u64::from(end)) == n;
+        match known && covered && worth.iter().all(|worth| (0.0..=f64::MAX).contains(worth)) {
+            true => Ok(Self { ranges, worth }),
+            false => Err(Error::parameter("row_bytes", "expected a number of at least 0 for each type")),
+        }
+    }
+
+    /// Number of vertices of each part that are worth anything.
+    fn sizes(&self, assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
+        let mut sizes = vec![0; k as usize];
+        run.each(assignment.len(), |vertex| {
+            if self.worth[self.of(vertex)] > 0.0 {
+                sizes[assignment[vertex as usize] as usize] += 1;
+            }
+        })?;
+        Ok(sizes)
+    }
+
+    /// The type of a vertex.
+    #[inline(always)]
+    fn of(&self, vertex: u32) -> usize {
+        match self.ranges.len() {
+            1 => 0,
+            _ => usize::from(self.ranges[self.ranges.partition_point(|&(end, _)| end <= vertex)].1),
+        }
+    }
 }
 
 /// What is known of the vertices for a group of parts. The values of a vertex follow each other.
@@ -30,7 +70,7 @@ struct Found {
 
 fn find(
     edges: &dyn InEdges,
-    degrees: &[u32],
+    degrees: &mut Degrees<'_>,
     (before, seeds): (u64, &[&[u32]]),
     epoch: &Epoch,
     run: &Run,
@@ -60,10 +100,11 @@ pub fn expected_steps(
 ) -> Result<Buffer<f32>> {
     let n = edges.num_vertices();
     check_seeds(&seeds, n)?;
+    epoch.check_relations(edges.num_relations())?;
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
     seeds.sort_unstable();
-    let degrees = edges.in_degrees(run)?;
-    let Found { mut accesses, masks, samples } = find(edges, &degrees, (0, &[&seeds]), epoch, run)?;
+    let mut degrees = Degrees::new(edges);
+    let Found { mut accesses, masks, samples } = find(edges, &mut degrees, (0, &[&seeds]), epoch, run)?;
     for (steps, mask) in accesses.iter_mut().zip(masks.iter()) {
         *steps = 0.5 * (*steps + (f64::from(mask.count_ones()) * samples.scale) as f32);
     }
@@ -71,37 +112,39 @@ pub fn expected_steps(
 }
 
 /// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds` that it has. A
-/// cache holds so many rows as a share of the rows of the part.
+/// cache holds so many rows as a share of the rows of the part, those with the most accesses times `worth`, which is that of
+/// a row by type. Rows that are worth nothing are never cached, and do not count for the share.
 pub fn traffic(
     edges: &dyn InEdges,
-    assignment: &[i32],
-    k: u32,
+    (assignment, k): (&[i32], u32),
     seeds: &[u32],
     epoch: &Epoch,
-    caches: &[f64],
+    (caches, worth): (&[f64], &[f64]),
     run: &Run,
 ) -> Result<Vec<PartTraffic>> {
     let n = edges.num_vertices();
     crate::measure::validate(assignment, k, n, run)?;
+    epoch.check_relations(edges.num_relations())?;
     if let Some(cache) = caches.iter().find(|cache| !(0.0..=f64::MAX).contains(*cache)) {
         return Err(Error::parameter("cache", format!("{cache} is not a share of 0 or more")));
     }
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
     let fitting = (run.budget() - FIXED * n).checked_div(BYTES * n).unwrap_or(1);
     let group = fitting.min(GROUP) as usize;
+    let types = Types::new(edges.ranges(), worth.to_vec(), n)?;
     let lists = by_part(assignment, k, seeds)?;
-    let sizes = crate::measure::part_sizes(assignment, k, run)?;
-    let degrees = edges.in_degrees(run)?;
+    let sizes = types.sizes(assignment, k, run)?;
+    let mut degrees = Degrees::new(edges);
     let (mut parts, mut before) = (Vec::new(), 0);
     for first in (0..k as usize).step_by(group) {
         let lists: Vec<&[u32]> = lists[first..].iter().take(group).map(Vec::as_slice).collect();
-        let found = find(edges, &degrees, (before, &lists), epoch, run)?;
+        let found = find(edges, &mut degrees, (before, &lists), epoch, run)?;
         before += lists.iter().map(|list| list.len() as u64).sum::<u64>();
         for (place, list) in lists.iter().enumerate() {
             let part = first + place;
             let caches: Vec<u64> = caches.iter().map(|cache| (cache * sizes[part] as f64) as u64).collect();
             let own = |vertex: usize| assignment[vertex] as usize == part;
-            let of = found.part((place, lists.len()), own, &caches, run)?;
+            let of = found.part((place, lists.len()), own, &types, &caches, run)?;
             parts.push(PartTraffic { seeds: list.len() as u64, ..of });
         }
     }
@@ -127,50 +170,70 @@ impl Found {
         &self,
         (place, count): (usize, usize),
         own: impl Fn(usize) -> bool,
+        types: &Types,
         caches: &[u64],
         run: &Run,
     ) -> Result<PartTraffic> {
-        let mut of = PartTraffic {
-            cached: vec![0; caches.len()],
-            saved: vec![0.0; caches.len()],
-            ..Default::default()
-        };
+        let kinds = types.worth.len();
         let mut remote = reserved(self.masks.len() / count, "rows of other parts")?;
-        let (mut rows, mut fetched) = (0_u64, 0_u64);
+        let (mut rows, mut fetched) = (vec![0_u64; kinds], vec![0_u64; kinds]);
         run.each(self.masks.len() / count, |vertex| {
             let index = vertex as usize * count + place;
-            let sampled = u64::from(self.masks[index].count_ones());
-            rows += sampled;
+            let (sampled, of_type) = (u64::from(self.masks[index].count_ones()), types.of(vertex));
+            rows[of_type] += sampled;
             if !own(vertex as usize) && self.accesses[index] > 0.0 {
-                fetched += sampled;
-                remote.push(vertex);
+                fetched[of_type] += sampled;
+                if types.worth[of_type] > 0.0 {
+                    remote.push(vertex);
+                }
             }
         })?;
-        (of.rows, of.remote) = (rows as f64 * self.samples.scale, fetched as f64 * self.samples.scale);
+        let scaled = |counts: Vec<u64>| counts.iter().map(|&rows| rows as f64 * self.samples.scale).collect();
+        let mut of = PartTraffic {
+            rows: scaled(rows),
+            remote: scaled(fetched),
+            cached: vec![vec![0; kinds]; caches.len()],
+            saved: vec![vec![0.0; kinds]; caches.len()],
+            ..Default::default()
+        };
         let [first, second] = self.samples.halves();
         for (ranking, counting) in [(first, second), (second, first)] {
             let most = caches.iter().copied().max().unwrap_or(0).min(remote.len() as u64) as usize;
-            self.most_accessed(&mut remote, (place, count), ranking, most);
+            self.most_accessed(&mut remote, (place, count), types, ranking, most);
             for ((&cache, cached), saved) in caches.iter().zip(&mut of.cached).zip(&mut of.saved) {
-                *cached = cache.min(remote.len() as u64);
-                let hits = remote[..*cached as usize].iter();
-                let hits = hits
-                    .map(|&v| u64::from((self.masks[v as usize * count + place] & counting).count_ones()));
-                *saved += hits.sum::<u64>() as f64 * self.samples.scale;
+                let mut hits = vec![0_u64; kinds];
+                cached.fill(0);
+                for &vertex in &remote[..cache.min(remote.len() as u64) as usize] {
+                    let mask = self.masks[vertex as usize * count + place];
+                    hits[types.of(vertex)] += u64::from((mask & counting).count_ones());
+                    cached[types.of(vertex)] += 1;
+                }
+                saved
+                    .iter_mut()
+                    .zip(hits)
+                    .for_each(|(saved, hits)| *saved += hits as f64 * self.samples.scale);
             }
             run.check()?;
         }
         Ok(of)
     }
 
-    /// Moves the `most` vertices of the largest expectations to the front, in their order. What is sampled in the batches of
-    /// `ranking` counts for all, so that the others can tell what is saved.
-    fn most_accessed(&self, vertices: &mut [u32], (place, count): (usize, usize), ranking: u64, most: usize) {
+    /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their order. What is
+    /// sampled in the batches of `ranking` counts for all, so that the others can tell what is saved.
+    fn most_accessed(
+        &self,
+        vertices: &mut [u32],
+        (place, count): (usize, usize),
+        types: &Types,
+        ranking: u64,
+        most: usize,
+    ) {
         let scale = 2.0 * self.samples.scale;
         let accesses = |&vertex: &u32| {
             let index = vertex as usize * count + place;
             let sampled = f64::from((self.masks[index] & ranking).count_ones());
-            (f64::from(self.accesses[index]) + scale * sampled).to_bits()
+            let expected = f64::from(self.accesses[index]) + scale * sampled;
+            (expected * types.worth[types.of(vertex)]).to_bits()
         };
         let order = |a: &u32, b: &u32| accesses(b).cmp(&accesses(a)).then(a.cmp(b));
         if 0 < most && most < vertices.len() {

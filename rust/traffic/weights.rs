@@ -26,7 +26,7 @@ pub fn sampling_weights(
     run.require(24 * n + 4 * m, format!("weights of {m} records (4 bytes each, and 24 per vertex)"))?;
     // A rank has so many seeds of a step, wherever they are.
     let epoch = Epoch::new(seeds.len() as u64 * u64::from(parts), batch_size, fanouts)?;
-    let degrees = edges.in_degrees(run)?;
+    let degrees = edges.in_degrees(0, run)?;
     let expected = access::expected_samples(edges, &degrees, seeds, &epoch, run)?;
     let total: f64 = expected
         .iter()

@@ -65,8 +65,10 @@ class Option:
         """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
+        if "Fanouts" in self.words:
+            return "INT,...|NAME=INT:INT,..."
         if "Mapping" in self.words:
-            return "NAME=FLOAT,..."
+            return "INT|NAME=INT,..." if "int" in self.words else "NAME=FLOAT,..."
         if "memory" in self.name or "in bytes or as text such as" in self.doc:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""

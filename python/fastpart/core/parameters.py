@@ -257,8 +257,11 @@ def from_text(name: str, text: str, annotation: str) -> Any:
     types = set(re.findall(r"\w+", re.sub(r"Literal\[[^]]*\]", "str", annotation)))
     if "None" in types and text.lower() == "none":
         return None
-    if "Mapping" in types:
-        return dict(_pair(name, word.strip()) for word in text.split(","))
+    if "Fanouts" in types:
+        return _fanouts(name, text)
+    if "Mapping" in types and ("=" in text or "int" not in types):
+        value = "int" if "int" in types else "float"
+        return dict(_pair(name, word.strip(), value) for word in text.split(","))
     if types & {"Sequence", "Iterable", "tuple"}:
         item = next((each for each in ("int", "float") if each in types), "str")
         item = "int | str" if "[int | str]" in annotation else item
@@ -281,14 +284,24 @@ def from_text(name: str, text: str, annotation: str) -> Any:
     return text
 
 
-def _pair(name: str, word: str) -> tuple[str, float]:
+def _fanouts(name: str, text: str) -> Any:
+    """Return fanouts of all relations, as in ``15,10``, or those of each, as in ``cites=15:10,writes=5:5``."""
+    if "=" not in text:
+        return from_text(name, text, "Sequence[int]")
+    pairs = (word.strip().partition("=") for word in text.split(","))
+    return {
+        key: from_text(f"{name}: {key}", hops.replace(":", ","), "Sequence[int]") for key, _, hops in pairs
+    }
+
+
+def _pair(name: str, word: str, of: str) -> tuple[str, Any]:
     """Return the name and the number of ``NAME=NUMBER``."""
     key, _, value = word.partition("=")
     if not (key and value):
         raise ParameterError(
             f"{name}: {word!r} is not a name and a number. Write them as in cites=2,writes=0.5"
         )
-    return key, from_text(f"{name}: {key}", value, "float")
+    return key, from_text(f"{name}: {key}", value, of)
 
 
 def shown(path: str | Path) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..core.inputs import splits_of
 from ..core.parameters import meant
+from ..core.vertex_tables import Ids as Tables
 from ..errors import ParameterError
 from .directory_data import found_in
 from .graph import Graph
@@ -30,12 +31,22 @@ def typed_splits(graph: Graph, given: Any = None, split: int | None = None) -> d
         A type that the graph does not have, or splits that do not fit their type.
     """
     typed = graph._typed
-    if given is None:
-        if typed is None or graph.directory is None:
-            return {}
-        given = found_in(graph.directory, typed).get("splits", {})
-    elif typed is None or not _are_by_type(given, typed):
-        return splits_of(given, graph.num_vertices, split, graph._id_tables)
+    if given is not None:
+        return splits_by_type(given, typed, graph.num_vertices, split, graph._id_tables)
+    if typed is None or graph.directory is None:
+        return {}
+    return _of_all_types(found_in(graph.directory, typed).get("splits", {}), typed, split)
+
+
+def splits_by_type(
+    given: Any, typed: TypedRanges | None, n: int, split: int | None, ids: Tables = ()
+) -> dict[str, Ids]:
+    """Return the vertices of all types in each split that is given, by type or for all ``n`` vertices.
+
+    ``ids`` are the files with the ids that the vertices had in tables.
+    """
+    if typed is None or not _are_by_type(given, typed):
+        return splits_of(given, n, split, ids)
     return _of_all_types(given, typed, split)
 
 

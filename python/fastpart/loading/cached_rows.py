@@ -11,10 +11,13 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.parameters import CacheCriterion
-from ..errors import MemoryBudgetError
+from ..errors import MemoryBudgetError, ParameterError
 from ..measures.ranking import Epoch, largest, most_needed_of_others
+from ..measures.row_types import bytes_of_rows
+from ..partitions.loadable import Fanouts
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
+from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
 from ..store.caches import has_caches, read_cache, write_caches
 
 CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
@@ -26,24 +29,35 @@ def save_cache(
     partition: VertexPartition,
     cache: float,
     *,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     batch_size: int,
     cache_by: CacheCriterion,
+    input: str | None = None,
 ) -> None:
     """List the rows that each part caches, as :meth:`fastpart.VertexPartition.save_cache` documents."""
     share = checked(cache, cache_by)
     assert share is not None
-    hops, size = parameters.fanouts_of(fanouts), parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
-    parts, manifest = partition.parts, partition.manifest or {}
+    size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     partition.refuse_without_edges()
-    partition.refuse_types("partition", "a cache holds rows of")
-    seeds = seeds_of("train", parts, partition._topology, manifest.get("splits", []))
-    epoch = Epoch(seeds.rows, hops, size)
+    epoch = _epoch_of(partition, fanouts, size, input)
     ids = [
         partition._topology.ids_of(rows_to_cache(partition, part, share, cache_by, epoch))
         for part in range(partition.k)
     ]
-    write_caches(partition, ids, {"cache": share, "hot": cache_by, "fanouts": list(hops), "batch_size": size})
+    hops = [list(hop) if isinstance(hop, Sequence) else hop for hop in epoch.fanouts]
+    write_caches(partition, ids, {"cache": share, "hot": cache_by, "fanouts": hops, "batch_size": size})
+
+
+def _epoch_of(partition: VertexPartition, fanouts: Fanouts, size: int, input: str | None) -> Epoch:
+    """Return an epoch over the training vertices."""
+    if partition.is_typed:
+        hops = relation_fanouts(fanouts, edge_keys(partition))
+        return Epoch(typed_seeds("train", partition, input)[1].rows, hops, size, partition._types)
+    if input is not None:
+        raise ParameterError("input: the graph has no types. Leave it out")
+    splits = (partition.manifest or {}).get("splits", [])
+    seeds = seeds_of("train", partition.parts, partition._topology, splits)
+    return Epoch(seeds.rows, parameters.fanouts_of(fanouts), size)
 
 
 def checked(cache: float | None, cache_by: CacheCriterion) -> float | None:
@@ -88,9 +102,13 @@ def cached_rows_of(
 def rows_to_cache(
     partition: VertexPartition, part: int, share: float, cache_by: CacheCriterion, epoch: Epoch
 ) -> RowIds:
-    """Return the rows of other parts with the highest scores: a share of those of the part, or its whole first hop."""
+    """Return the rows of other parts with the highest scores: a share of those of the part, or its whole first hop.
+
+    Rows of several types are ranked by their scores times their bytes.
+    """
     topology, scores = partition._topology, _scores(partition, part, cache_by, epoch)
-    return most_needed_of_others(topology, part, None if cache_by == "halo" else share, scores)
+    most = None if cache_by == "halo" else share
+    return most_needed_of_others(topology, part, most, scores, bytes_of_rows(partition))
 
 
 def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:

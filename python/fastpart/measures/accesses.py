@@ -18,7 +18,7 @@ from ..core.pairs import distinct
 from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
-from ..partitions.seeds import Deal, given_rank, rank_of_part, seeds_of
+from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part, seeds_of
 
 Rows = npt.NDArray[np.uint32]
 
@@ -64,14 +64,14 @@ class SampledEpochs:
     ----------
     deal : Deal
         The seeds of each step, and the rank that takes them.
-    sampler : _core.Sampler
+    sampler : _core.Sampler or _core.TypedSampler
         Their neighbourhoods.
     threads : int
         Threads that sample. They do not change what is sampled.
     """
 
     deal: Deal
-    sampler: _core.Sampler
+    sampler: _core.Sampler | _core.TypedSampler
     threads: int
 
     @classmethod
@@ -87,19 +87,44 @@ class SampledEpochs:
         partition.refuse_without_edges()
         topology, hops = partition._topology, list(parameters.fanouts_of(fanouts))
         seeds = seeds_of(vertices, partition.parts, topology, (partition.manifest or {}).get("splits", []))
-        deal = Deal.of(seeds, topology.starts, rank_of_part(partition.k, world_size), vertices, given)
-        threads = parameters.integer("threads", given["threads"], 1, 2**10)
-        return cls(deal, _core.Sampler(topology, hops, **sampling_of(partition, given)), threads)
+        return cls.of_seeds(partition, seeds, hops, world_size, given, vertices)
+
+    @classmethod
+    def of_seeds(
+        cls,
+        partition: VertexPartition,
+        seeds: Seeds,
+        fanouts: Any,
+        world_size: int,
+        given: LoaderOptions,
+        vertices: Any = None,
+    ) -> Self:
+        """Check the parameters. ``fanouts`` of a typed graph are by hop and relation."""
+        owners = rank_of_part(partition.k, world_size)
+        deal = Deal.of(seeds, partition._topology.starts, owners, vertices, given)
+        threads, how = (
+            parameters.integer("threads", given["threads"], 1, 2**10),
+            sampling_of(partition, given),
+        )
+        if partition.is_typed:
+            return cls(deal, _core.TypedSampler(partition._types, fanouts, **how), threads)
+        return cls(deal, _core.Sampler(partition._topology, fanouts, **how), threads)
 
     def rows(self, epoch: int, rank: int) -> Iterator[Rows]:
-        """Yield the distinct rows of each batch of a rank. They ascend."""
+        """Yield the distinct rows of each batch of a rank of a plain graph. They ascend."""
+        return (rows for (rows,) in self.rows_of_types(epoch, rank))
+
+    def rows_of_types(self, epoch: int, rank: int) -> Iterator[list[Rows]]:
+        """Yield the distinct rows of each batch of a rank, those of each type on their own. They ascend."""
         steps = self.deal.steps(self.deal.order(epoch), rank)
         batches = self.sampler.batches(
             steps.seeds, steps.seed_offsets, epoch=epoch, ahead=2 * self.threads, threads=self.threads
         )
         with closing(batches):
             for batch in batches:
-                yield distinct(batch.rows)
+                yield [
+                    distinct(rows) for rows in (batch.rows if isinstance(batch.rows, list) else [batch.rows])
+                ]
 
 
 def accesses(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.frames import pl
+from ..core.inputs import SPLITS
 from ..core.options import RunOptions
 from ..graphs.graph import Graph
+from ..graphs.typed_splits import of_type
 from ..graphs.types import Relation, TypedRanges, VertexType
 from ..partitions.partition import Partition
 from .ratios import balance, ratio
@@ -31,7 +33,10 @@ TYPES: dict[str, dict[str, str]] = {
     "vertices": {**_TYPE, "vertex_balance": "Float64", "halo": "Int64", "halo_rf": "Float64"},
     "edges": {**_TYPE, "replicas": "Int64", "rf": "Float64", "replica_balance": "Float64"},
 }
-"""The columns of the measures of types and their dtypes, for vertex and edge partitions."""
+"""The columns of the measures of types and their dtypes, for vertex and edge partitions.
+
+Splits add their balances, as ``train_balance``.
+"""
 
 RELATIONS: dict[str, dict[str, str]] = {
     "vertices": {
@@ -51,21 +56,66 @@ def sizes(ranges: Sequence[VertexType | Relation]) -> list[int]:
     return [len(each.range) for each in ranges]
 
 
-def types_of_vertices(
-    typed: TypedRanges, partition: Partition, halos: Sequence[npt.NDArray[np.int64]]
-) -> pl.DataFrame:
-    """Return the measures of each type in a vertex partition, given the halo of each type per part."""
-    rows = [
-        {
-            "type": each.name,
-            "vertices": each.n,
-            "vertex_balance": _balance(_counts(partition, each.range)),
-            "halo": int(halo.sum()),
-            "halo_rf": ratio(each.n + int(halo.sum()), each.n, empty=1.0),
-        }
-        for each, halo in zip(typed.types, halos, strict=True)
+Counts = dict[str, npt.NDArray[np.int64]]
+"""Numbers of each part: of ``vertices``, in the ``halo``, and in each split."""
+
+
+def counts_of_types(
+    typed: TypedRanges,
+    partition: Partition,
+    halos: Sequence[npt.NDArray[np.int64]],
+    splits: Mapping[str, npt.NDArray[np.int64]],
+    options: RunOptions,
+) -> list[Counts]:
+    """Return the numbers of each type in each part, given the halo of each type per part. Empty splits are left out."""
+    counts: list[Counts] = []
+    for each, halo in zip(typed.types, halos, strict=True):
+        of_type_splits = {name: of_type(ids, each) for name, ids in splits.items()}
+        counts.append(
+            {
+                "vertices": _counts(partition, each.range),
+                "halo": halo,
+                **{
+                    name: _core.split_counts(partition.assignment, ids, partition.k, options)
+                    for name, ids in of_type_splits.items()
+                    if len(ids)
+                },
+            }
+        )
+    return counts
+
+
+def columns_of_parts(typed: TypedRanges, counts: Sequence[Counts]) -> list[pl.Series]:
+    """Return columns with the numbers of each type, where there are several types: ``vertices_paper`` and so on."""
+    if len(typed.types) == 1:
+        return []
+    return [
+        pl.Series(f"{what}_{each.name}", values, pl.Int64)
+        for each, of_each in zip(typed.types, counts, strict=True)
+        for what, values in of_each.items()
+        if each.n
     ]
-    return _frame(rows, TYPES["vertices"])
+
+
+def types_of_vertices(typed: TypedRanges, counts: Sequence[Counts]) -> pl.DataFrame:
+    """Return the measures of each type in a vertex partition."""
+    splits = [name for name in SPLITS if any(name in of_each for of_each in counts)]
+    rows = []
+    for each, of_each in zip(typed.types, counts, strict=True):
+        halo = int(of_each["halo"].sum())
+        rows.append(
+            {
+                "type": each.name,
+                "vertices": each.n,
+                "vertex_balance": _balance(of_each["vertices"]),
+                "halo": halo,
+                "halo_rf": ratio(each.n + halo, each.n, empty=1.0),
+                **{
+                    f"{name}_balance": _balance(of_each[name]) if name in of_each else None for name in splits
+                },
+            }
+        )
+    return _frame(rows, TYPES["vertices"] | {f"{name}_balance": "Float64" for name in splits})
 
 
 def relations_of_vertices(

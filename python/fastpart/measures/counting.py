@@ -15,18 +15,19 @@ from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds
 from .accesses import SampledEpochs
-from .ranking import Epoch, most_needed_of_others
+from .ranking import Epoch, most_needed_of_others, rows_by_type
+from .row_types import bytes_of_rows
 
 
 @dataclass(frozen=True)
 class PartCount:
-    """What was counted of a part, with the names of ``_core.PartTraffic``."""
+    """What was counted of a part, with the names of ``_core.PartTraffic``: by type, and by cache and type."""
 
     seeds: int
-    rows: float
-    remote: float
-    cached: Sequence[int]
-    saved: Sequence[float]
+    rows: Sequence[float]
+    remote: Sequence[float]
+    cached: Sequence[Sequence[int]]
+    saved: Sequence[Sequence[float]]
 
 
 def counted(
@@ -45,7 +46,7 @@ def counted(
         "shuffle": True,
         "threads": _threads(len(partition), options),
     }
-    sampled = SampledEpochs.of(partition, seeds.ids, epoch.fanouts, partition.k, given)
+    sampled = SampledEpochs.of_seeds(partition, seeds, epoch.fanouts, partition.k, given)
     return [_counted(partition, part, sampled, epoch, caches, options) for part in range(partition.k)]
 
 
@@ -58,23 +59,31 @@ def _counted(
     options: RunOptions,
 ) -> PartCount:
     topology = partition._topology
-    is_kept = np.zeros((len(caches), topology.num_vertices if any(caches) else 0), np.bool_)
+    starts = [topology.starts] if epoch.types is None else epoch.types.starts
+    own_rows = [each[part : part + 2] for each in starts]
+    is_kept = [np.zeros((len(caches), each[-1] if any(caches) else 0), np.bool_) for each in starts]
     if any(caches):
-        scores = epoch.expected_steps(topology, np.arange(partition.k) == part, options)
-        for mask, share in zip(is_kept, caches, strict=True):
-            mask[most_needed_of_others(topology, part, share, scores)] = True
-    first, end = topology.starts[part : part + 2]
-    needed, remote, saved, steps = 0, 0, np.zeros(len(caches), np.int64), len(sampled.deal)
-    for step, rows in enumerate(sampled.rows(0, part)):
-        own = slice(*np.searchsorted(rows, (first, end)))
-        needed += len(rows)
-        remote += len(rows) - (own.stop - own.start)
-        if is_kept.size:
-            saved += np.count_nonzero(is_kept[:, rows], axis=1)
+        scores, worth = epoch.expected_steps(topology, np.arange(partition.k) == part, options), None
+        if epoch.types is not None:
+            worth = bytes_of_rows(partition)
+        for index, share in enumerate(caches):
+            rows = most_needed_of_others(topology, part, share, scores, worth)
+            for masks, kept in zip(is_kept, rows_by_type(epoch.types, rows), strict=True):
+                masks[index, kept] = True
+    needed, remote = np.zeros((2, len(starts)), np.int64)
+    saved, steps = np.zeros((len(caches), len(starts)), np.int64), len(sampled.deal)
+    for step, of_types in enumerate(sampled.rows_of_types(0, part)):
+        for number, (rows, bounds, masks) in enumerate(zip(of_types, own_rows, is_kept, strict=True)):
+            own = slice(*np.searchsorted(rows, bounds))
+            needed[number] += len(rows)
+            remote[number] += len(rows) - (own.stop - own.start)
+            if any(caches):
+                saved[:, number] += np.count_nonzero(masks[:, rows], axis=1)
         if options.progress is not None:
             options.progress("batches", part * steps + step + 1, partition.k * steps)
     count = int(np.count_nonzero(sampled.deal.ranks == part))
-    return PartCount(count, needed, remote, np.count_nonzero(is_kept, axis=1).tolist(), saved.tolist())
+    cached = np.stack([np.count_nonzero(masks, axis=1) for masks in is_kept], axis=1)
+    return PartCount(count, needed.tolist(), remote.tolist(), cached.tolist(), saved.tolist())
 
 
 def _threads(n: int, options: RunOptions) -> int:

@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.frames import pl
-from ..core.inputs import labels_of, splits_of
+from ..core.inputs import labels_of
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.relation_weights import weighted_by_relation
+from ..graphs.typed_splits import typed_splits
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
 from . import by_type
@@ -54,7 +55,8 @@ def evaluate(
         label, or one row per vertex.
     splits : mapping, or path of a .npz or a table, optional
         ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances. A table has
-        columns for the vertex and its split.
+        columns for the vertex and its split. Those of a typed graph may be given by type, with ids within the type.
+        Default: those in the graph directory of a typed graph.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
     relation_weights : mapping of str to float, optional
@@ -77,7 +79,9 @@ def evaluate(
         ``.summary``, in the unit of the given weights.
 
         A typed graph adds ``.types`` and ``.relations``, with the sums over all parts. ``.types``: ``type, vertices,
-        vertex_balance, halo, halo_rf`` (``type, vertices, replicas, rf, replica_balance``). ``.relations``:
+        vertex_balance, halo, halo_rf`` and, of splits, ``train_balance, val_balance, test_balance``, null where a type
+        is in none (``type, vertices, replicas, rf, replica_balance``). If it has several types, ``.parts`` gets the
+        vertices, the halo and the splits of each: ``vertices_paper, halo_paper, train_paper``. ``.relations``:
         ``relation, source, target, edges, loops, edges_cut, cut_ratio, edge_balance`` (``relation, source, target,
         edges, edge_balance``). ``.summary`` of a vertex partition gets ``type_balance``, the largest
         ``vertex_balance`` of a type.
@@ -128,7 +132,7 @@ def evaluate(
                 "relation_weights: an edge partition has no measures of weights. Leave them out"
             )
         return _evaluate_edge(opened, partition, run)
-    members = {} if splits is None else splits_of(splits, opened.num_vertices, split, opened._id_tables)
+    members = typed_splits(opened, splits, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
     weighted = weighted_by_relation(opened, relation_weights, run)
     return _evaluate_vertex(weighted, partition, classes, members, run)
@@ -184,7 +188,9 @@ def _evaluate_vertex(
         summary["label_skew"] = max((value for value in skew if value is not None), default=0.0)
     types = relations = None
     if typed is not None:
-        types = by_type.types_of_vertices(typed, partition, counts.halo_of_types)
+        of_types = by_type.counts_of_types(typed, partition, counts.halo_of_types, splits, options)
+        parts = parts.with_columns(by_type.columns_of_parts(typed, of_types))
+        types = by_type.types_of_vertices(typed, of_types)
         relations = by_type.relations_of_vertices(graph, typed, partition, options)
         summary["type_balance"] = max(types["vertex_balance"].to_list())
     matrix = counts.matrix

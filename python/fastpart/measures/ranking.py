@@ -24,35 +24,59 @@ class Epoch:
     ----------
     seeds : numpy.ndarray
         uint32: rows of all seeds.
-    fanouts : sequence of int
-        In-edges per vertex in each hop.
+    fanouts : sequence of int, or of sequences of int
+        In-edges per vertex in each hop. Of a typed graph so many of each relation, hop by hop.
     batch_size : int
         Seeds of a step.
+    types : _core.Types or None
+        The types of the rows. None: the graph has none.
     """
 
     seeds: RowIds
-    fanouts: Sequence[int]
+    fanouts: Sequence[int] | Sequence[Sequence[int]]
     batch_size: int
+    types: _core.Types | None = None
 
     def expected_steps(
         self, topology: _core.Topology, own: npt.NDArray[np.bool_], options: RunOptions | None = None
     ) -> npt.NDArray[np.float32]:
         """Return for each row the expected number of steps whose batch has it, if a rank has some of the parts."""
         mine = self.seeds[own[owner_of(self.seeds, topology.starts)]]
-        return topology.accesses(
-            mine, self.fanouts, num_seeds=len(self.seeds), batch_size=self.batch_size, options=options
-        )
+        sizes: dict[str, Any] = {"num_seeds": len(self.seeds), "batch_size": self.batch_size}
+        fanouts: Any = self.fanouts
+        if self.types is None:
+            return topology.accesses(mine, fanouts, **sizes, options=options)
+        return _core.typed_accesses(self.types, mine, fanouts, **sizes, options=options)
 
 
 def most_needed_of_others(
-    topology: _core.Topology, part: int, share: float | None, scores: npt.NDArray[np.float32]
+    topology: _core.Topology,
+    part: int,
+    share: float | None,
+    scores: npt.NDArray[np.float32],
+    row_bytes: npt.NDArray[np.float32] | None = None,
 ) -> RowIds:
-    """Return the rows of other parts with the highest scores above 0, as many as a share of the part. None: all."""
+    """Return the rows of other parts with the highest scores above 0, as many as a share of the part. None: all.
+
+    With ``row_bytes``, the bytes of each row, they are those of the highest scores times bytes. Rows of no bytes are
+    left out, and do not count for the share.
+    """
     first, end = topology.starts[part : part + 2].tolist()
+    own = end - first
+    if row_bytes is not None:
+        scores, own = scores * row_bytes, np.count_nonzero(row_bytes[first:end])
     found = np.flatnonzero(scores > 0)
     found = found[(found < first) | (found >= end)]
-    count = len(found) if share is None else min(int(share * (end - first)), len(found))
+    count = len(found) if share is None else min(int(share * own), len(found))
     return largest(found, scores, count)
+
+
+def rows_by_type(types: _core.Types | None, rows: RowIds) -> list[RowIds]:
+    """Return rows of the topology as rows of each type. Those that ascend do so in each type."""
+    if types is None:
+        return [rows]
+    numbers, of_type = types.locate(rows)
+    return [of_type[numbers == number] for number in range(len(types.starts))]
 
 
 def largest(rows: npt.NDArray[Any], score: npt.NDArray[np.float32], count: int) -> RowIds:

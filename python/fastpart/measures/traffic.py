@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,14 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.frames import pl
-from ..core.inputs import splits_of, train_of
+from ..core.inputs import train_of
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.protocols import tables
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..graphs.typed_splits import of_type, splits_by_type, typed_splits
+from ..partitions.loadable import Fanouts
 from ..partitions.partition import (
     EdgePartition,
     Partition,
@@ -27,10 +28,13 @@ from ..partitions.partition import (
     read_partition,
     vertex_partition_of,
 )
-from ..partitions.parts import Parts, VertexPartData
-from ..partitions.seeds import seeds_of
+from ..partitions.seeds import Seeds, seeds_of
+from ..partitions.typed_parts import typed_of
+from ..partitions.typed_seeds import edge_keys, type_names, typed_seeds, types_with
 from .counting import counted
 from .ranking import Epoch
+from .row_types import RowTypes, directory_bytes, stored_bytes
+from .sampling_plan import PartTraffic, SamplingPlan, edge_keys_of, traffic_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,21 +47,26 @@ class Traffic:
         One row per part: ``part``, ``seeds``, and per epoch ``rows`` of its batches, ``remote_rows`` of other parts
         among them, ``cached_rows``, how many rows of other parts the cache holds, and ``saved_rows``, how many of the
         ``remote_rows`` it saves.
-    fanouts : tuple of int
-        In-edges per vertex in each hop.
+    fanouts : tuple of int, or dict of them
+        In-edges per vertex in each hop, or those of each relation.
     batch_size : int
         Seeds of a step on all ranks.
     cache : float
         Rows of the cache, as a share of the rows of a part.
-    row_bytes : int or None
-        Bytes of the features of a vertex.
+    row_bytes : int, dict of int, or None
+        Bytes of the features of a vertex. Of a typed graph by type, and 0 where a type has none.
+    types : polars.DataFrame or None
+        One row per type of a typed graph: ``type``, ``row_bytes``, and per epoch ``rows``, ``remote_rows``,
+        ``cached_rows``, ``saved_rows``, ``remote_mb`` and ``fetched_mb`` of all parts. Rows of types without features
+        are not fetched: ``parts`` and the sums leave them out.
     """
 
     parts: pl.DataFrame
-    fanouts: tuple[int, ...]
+    fanouts: Fanouts
     batch_size: int
     cache: float
-    row_bytes: int | None
+    row_bytes: int | dict[str, int] | None
+    types: pl.DataFrame | None = None
 
     @property
     def rows(self) -> float:
@@ -82,12 +91,17 @@ class Traffic:
     @property
     def remote_mb(self) -> float | None:
         """Megabytes (10**6 bytes) of ``remote_rows``. None if the bytes of a row are unknown."""
-        return megabytes(self.remote_rows, self.row_bytes)
+        return self._megabytes(self.remote_rows, "remote_mb")
 
     @property
     def fetched_mb(self) -> float | None:
         """Megabytes (10**6 bytes) of ``fetched_rows``. None if the bytes of a row are unknown."""
-        return megabytes(self.fetched_rows, self.row_bytes)
+        return self._megabytes(self.fetched_rows, "fetched_mb")
+
+    def _megabytes(self, rows: float, name: str) -> float | None:
+        if self.types is not None:
+            return None if self.row_bytes is None else float(self.types[name].sum())
+        return megabytes(rows, cast("int | None", self.row_bytes))
 
     def __repr__(self) -> str:
         bytes_ = "" if self.fetched_mb is None else f" ({self.fetched_mb:,.1f} MB)"
@@ -100,20 +114,22 @@ class Traffic:
         summary = {
             name: [getattr(self, name)] for name in ("rows", "remote_rows", "saved_rows", "fetched_mb")
         }
-        return tables("Predicted traffic per epoch", pl.DataFrame(summary), self.parts)
+        shown = [] if self.types is None else [self.types]
+        return tables("Predicted traffic per epoch", pl.DataFrame(summary), *shown, self.parts)
 
 
 @with_options
 def predict_traffic(
     partition: Any,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     batch_size: int = 1024,
     *,
     cache: float = 0.1,
     graph: Any = None,
     splits: Any = None,
     split: int | None = None,
-    row_bytes: int | None = None,
+    input: str | None = None,
+    row_bytes: int | Mapping[str, int] | None = None,
     exact: bool | None = None,
     seed: int = 0,
     **options: Unpack[Options],
@@ -127,22 +143,28 @@ def predict_traffic(
     ----------
     partition : path, VertexPartition or array of integers
         A partition directory, or any partition of vertices together with ``graph``.
-    fanouts : sequence of int
+    fanouts : sequence of int, or mapping of them
         In-edges per vertex in each hop, from the seeds on, as the loader and ``fastpart.train`` take them. -1 takes
-        all.
+        all. In a graph with types, so many of each relation. A mapping has a sequence for each relation, by its name or
+        as ``("paper", "cites", "paper")``. It leaves out those that are not sampled.
     batch_size : int
         Seeds of a step on all ranks.
     cache : float
         Rows of other parts that each part keeps, as a share of its own rows, from 0 to 1: those that it needs most
-        often. 0 keeps none.
+        often. 0 keeps none. Rows of several types are kept by how often they are needed times their bytes. Types
+        without features count for nothing.
     graph : path, array or Graph, optional
         The graph, as :func:`open_graph` accepts it. Default: the parts of the directory.
     splits : mapping, or path of a .npz or a table, optional
-        ``train``: vertex ids, or a bool mask of length n. Default: the labelled training vertices of the directory.
+        ``train``: vertex ids, or a bool mask of length n. Those of a typed graph may be given by type. Default: the
+        labelled training vertices of the directory, or those of the graph directory.
     split : int, optional
         Which row of ``train_masks`` of shape (s, n) to use.
-    row_bytes : int, optional
-        Bytes of the features of a vertex. Default: those of the directory.
+    input : str, optional
+        The type of the seeds in a graph with types. Default: the only one with training vertices.
+    row_bytes : int or mapping of str to int, optional
+        Bytes of the features of a vertex, for each type of a typed graph if that has types. Types that a mapping leaves
+        out have none. Default: those of the directory.
     exact : bool, optional
         True samples epoch 0 of a loader and counts its rows, which needs a directory. False estimates them. Default:
         the count where it is cheaper, which is without a cache, and if the epoch samples no more edges than the
@@ -156,15 +178,15 @@ def predict_traffic(
     -------
     Traffic
         ``.remote_rows`` and ``.remote_mb`` per epoch, ``.fetched_rows`` and ``.fetched_mb`` with the cache, and
-        ``.parts``.
+        ``.parts``. Of a typed graph also ``.types``.
 
     Raises
     ------
     ParameterError, TypeError
         There are no training vertices, ``exact=True`` has no directory, or a parameter is invalid.
     MemoryBudgetError
-        20 bytes per vertex of degrees and candidates, and 28 for one part, exceed the memory limit. A count needs 4
-        per thread and 1, and these only to rank the rows of a cache.
+        20 bytes per vertex of degrees and candidates, and 28 for one part (36 with types), exceed the memory limit. A
+        count needs 4 per thread and 1, and these only to rank the rows of a cache.
 
     Notes
     -----
@@ -185,11 +207,8 @@ def predict_traffic(
     (2.0, 0.0008)
     """
     run = run_options(**options)
-    plan = SamplingPlan.of(fanouts, batch_size, [cache])
     exact = None if exact is None else parameters.flag("exact", exact)
     seed = parameters.seed(seed)
-    if row_bytes is not None:
-        row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
     opened = _partition(partition)
     source = graph if graph is not None or opened.folder is not None else opened.graph
     if exact and (graph is not None or opened.folder is None):
@@ -199,92 +218,78 @@ def predict_traffic(
     if source is None:
         if opened.folder is None:
             raise ParameterError("graph: the partition does not know its graph. Pass graph=, or a directory")
-        found = _of_directory(opened, plan, splits, split, exact, seed, run)
-        row_bytes = _row_bytes(opened) if row_bytes is None else row_bytes
-    else:
-        if splits is None:
-            raise ParameterError("splits: there are no training vertices. Pass splits=")
-        whole = open_graph(source, **options)
-        found = traffic_of(
-            whole, opened, splits_of(splits, whole.num_vertices, split, whole._id_tables), plan, run
-        )
-    return plan.traffic(found, 0, row_bytes)
+        keys = edge_keys(opened) if opened.is_typed else None
+        plan = SamplingPlan.of(fanouts, batch_size, [cache], keys)
+        rows = RowTypes.of(type_names(opened) or None, row_bytes, stored_bytes(opened))
+        train = _seeds_of_directory(opened, splits, split, input)
+        return summed(_of_directory(opened, plan, train, rows, exact, seed, run), plan, 0, rows)
+    whole = open_graph(source, **options)
+    plan = SamplingPlan.of(fanouts, batch_size, [cache], edge_keys_of(whole))
+    names = None if whole.types is None else [each.name for each in whole.types]
+    rows = RowTypes.of(names, row_bytes, directory_bytes(whole))
+    found = typed_splits(whole, splits, split)
+    if splits is None and not found:
+        raise ParameterError("splits: there are no training vertices. Pass splits=")
+    return summed(traffic_of(whole, opened, of_input(found, whole, input), plan, rows, run), plan, 0, rows)
 
 
-class PartTraffic(Protocol):
-    """Rows per epoch of a part."""
-
-    @property
-    def seeds(self) -> int: ...  # noqa: D102
-    @property
-    def rows(self) -> float: ...  # noqa: D102
-    @property
-    def remote(self) -> float: ...  # noqa: D102
-    @property
-    def cached(self) -> Sequence[int]: ...  # noqa: D102
-    @property
-    def saved(self) -> Sequence[float]: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
-class SamplingPlan:
-    """The fanouts and batches of a training, and the caches to predict for."""
-
-    fanouts: tuple[int, ...]
-    batch_size: int
-    caches: tuple[float, ...]
-
-    @classmethod
-    def of(cls, fanouts: object, batch_size: object, caches: Iterable[object]) -> SamplingPlan:
-        """Check the values."""
-        size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
-        shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
-        return cls(parameters.fanouts_of(fanouts), size, shares)
-
-    def is_cheap_to_count(self, seeds: int, edges: int) -> bool:
-        """Return whether sampling an epoch is surely cheaper than its estimate, which reads all edges for each hop.
-
-        Ranking the rows of a cache reads them as well, for each part.
-        """
-        sampled = seeds * sum(math.prod(self.fanouts[: hop + 1]) for hop in range(len(self.fanouts)))
-        return -1 not in self.fanouts and not any(self.caches) and sampled <= edges * len(self.fanouts)
-
-    def traffic(self, found: Sequence[PartTraffic], index: int, row_bytes: int | None) -> Traffic:
-        """Return the result for one of the caches."""
-        parts = pl.DataFrame(
-            {
-                "part": np.arange(len(found), dtype=np.int64),
-                "seeds": np.array([part.seeds for part in found], np.int64),
-                "rows": np.array([part.rows for part in found], float),
-                "remote_rows": np.array([part.remote for part in found], float),
-                "cached_rows": np.array([part.cached[index] for part in found], np.int64),
-                "saved_rows": np.array([part.saved[index] for part in found], float),
-            }
-        )
-        return Traffic(parts, self.fanouts, self.batch_size, self.caches[index], row_bytes)
-
-
-def traffic_of(
-    graph: Graph,
-    partition: Partition,
-    splits: Mapping[str, npt.NDArray[np.int64]],
-    plan: SamplingPlan,
-    options: RunOptions,
-) -> list[_core.PartTraffic]:
-    """Return the traffic of each part of a graph."""
-    partition.refuse_other_graph(graph.num_vertices, graph.num_edges, None)
-    return _core.predict_traffic(
-        graph._source,
-        partition.assignment,
-        partition.k,
-        train_of(splits),
-        plan.fanouts,
-        directedness=graph.directedness,
-        relations=graph._directions,
-        batch_size=plan.batch_size,
-        caches=plan.caches,
-        options=options,
+def summed(found: Sequence[PartTraffic], plan: SamplingPlan, index: int, rows: RowTypes) -> Traffic:
+    """Return the result for one of the caches of a plan."""
+    of_parts = {
+        "rows": np.array([part.rows for part in found], float),
+        "remote_rows": np.array([part.remote for part in found], float),
+        "cached_rows": np.array([part.cached[index] for part in found], np.int64),
+        "saved_rows": np.array([part.saved[index] for part in found], float),
+    }
+    parts = pl.DataFrame(
+        {
+            "part": np.arange(len(found), dtype=np.int64),
+            "seeds": np.array([part.seeds for part in found], np.int64),
+            **{name: values[:, rows.counted].sum(axis=1) for name, values in of_parts.items()},
+        }
     )
+    share, size = plan.caches[index], plan.batch_size
+    if rows.names is None:
+        row_bytes = None if rows.row_bytes is None else rows.row_bytes[0]
+        return Traffic(parts, plan.fanouts, size, share, row_bytes)
+    known = None if rows.row_bytes is None else dict(zip(rows.names, rows.row_bytes, strict=True))
+    types = _types_frame(rows, {name: values.sum(axis=0) for name, values in of_parts.items()})
+    return Traffic(parts, plan.fanouts, size, share, known, types)
+
+
+def _types_frame(rows: RowTypes, sums: dict[str, npt.NDArray[Any]]) -> pl.DataFrame:
+    sizes = [None] * len(rows.names or ()) if rows.row_bytes is None else list(rows.row_bytes)
+    fetched = sums["remote_rows"] - sums["saved_rows"]
+    return pl.DataFrame(
+        [
+            pl.Series("type", rows.names, pl.String),
+            pl.Series("row_bytes", sizes, pl.Int64),
+            *(pl.Series(name, values) for name, values in sums.items()),
+            *(
+                pl.Series(name, [megabytes(*each) for each in zip(values, sizes, strict=True)], pl.Float64)
+                for name, values in (("remote_mb", sums["remote_rows"]), ("fetched_mb", fetched))
+            ),
+        ]
+    )
+
+
+def of_input(
+    splits: dict[str, npt.NDArray[np.int64]], graph: Graph, input: str | None
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the training vertices of one type. A graph without types has those of all."""
+    if graph.types is None:
+        if input is not None:
+            raise ParameterError("input: the graph has no types. Leave it out")
+        return splits
+    train = splits.get("train", np.empty(0, np.int64))
+    found = {each.name: of_type(train, each) for each in graph.types}
+    if input is not None and input not in found:
+        raise ParameterError(f"input: {input!r} is none of the types {', '.join(found)}")
+    there = [name for name, ids in found.items() if len(ids)]
+    if input is None and len(there) > 1:
+        raise ParameterError(f"input: {', '.join(there)} have training vertices. Name one of them")
+    name = input or next(iter(there), None)
+    return {"train": train if name is None else found[name]}
 
 
 def megabytes(rows: float, row_bytes: int | None) -> float | None:
@@ -292,50 +297,54 @@ def megabytes(rows: float, row_bytes: int | None) -> float | None:
     return None if row_bytes is None else rows * row_bytes / 1e6
 
 
+def _seeds_of_directory(
+    partition: VertexPartition, splits: Any, split: int | None, input: str | None
+) -> Seeds:
+    """Return the seeds of a training over a directory."""
+    partition.refuse_without_edges()
+    topology, parts, manifest = partition._topology, partition.parts, partition.manifest or {}
+    vertices: Any = "train"
+    if splits is not None:
+        vertices = train_of(_given_splits(splits, partition, split)).astype(np.int64)
+    elif not (
+        types_with("train", partition) if partition.is_typed else "train" in manifest.get("splits", [])
+    ):
+        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    if partition.is_typed:
+        seeds = typed_seeds(vertices, partition, input)[1]
+    elif input is not None:
+        raise ParameterError("input: the graph has no types. Leave it out")
+    else:
+        seeds = seeds_of(vertices, parts, topology, ["train"])
+    if not len(seeds.ids):
+        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    return seeds
+
+
+def _given_splits(splits: Any, partition: VertexPartition, split: int | None) -> Any:
+    typed = typed_of(partition.manifest or {})
+    return splits_by_type(splits, typed, partition._topology.num_vertices, split)
+
+
 def _of_directory(
     partition: VertexPartition,
     plan: SamplingPlan,
-    splits: Any,
-    split: int | None,
+    seeds: Seeds,
+    rows: RowTypes,
     exact: bool | None,
     seed: int,
     options: RunOptions,
 ) -> Sequence[PartTraffic]:
     """Return the traffic of each part of a directory."""
-    partition.refuse_without_edges()
-    topology, parts = partition._topology, partition.parts
-    vertices: Any = "train"
-    if splits is not None:
-        vertices = train_of(splits_of(splits, topology.num_vertices, split)).astype(np.int64)
-    elif parts[0].types is not None:
-        vertices = _train_of_types(parts)
-    elif "train" not in (partition.manifest or {}).get("splits", []):
-        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
-    seeds = seeds_of(vertices, parts, topology, ["train"])
-    if not len(seeds.ids):
-        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+    types = partition._types if partition.is_typed else None
     if exact or (exact is None and plan.is_cheap_to_count(len(seeds.ids), partition.num_edges or 0)):
-        epoch = Epoch(seeds.rows, plan.fanouts, plan.batch_size)
+        fanouts = [hop[0] for hop in plan.hops] if types is None else plan.hops
+        epoch = Epoch(seeds.rows, fanouts, plan.batch_size, types)
         return counted(partition, seeds, epoch, plan.caches, seed, options)
-    return topology.traffic(
-        seeds.rows, plan.fanouts, batch_size=plan.batch_size, caches=plan.caches, options=options
-    )
-
-
-def _train_of_types(parts: Parts[VertexPartData]) -> npt.NDArray[np.int64]:
-    """Return the labelled training vertices of all types."""
-    found = [np.empty(0, np.int64)]
-    for part in parts:
-        for each in part.types or ():
-            view = part.of_type(each.name)
-            mask = view.labelled("train")
-            if mask is not None:
-                found.append(view.inner[mask])
-    return np.sort(np.concatenate(found))
-
-
-def _row_bytes(partition: VertexPartition) -> int | None:
-    return partition.parts[0].feature_bytes if "features" in (partition.manifest or {}) else None
+    shared: dict[str, Any] = {"batch_size": plan.batch_size, "caches": plan.caches, "options": options}
+    if types is None:
+        return partition._topology.traffic(seeds.rows, [hop[0] for hop in plan.hops], **shared)
+    return _core.typed_traffic(types, seeds.rows, plan.hops, row_bytes=rows.worth, **shared)
 
 
 def _partition(given: Any) -> VertexPartition:

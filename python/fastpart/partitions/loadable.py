@@ -473,9 +473,10 @@ class Loadable:
         self,
         cache: float = 0.1,
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         batch_size: int = 1024,
         cache_by: CacheCriterion = "access",
+        input: str | None = None,
     ) -> None:
         """List the rows that each part caches in the directory, so that loaders need not find them.
 
@@ -487,7 +488,7 @@ class Loadable:
         ----------
         cache, cache_by
             As in :meth:`loader`.
-        fanouts, batch_size
+        fanouts, batch_size, input
             Parameters of the loader. The seeds are the training vertices.
 
         Raises

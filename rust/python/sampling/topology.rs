@@ -10,7 +10,7 @@ use super::batch::SampledBatch;
 use crate::errors::raise;
 use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
-use crate::traffic::PartTraffic;
+use crate::traffic::{PartTraffic, of_parts};
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{self, Part, Place, Pools, RowSpace, Workers};
 use fastpart::internals::traffic::{self, Epoch};
@@ -148,14 +148,8 @@ impl Topology {
         let seeds = copied(&seeds, "seeds")?;
         detached(py, &options, |run| {
             let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
-            self.inner.check_rows("seeds", &seeds)?;
-            let starts = self.inner.rows().starts();
-            let parts =
-                starts.windows(2).zip(0..).flat_map(|(rows, part)| (rows[0]..rows[1]).map(move |_| part));
-            let (assignment, k): (Vec<i32>, _) = (parts.collect(), self.inner.parts().len() as u32);
-            traffic::traffic(&*self.inner, &assignment, k, &seeds, &epoch, &caches, run)
+            of_parts(&*self.inner, &self.inner, &seeds, &epoch, (&caches, &[1.0]), run)
         })
-        .map(|parts| parts.into_iter().map(PartTraffic::from).collect())
     }
 
     /// The in-edges between vertices.

@@ -27,6 +27,16 @@ pub struct Types {
     topology: Py<Topology>,
 }
 
+impl Types {
+    pub fn inner(&self) -> &sampling::Types {
+        &self.inner
+    }
+
+    pub fn parts(&self) -> &sampling::Topology {
+        &self.topology.get().inner
+    }
+}
+
 #[pymethods]
 impl Types {
     #[new]

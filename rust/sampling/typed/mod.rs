@@ -18,11 +18,13 @@
 mod batch;
 mod expansion;
 mod grouping;
+mod in_edges;
 mod relations;
 mod sampler;
 mod types;
 
 pub use batch::{TypedBatch, TypedMaker, TypedSamples};
 pub use grouping::TypedSample;
+pub use in_edges::TypedInEdges;
 pub use sampler::TypedSampler;
 pub use types::Types;

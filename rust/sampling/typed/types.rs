@@ -1,5 +1,6 @@
 //! Where the parts hold the vertices of each type, and what the relations connect.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::relations::Relations;
@@ -79,6 +80,18 @@ impl Types {
     /// First row of each part among those of a type, and their number.
     pub fn starts(&self, number: usize) -> &[u32] {
         &self.starts[number]
+    }
+
+    /// The rows of the topology that are vertices of a type in a part.
+    pub(super) fn rows_of(&self, part: usize, number: usize) -> Range<u32> {
+        let place = part * self.num_types() + number;
+        self.segments.starts()[place] as u32..self.segments.starts()[place + 1] as u32
+    }
+
+    /// Where each range of rows of one type ends, and the type.
+    pub(super) fn ranges(&self) -> Vec<(u32, u16)> {
+        let ends = self.segments.starts()[1..].iter().map(|&end| end as u32);
+        ends.zip(&self.of_segment).map(|(end, &(number, _))| (end, number)).collect()
     }
 
     /// The type of a row of the topology, and the row among those of the type.

@@ -7,9 +7,6 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ... import _core
 from ..fetching import Fetching
 
@@ -94,9 +91,3 @@ def _filled(
         for of_type, x in found:
             of_type.filled[1][name] = x
             yield of_type.filled
-
-
-def rows_by_type(types: _core.Types, rows: npt.NDArray[np.uint32]) -> list[npt.NDArray[np.uint32]]:
-    """Return rows of the topology as rows of each type. Those that ascend do so in each type."""
-    numbers, of_type = types.locate(rows)
-    return [of_type[numbers == number] for number in range(len(types.starts))]

@@ -15,7 +15,7 @@ from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...measures.ranking import Epoch
+from ...measures.ranking import Epoch, rows_by_type
 from ...partitions.loadable import Fanouts, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
@@ -27,7 +27,7 @@ from ..loader import Loader
 from ..remote import RowFiles, fetching_of
 from ..rows.resident import device_bytes
 from .batch import TypedBatch
-from .fetching import TypedFetching, rows_by_type
+from .fetching import TypedFetching
 
 _ONLY_PLAIN = ("scheduled", "neighbourhood", "trace", "plan")
 """Parameters of loaders that are for graphs without types."""
@@ -139,7 +139,7 @@ class TypedLoader(Loader):
         )
         by = given["cache_by"]
         share = checked(given["cache"], by)
-        if share is not None:
+        if share is not None or fetching.by_messages:
             rows = cached_rows_of(partition, self._own, share, by, self._epoch_of())
             for of_name, ids in zip(fetching.of_type.values(), rows_by_type(self._types, rows), strict=True):
                 if of_name.here is not None:
@@ -147,9 +147,7 @@ class TypedLoader(Loader):
         return fetching
 
     def _epoch_of(self) -> Epoch:
-        # What is expected of fanouts by relation is measured elsewhere. The largest of a hop ranks rows well enough.
-        most = [-1 if -1 in of_hop else max(of_hop, default=0) for of_hop in self.fanouts]
-        return Epoch(self._seeds.rows, most, self.batch_size)
+        return Epoch(self._seeds.rows, self.fanouts, self.batch_size, self._types)
 
     def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> TypedSource:  # type: ignore[override]
         edge_ids = parameters.flag("edge_ids", given["edge_ids"])

@@ -13,7 +13,7 @@ from ...core.forks import before_polars_threads
 from ...core.frames import pl
 from ...core.parameters import PICTURES, StrPath, output, shown
 from ...core.protocols import tables
-from .outcomes import SCHEMA, Outcome, summary_of
+from .outcomes import SCHEMA, Outcome, summary_of, types_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +41,14 @@ class Comparison:
     def summary(self) -> pl.DataFrame:
         """One row per algorithm and number of parts."""
         return summary_of(self.outcomes)
+
+    @property
+    def types(self) -> pl.DataFrame | None:
+        """One row per algorithm, number of parts and type of vertices: balance, halo and traffic of the type.
+
+        None if the graph has no types.
+        """
+        return types_of(self.outcomes)
 
     @declared
     def __str__(self) -> str:

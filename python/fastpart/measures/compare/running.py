@@ -13,18 +13,22 @@ import numpy as np
 from ... import _core
 from ...core import parameters
 from ...core.frames import pl
-from ...core.inputs import labels_of, splits_of, train_of
+from ...core.inputs import labels_of, train_of
 from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Progress, one_line, shown
 from ...errors import EdgeFileChangedError, FastpartError, ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
+from ...graphs.typed_splits import typed_splits
 from ...partitions.homes import home_parts
+from ...partitions.loadable import Fanouts
 from ...partitions.partition import EdgePartition, Partition
 from ...partitions.results import Evaluation
 from ..evaluate import evaluate
-from ..traffic import SamplingPlan, traffic_of
+from ..row_types import RowTypes, directory_bytes
+from ..sampling_plan import SamplingPlan, edge_keys_of, traffic_of
+from ..traffic import of_input, summed
 from .comparison import Comparison
 from .entries import Entry, Run, entries_of
 from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
@@ -40,10 +44,11 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    fanouts: Sequence[int] | None = None,
+    fanouts: Fanouts | None = None,
     batch_size: int = 1024,
     cache: float | Sequence[float] = (0, 0.1),
-    row_bytes: int | None = None,
+    input: str | None = None,
+    row_bytes: int | Mapping[str, int] | None = None,
     seed: int | None = 0,
     peers: bool | None = None,
     time_limit: float = 600.0,
@@ -68,15 +73,17 @@ def compare(
         ``splits`` only), their variants (``of``, ``scoring``), and the peers that are installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too.
-    fanouts : sequence of int, optional
+    fanouts : sequence of int, or mapping of them, optional
         In-edges per vertex in each hop, from the seeds on. Adds the traffic of training on mini-batches that
-        :func:`predict_traffic` predicts for vertex partitions. Needs ``splits`` with ``train``.
+        :func:`predict_traffic` predicts for vertex partitions. Needs training vertices.
     batch_size : int
         Seeds of a step on all ranks, for ``fanouts``.
     cache : float or several
         Caches to predict for, each as a share of the rows of a part. 0 is none.
-    row_bytes : int, optional
-        Bytes of the features of a vertex, for ``remote_mb``.
+    input : str, optional
+        The type of the seeds in a typed graph, for ``fanouts``. Default: the only one with training vertices.
+    row_bytes : int or mapping of str to int, optional
+        Bytes of the features of a vertex, or those by type, for ``remote_mb``. Default: those in a graph directory.
     seed : int, optional
         The seed of all algorithms that take one.
     peers : bool, optional
@@ -93,7 +100,8 @@ def compare(
     Comparison
         ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
         :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
-        for a typed graph with ``type_balance``, the worst balance of a type of vertices,
+        for a typed graph with ``type_balance``, the worst balance of a type of vertices, and with ``.types``, one row
+        per algorithm, k and type with the measures of :func:`evaluate` and the traffic of the type,
         with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1 and so on,
         with ``row_bytes`` the same of ``remote_mb``, then
         ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null.
@@ -137,9 +145,9 @@ def compare(
     n = opened.num_vertices
     measured = {
         "labels": None if labels is None else labels_of(labels, n, opened._id_tables),
-        "splits": None if splits is None else splits_of(splits, n, split, opened._id_tables),
+        "splits": typed_splits(opened, splits, split) or None,
     }
-    predict = _prediction(opened, measured["splits"], (fanouts, batch_size, cache, row_bytes), run)
+    predict = _prediction(opened, measured["splits"], (fanouts, batch_size, cache, row_bytes, input), run)
     if opened.weights is not None:
         log.info(
             "the records are weighted. multilevel and the peers read weights, the others count each record once"
@@ -163,37 +171,54 @@ def compare(
     return so_far
 
 
-Prediction = Callable[[Partition], dict[str, float]]
+Predicted = tuple[dict[str, float], list[pl.Series]]
+"""Columns of the traffic of a partition, and of each type."""
+
+Prediction = Callable[[Partition], Predicted]
 
 
 def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptions) -> Prediction:
     """Return what predicts the columns of the traffic of a partition."""
-    fanouts, batch_size, cache, row_bytes = given
+    fanouts, batch_size, cache, row_bytes, input = given
     if fanouts is None:
-        return lambda partition: {}
-    if splits is None:
+        return lambda partition: ({}, [])
+    if not splits:
         raise ParameterError(
             "splits: the traffic of training depends on its vertices. Pass splits= with train"
         )
-    train_of(splits)
-    plan = SamplingPlan.of(fanouts, batch_size, cache if isinstance(cache, Iterable) else [cache])
-    if row_bytes is not None:
-        row_bytes = parameters.integer("row_bytes", row_bytes, 0, 2**63 - 1)
+    train = of_input(splits, graph, input)
+    train_of(train)
+    shares = cache if isinstance(cache, Iterable) else [cache]
+    plan = SamplingPlan.of(fanouts, batch_size, shares, edge_keys_of(graph))
+    names = None if graph.types is None else [each.name for each in graph.types]
+    rows = RowTypes.of(names, row_bytes, directory_bytes(graph))
 
-    def predict(partition: Partition) -> dict[str, float]:
+    def predict(partition: Partition) -> Predicted:
         if isinstance(partition, EdgePartition):
-            return {}
-        found = traffic_of(graph, partition, splits, plan, run)
+            return {}, []
+        found = traffic_of(graph, partition, train, plan, rows, run)
         columns = {}
+        types: list[pl.Series] = []
         for index, share in enumerate(plan.caches):
-            traffic = plan.traffic(found, index, row_bytes)
+            traffic = summed(found, plan, index, rows)
             end = f"_{share:g}" if share else ""
             columns[f"remote_rows{end}"] = float(round(traffic.fetched_rows))
             if traffic.fetched_mb is not None:
                 columns[f"remote_mb{end}"] = traffic.fetched_mb
-        return columns
+            if traffic.types is not None:
+                types += _of_types(traffic.types, end)
+        return columns, types
 
     return predict
+
+
+def _of_types(traffic: pl.DataFrame, end: str) -> list[pl.Series]:
+    """Return the columns of the traffic of each type, with this end of their names."""
+    fetched = (traffic["remote_rows"] - traffic["saved_rows"]).round()
+    columns = [fetched.rename(f"remote_rows{end}")]
+    if traffic["fetched_mb"].null_count() < len(traffic):
+        columns.append(traffic["fetched_mb"].rename(f"remote_mb{end}"))
+    return columns
 
 
 def _run(
@@ -214,8 +239,11 @@ def _run(
         more = {} if isinstance(result.partition, EdgePartition) else measured
         evaluation = evaluate(graph, result.partition, **more, **options)
         outcome = _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))
-        outcome.row.update(predict(result.partition))
-        return outcome
+        columns, of_types = predict(result.partition)
+        outcome.row.update(columns)
+        if outcome.types is None or not of_types:
+            return outcome
+        return replace(outcome, types=pl.DataFrame([*outcome.types.get_columns(), *of_types]))
     except Exception as error:  # functions of users and other packages may raise anything
         if isinstance(error, EdgeFileChangedError) or (progress is not None and error is progress.raised):
             raise

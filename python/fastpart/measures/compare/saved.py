@@ -112,10 +112,23 @@ def _by_type(name: str, content: Any, columns: dict[str, str]) -> pl.DataFrame:
     if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
         raise FastpartError(f"{name}: expected the columns of a table")
     checks = {"String": _text, "Int64": _count, "Float64": _measure}
+    more = [column for column in content if column in OPTIONAL or column.startswith(TRAFFIC)]
     return pl.DataFrame(
         [
-            pl.Series(column, [checks[dtype](column, value) for value in content[column]], getattr(pl, dtype))
-            for column, dtype in columns.items()
+            *(
+                pl.Series(
+                    column, [checks[dtype](column, value) for value in content[column]], getattr(pl, dtype)
+                )
+                for column, dtype in columns.items()
+            ),
+            *(
+                pl.Series(
+                    column,
+                    [None if value is None else _measure(column, value) for value in content[column]],
+                    pl.Float64,
+                )
+                for column in more
+            ),
         ]
     )
 
