@@ -56,7 +56,7 @@ class Counting:
         self._epochs = state.get("epochs", 0)
 
     @staticmethod
-    def open(src):
+    def open(src, target=None):
         return SimpleNamespace(
             path=Path(src), manifest={"n": 7}, num_val=1, task=Task(1, 2, False), calls=CALLS
         )
@@ -248,9 +248,9 @@ def test_every_option_is_in_the_signature_with_its_default(method):
     function = getattr(fp.train, method)
     known = inspect.signature(function).parameters
     assert [parameter.kind for parameter in known.values()].count(inspect.Parameter.VAR_KEYWORD) == 0
-    whole_graph = method in ("distgnn", "sancus")
+    whole_graph, typed = method in ("distgnn", "sancus"), method in ("sampled", "bytegnn", "armada")
     for name, default in DEFAULTS.items():
-        if whole_graph and name in ("batch_size", "fanouts"):
+        if (whole_graph and name in ("batch_size", "fanouts")) or (name == "target" and not typed):
             assert name not in known
         else:
             assert known[name].default == (
@@ -262,8 +262,9 @@ def test_every_option_is_in_the_signature_with_its_default(method):
 
 
 def test_typed_dictionaries_hold_what_is_checked():
-    named = {*Learning.__annotations__, *Batches.__annotations__, "seed"} - {"device"}
-    assert named == {field.name for field in dataclasses.fields(Options)} == set(DEFAULTS)
+    named = {*Learning.__annotations__, *Batches.__annotations__, "seed", "target"} - {"device"}
+    assert named == set(DEFAULTS)
+    assert {field.name for field in dataclasses.fields(Options)} == {*named, "relation_fanouts"}
 
 
 def test_what_torchrun_leaves_to_say(tmp_path):

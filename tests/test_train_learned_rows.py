@@ -9,9 +9,10 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
+from typed_parts import typed_parts  # noqa: E402
+
 from fastpart.train.learned_rows import LearnedRows, TypeVertices, learned_files, written  # noqa: E402
 from ranks import run_code  # noqa: E402
-from typed_parts import typed_parts  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 

@@ -159,7 +159,10 @@ class Options:
         return cls(**{**known, **_of_json(values)})
 
 
-DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)} | {"fanouts": None}
+DEFAULTS: dict[str, Any] = {
+    **{field.name: field.default for field in fields(Options) if field.name != "relation_fanouts"},
+    "fanouts": None,
+}
 """Parameters of a method and their defaults."""
 
 

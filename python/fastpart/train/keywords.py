@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from ..core.options import Options as CallOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
+from ..partitions.loadable import Fanouts
 from .plugged.model_source import ModelSource
 
 OnEpoch = Callable[[dict[str, Any]], object]
@@ -117,7 +118,7 @@ class Batches(TypedDict, total=False):
     """
 
     batch_size: int | None
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | None
+    fanouts: Fanouts | None
 
 
 class Training(Learning, CallOptions, total=False):
