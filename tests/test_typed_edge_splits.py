@@ -107,7 +107,7 @@ def test_a_file_and_names_of_relations_will_do(tmp_path):
         p.save(tmp_path / name, graph=splits.graph, edge_splits=held)
         part = fp.open_partition(tmp_path / name).parts[0]
         np.testing.assert_array_equal(part.edge_test, [[0, 5, 4]])
-    assert fp.verify(tmp_path / "a").foreign == ()
+    assert fp.store.verify(tmp_path / "a").foreign == ()
 
 
 @pytest.mark.parametrize(

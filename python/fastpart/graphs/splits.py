@@ -148,8 +148,7 @@ class _Shares:
         key = self._key if relation is None else mixed(self._key ^ np.uint64(relation))
         hashes = mixed(undirected_keys(block[:, 0], block[:, 1]) ^ key)
         split = np.searchsorted(self._bounds, hashes, side="right")
-        split[block[:, 0] == block[:, 1]] = len(self._bounds)
-        return split
+        return np.where(block[:, 0] == block[:, 1], len(self._bounds), split)
 
     def listed(self, found: list[Pairs], facts: Facts) -> tuple[Pairs, Pairs]:
         """Return the pairs of the held-out records, each once, in the order of the first records."""

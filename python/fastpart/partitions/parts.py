@@ -345,7 +345,8 @@ class VertexPartData(TypedPart, PartData):
         n = int(self._manifest["n"])
         if width == 3 and not self._are_of_relations(pairs):
             raise self._damaged(f"edge_{split}", "pairs of the types of their relations")
-        if pairs.size and not (0 <= pairs.min() <= pairs.max() < n and among(pairs[:, 1], self.inner).all()):
+        ends = pairs[:, :2]
+        if ends.size and not (0 <= ends.min() <= ends.max() < n and among(ends[:, 1], self.inner).all()):
             raise self._damaged(f"edge_{split}", "pairs of ids whose targets are inner vertices")
         return pairs
 
