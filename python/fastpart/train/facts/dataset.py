@@ -65,7 +65,7 @@ class FactDataset(LinkDataset):
             return np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
         return np.ascontiguousarray(pairs[np.lexsort((pairs[:, 2], pairs[:, 0], pairs[:, 1]))])
 
-    def known(self) -> Ids:
+    def true_facts(self) -> Ids:
         """Return all facts that are true: those of all splits, both ways where a relation has no direction."""
         facts = np.concatenate([self.facts(split) for split in ("train", "val", "test")])
         if self.typed is None:

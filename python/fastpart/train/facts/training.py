@@ -73,11 +73,11 @@ class Worker:
         self._table = EmbeddingTable(
             topology, parts, how["width"], options.seed, options.lr, self._out, numbers
         )
-        self._exchange = exchange_of(topology, owners, world_size(), how["timeout"])
+        self._exchange = exchange_of(topology.starts, owners, world_size(), how["timeout"])
         self._embeddings = Embeddings(self._table, self._exchange, self._counts)
         ends = dataset.ends(0), dataset.ends(1)
         plain = dataset.typed is None
-        self._scorer = FilteredScorer(dataset.known(), ends, how["candidates"], options.seed, plain)
+        self._scorer = FilteredScorer(dataset.true_facts(), ends, how["candidates"], options.seed, plain)
         self._best = -math.inf
         if state:
             self._best = state["best"]
