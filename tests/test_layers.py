@@ -43,6 +43,7 @@ convert, ingest, relation_weights, typed_splits
 remote
 converted
 opening
+held_out
 info, splits
 """,
     "partitions": """

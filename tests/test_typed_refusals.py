@@ -23,7 +23,6 @@ def stored(tmp_path_factory):
 
 REFUSED = {
     "order": lambda p, out: fp.order(graph_of(p), out=out / "o.bin"),
-    "split_edges": lambda p, _: fp.split_edges(graph_of(p)),
     "save_cache": lambda p, _: p.save_cache(0.1, fanouts=[2]),
     "glt": lambda p, out: fp.export.glt(p.folder, out / "glt"),
 }

@@ -400,6 +400,13 @@ _VERBS: dict[str, Verb | Family] = {
                 "train links parts/ --epochs 20 --patience 3 -o run/\n"
                 "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
             ),
+            "embeddings": Verb(
+                "training:train_over",
+                ("train.embeddings",),
+                {"source": "A partition directory with edge splits."},
+                "train embeddings parts/ --width 200 --reciprocal --dropout 0.4 --eval-every 10 -o run/\n"
+                "train embeddings parts/ --decoder complex --negatives degree --relation-weights cites=2,writes=0.5",
+            ),
             "compare": Verb(
                 "training:compare",
                 ("train.compare", "open_graph"),

@@ -173,7 +173,7 @@ class Graph:
         if self._origin is None:
             typed = self._typed, self._types_checked
             known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed)
-            return _of_records, (self._source.block(0, self.num_edges), *known)
+            return graph_of_records, (self._source.block(0, self.num_edges), *known)
         self.check_unchanged()
         return self._origin.reduced(self)
 
@@ -399,16 +399,16 @@ def _reopened(
     return graph
 
 
-def _of_records(
+def graph_of_records(
     records: npt.NDArray[np.uint32],
     n: int,
     directedness: Directedness,
-    notes: tuple[str, ...],
-    identity: tuple[int, str] | None,
+    notes: tuple[str, ...] = (),
+    identity: tuple[int, str] | None = None,
     weights: Weights | None = None,
     typed: tuple[TypedRanges | None, bool] = (None, False),
 ) -> Graph:
-    """Return the pickled graph of an array."""
+    """Return the graph of an array. ``typed`` also says whether the ends of its records are of their types."""
     core = _core.EdgeSource.columns(
         records[:, 0],
         records[:, 1],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..core.options import RunOptions
 from ..core.parameters import meant, number
 from ..errors import MemoryBudgetError, ParameterError
 from .graph import Graph
+from .types import Relation
 
 _BLOCK = 1 << 18
 """Weights per step."""
@@ -25,7 +26,7 @@ _FINEST = 16
 """Factors are made whole by multiplying them with a power of two up to 2**16. The weights stay small then."""
 
 
-def checked_relation_weights(graph: Graph, given: Any) -> dict[str, float] | None:
+def checked_relation_weights(relations: Sequence[Relation] | None, given: Any) -> dict[str, float] | None:
     """Return the factors of the named relations. None stays None.
 
     Raises
@@ -39,11 +40,11 @@ def checked_relation_weights(graph: Graph, given: Any) -> dict[str, float] | Non
         raise TypeError(
             f'relation_weights: expected numbers by relation, as {{"cites": 2.0}}, got {type(given).__name__}'
         )
-    if graph.relations is None:
+    if relations is None:
         raise ParameterError(
             "relation_weights: the graph has no relations. Open it with weights=, one number per record"
         )
-    known = [each.name for each in graph.relations]
+    known = [each.name for each in relations]
     for name in given:
         if name not in known:
             raise ParameterError(
@@ -63,7 +64,7 @@ def weighted_by_relation(graph: Graph, given: Any, options: RunOptions) -> Graph
 
     Records without a weight have weight 1, and relations that are not named the factor 1.
     """
-    factors = checked_relation_weights(graph, given)
+    factors = checked_relation_weights(graph.relations, given)
     if not factors:
         return graph
     relations = graph.relations or ()

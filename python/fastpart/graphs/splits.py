@@ -13,17 +13,16 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.pairs import keys_of, mixed, undirected_keys
+from ..core.pairs import mixed, undirected_keys
 from ..core.parameters import StrPath
 from ..errors import ParameterError
 from .convert import refuse_input
-from .graph import Graph
+from .graph import Graph, graph_of_records
+from .held_out import Facts, Pairs, pairs_of
 from .opening import open_graph
 from .sidecars import Sidecar
 from .staging import RAW, beside, staged
-
-Pairs = npt.NDArray[np.int64]
-"""Sources and targets, of shape (pairs, 2)."""
+from .types import TypedRanges
 
 _BLOCK = 1 << 20
 """Records per step."""
@@ -38,7 +37,8 @@ class EdgeSplits:
     graph : Graph
         The records to train on. Partition and save this graph.
     val, test : numpy.ndarray
-        int64, of shape (pairs, 2): the held-out pairs of vertices, source and target.
+        int64, of shape (pairs, 2): the held-out pairs of vertices, source and target. In a graph with types it is of
+        shape (pairs, 3): the third column is the number of the relation in ``graph.relations``.
     """
 
     graph: Graph
@@ -54,8 +54,8 @@ class EdgeSplits:
 @with_options
 def split_edges(
     graph: Any,
-    val: float = 0.05,
-    test: float = 0.1,
+    val: float | Any = 0.05,
+    test: float | Any = 0.1,
     *,
     seed: int | None = 0,
     out: StrPath | None = None,
@@ -69,8 +69,11 @@ def split_edges(
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
-    val, test : float
-        Shares of the edges that are held out.
+    val, test : float, array or mapping
+        Shares of the edges that are held out, of each relation by itself. Or the pairs to hold out, as a benchmark
+        gives them: ids of shape (pairs, 2), in a graph with types of shape (pairs, 3) with the number of the relation
+        in the third column, or pairs of ids by the name of the relation. Give both as shares or both as pairs. The
+        graph may hold these pairs or not.
     seed : int
         Seed of the split.
     out : path, optional
@@ -86,7 +89,8 @@ def split_edges(
     Raises
     ------
     ParameterError
-        The shares are negative or add up to 1 or more, or the output is the input.
+        The shares are negative or add up to 1 or more, given pairs are not those of the graph's vertices and relations
+        or occur twice, or the output is the input.
 
     Notes
     -----
@@ -94,6 +98,10 @@ def split_edges(
     direction, go to the same split, and nothing leaks. The shares are met up to chance. Loops stay in the training
     graph. A held-out pair is listed once, as its first record has it. In a directed graph both directions are listed
     if there are records of both. Weights of records are left out.
+
+    In a graph with types the split of a record is a hash of its relation, too. So each relation is split by itself, and
+    two vertices may have a record of one relation in training and one of another held out. A reverse relation
+    (``rev_NAME``) has no records of its own: its edges are those of the training records.
 
     Records are streamed. In memory are 40 bytes per held-out record and, without ``out``, 8 per training record.
 
@@ -107,80 +115,128 @@ def split_edges(
     >>> splits.graph
     <Graph: n=1000, m=702, undirected>
     """
-    shares = parameters.share_or_none("val", val), parameters.share_or_none("test", test)
-    if sum(shares) >= 1:
-        raise ParameterError(f"val, test: {val} and {test} leave no edges to train on")
     number, run = parameters.seed(seed), run_options(**options)
     target = None if out is None else parameters.in_folder(parameters.path("out", out))
     opened = open_graph(graph, **options)
-    if opened.types is not None:
-        raise ParameterError(
-            "graph: the edges of a graph with types are of several relations, and the split does not tell them apart. "
-            "Split the records of one relation"
-        )
     opened.warn_of_unread_weights("split_edges")
+    rule = _rule(opened, val, test, number)
     if target is None:
         pieces = [np.empty((0, 2), np.uint32)]
-        held_out = _split(opened, shares, number, pieces.append, run)
-        training = open_graph(
-            np.concatenate(pieces),
-            layout="rows",
-            num_vertices=opened.num_vertices,
-            directedness=opened.directedness,
-        )
-        return EdgeSplits(training, *held_out)
+        held_out, typed = _split(opened, rule, pieces.append, run)
+        records = np.concatenate(pieces)
+        n, directedness = opened.num_vertices, opened.directedness
+        return EdgeSplits(graph_of_records(records, n, directedness, typed=(typed, False)), *held_out)
     if opened.path is not None:
         refuse_input(opened.path, target)
     with staged(target, [*RAW, "splits.npz"], run) as file:
-        held_out = _write(opened, shares, number, file, run)
+        held_out = _write(opened, rule, file, run)
     return EdgeSplits(open_graph(target), *held_out)
 
 
-def _write(
-    graph: Graph, shares: tuple[float, float], seed: int, file: Path, run: RunOptions
-) -> tuple[Pairs, Pairs]:
+class _Shares:
+    """Splits records by a hash of both ends, the relation and the seed."""
+
+    def __init__(self, val: float, test: float, seed: int) -> None:
+        shares = parameters.share_or_none("val", val), parameters.share_or_none("test", test)
+        if sum(shares) >= 1:
+            raise ParameterError(f"val, test: {val} and {test} leave no edges to train on")
+        self._key = mixed(np.uint64(seed))
+        self._bounds = np.array([math.ceil(share * 2.0**64) for share in (shares[0], sum(shares))], np.uint64)
+
+    def of(self, block: npt.NDArray[np.uint32], relation: int | None) -> npt.NDArray[np.int64]:
+        """Return the split of each record: 0 and 1 are held out, 2 is for training."""
+        key = self._key if relation is None else mixed(self._key ^ np.uint64(relation))
+        hashes = mixed(undirected_keys(block[:, 0], block[:, 1]) ^ key)
+        split = np.searchsorted(self._bounds, hashes, side="right")
+        return np.where(block[:, 0] == block[:, 1], len(self._bounds), split)
+
+    def listed(self, found: list[Pairs], facts: Facts) -> tuple[Pairs, Pairs]:
+        """Return the pairs of the held-out records, each once, in the order of the first records."""
+        val, test = (facts.once(pairs) for pairs in found)
+        return val, test
+
+
+class _Listed:
+    """Holds out the pairs of a user."""
+
+    def __init__(self, held_out: tuple[Pairs, Pairs], facts: Facts) -> None:
+        self._held_out = held_out
+        self._known = [facts.known(pairs) for pairs in held_out]
+
+    def of(self, block: npt.NDArray[np.uint32], relation: int | None) -> npt.NDArray[np.int64]:
+        """Return the split of each record: 0 and 1 are held out, 2 is for training."""
+        records = block.astype(np.int64)
+        if relation is not None:
+            records = np.column_stack([records, np.full(len(records), relation)])
+        split = np.full(len(block), len(self._known))
+        for index, known in enumerate(self._known):
+            split[known.hold(records)] = index
+        return split
+
+    def listed(self, found: list[Pairs], facts: Facts) -> tuple[Pairs, Pairs]:
+        """Return the pairs as they were given."""
+        return self._held_out
+
+
+def _rule(graph: Graph, val: Any, test: Any, seed: int) -> _Shares | _Listed:
+    """Return what splits the records, by the parameters of a user."""
+    shares = [isinstance(each, int | float | np.number | str) for each in (val, test)]
+    if all(shares):
+        return _Shares(val, test, seed)
+    if any(shares):
+        raise ParameterError(
+            "val, test: one is a share and the other one lists pairs. Give both the same way"
+        )
+    facts, n = Facts.of(graph._typed, graph.directedness), graph.num_vertices
+    held_out = pairs_of("val", val, n, graph._typed), pairs_of("test", test, n, graph._typed)
+    facts.refuse_common(*held_out)
+    return _Listed(held_out, facts)
+
+
+def _write(graph: Graph, rule: _Shares | _Listed, file: Path, run: RunOptions) -> tuple[Pairs, Pairs]:
     """Write the training records with their sidecar, and the held-out pairs."""
     with file.open("wb") as opened:
-        held_out = _split(graph, shares, seed, lambda block: opened.write(block.tobytes()), run)
+        held_out, typed = _split(graph, rule, lambda block: opened.write(block.tobytes()), run)
     n = graph.num_vertices
     written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
     checksum = written.identify(run)[1]
-    Sidecar("u32", n, written.num_edges, graph.directedness, checksum).write(file)
+    Sidecar("u32", n, written.num_edges, graph.directedness, checksum, typed=typed).write(file)
     with beside(file, "splits.npz").open("wb") as opened:
         np.savez(opened, val=held_out[0], test=held_out[1])
     return held_out
 
 
 def _split(
-    graph: Graph,
-    shares: tuple[float, float],
-    seed: int,
-    put: Callable[[npt.NDArray[np.uint32]], object],
-    run: RunOptions,
-) -> tuple[Pairs, Pairs]:
-    """Pass the training records to ``put`` block by block, and return the pairs of the other splits."""
-    key, total = mixed(np.uint64(seed)), graph.num_edges
-    bounds = [math.ceil(share * 2.0**64) for share in (shares[0], sum(shares))]
+    graph: Graph, rule: _Shares | _Listed, put: Callable[[npt.NDArray[np.uint32]], object], run: RunOptions
+) -> tuple[tuple[Pairs, Pairs], TypedRanges | None]:
+    """Pass the training records to ``put`` block by block.
+
+    Returns the pairs of the other splits, and the types of the graph with the relations of the training records.
+    """
+    typed, total = graph._typed, graph.num_edges
+    ranges = (
+        [(None, 0, total)]
+        if typed is None
+        else [(number, each.first, each.range.stop) for number, each in enumerate(typed.relations)]
+    )
     held_out: tuple[list[Pairs], list[Pairs]] = [], []
-    for start in range(0, total, _BLOCK):
-        block = graph._source.block(start, min(start + _BLOCK, total))
-        u, v = block[:, 0], block[:, 1]
-        hashes = mixed(undirected_keys(u, v) ^ key)
-        split = np.searchsorted(np.array(bounds, np.uint64), hashes, side="right")
-        split[u == v] = len(held_out)
-        put(np.ascontiguousarray(block[split == len(held_out)]))
-        for index, pairs in enumerate(held_out):
-            pairs.append(block[split == index].astype(np.int64))
-        if run.progress is not None:
-            run.progress("split", min(start + _BLOCK, total), total)
+    kept = []
+    for relation, first, last in ranges:
+        kept.append(0)
+        for start in range(first, last, _BLOCK):
+            block = graph._source.block(start, min(start + _BLOCK, last))
+            split = rule.of(block, relation)
+            training = np.ascontiguousarray(block[split == len(held_out)])
+            kept[-1] += len(training)
+            put(training)
+            for index, pairs in enumerate(held_out):
+                those = block[split == index].astype(np.int64)
+                number = () if relation is None else (np.full(len(those), relation),)
+                pairs.append(np.column_stack([those, *number]))
+            if run.progress is not None:
+                run.progress("split", min(start + _BLOCK, last), total)
     graph.check_unchanged()
-    val, test = (_once(pairs, graph.directedness) for pairs in held_out)
-    return val, test
-
-
-def _once(blocks: list[Pairs], directedness: str) -> Pairs:
-    """Return every pair once, in the order of the first records."""
-    pairs = np.concatenate([np.empty((0, 2), np.int64), *blocks])
-    key = keys_of if directedness == "directed" else undirected_keys
-    _, first = np.unique(key(pairs[:, 0], pairs[:, 1]), return_index=True)
-    return pairs[np.sort(first)]
+    width = 2 if typed is None else 3
+    found = [np.concatenate([np.empty((0, width), np.int64), *pairs]) for pairs in held_out]
+    facts = Facts.of(typed, graph.directedness)
+    return rule.listed(found, facts), None if typed is None else typed.with_records(kept)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -139,6 +139,11 @@ class TypedRanges:
                 )
         return made
 
+    def with_records(self, counts: Sequence[int]) -> TypedRanges:
+        """Return the same types and relations with so many records of each relation."""
+        of_each = zip(self.relations, _starts(list(counts)), counts, strict=True)
+        return TypedRanges(self.types, tuple(replace(each, first=first, m=m) for each, first, m in of_each))
+
     @property
     def names(self) -> list[str]:
         """The names of the relations."""
@@ -148,6 +153,14 @@ class TypedRanges:
     def several(self) -> bool:
         """Whether there are several types or several relations. A graph without is a plain one."""
         return len(self.types) > 1 or len(self.relations) > 1
+
+    def ranges_of(self, end: str) -> npt.NDArray[np.int64]:
+        """Return the first vertex, and that behind the last, of the type of an end of each relation.
+
+        ``end`` is "source" or "target". The shape is (relations, 2).
+        """
+        ranges = {each.name: (each.first, each.first + each.n) for each in self.types}
+        return np.array([ranges[getattr(each, end)] for each in self.relations], np.int64).reshape(-1, 2)
 
     @property
     def edge_types(self) -> tuple[EdgeType, ...]:

@@ -312,7 +312,10 @@ class VertexPartData(TypedPart, PartData):
 
     @cached_property
     def edge_train(self) -> Ids | None:
-        """Pairs to train on, (source, target) by id, whose target is inner. None without edge splits."""
+        """Pairs to train on, (source, target) by id, whose target is inner. None without edge splits.
+
+        In a graph with types the third column is the number of the relation, and a pair is there once for each.
+        """
         return self._pairs("train")
 
     @cached_property
@@ -327,16 +330,23 @@ class VertexPartData(TypedPart, PartData):
 
     @cached_property
     def edge_reverse(self) -> Ids | None:
-        """Id of the in-edge in the other direction of each in-edge, -1 if there is none. None without edge splits."""
+        """Id of the in-edge in the other direction of each in-edge, -1 if there is none. None without edge splits.
+
+        In a graph with types it is the other edge of the same record.
+        """
         return self._edge_numbers("edge_reverse", -1) if self._num_pairs else None
 
     def _pairs(self, split: str) -> Ids | None:
         """Return the pairs of a split, checked."""
         if split not in self._num_pairs:
             return None
-        pairs: Ids = self._array(f"edge_{split}", np.int64, (self._num_pairs[split], 2))
+        width = 2 if self.types is None else 3
+        pairs: Ids = self._array(f"edge_{split}", np.int64, (self._num_pairs[split], width))
         n = int(self._manifest["n"])
-        if pairs.size and not (0 <= pairs.min() <= pairs.max() < n and among(pairs[:, 1], self.inner).all()):
+        if width == 3 and not self._are_of_relations(pairs):
+            raise self._damaged(f"edge_{split}", "pairs of the types of their relations")
+        ends = pairs[:, :2]
+        if ends.size and not (0 <= ends.min() <= ends.max() < n and among(ends[:, 1], self.inner).all()):
             raise self._damaged(f"edge_{split}", "pairs of ids whose targets are inner vertices")
         return pairs
 

@@ -221,6 +221,18 @@ class TypedPart(PartFiles):
             raise ParameterError(f"{shown(self._root)} holds a graph without types")
         return self._counts
 
+    def _are_of_relations(self, pairs: Ids) -> bool:
+        """Return whether pairs have relations, in the third column, and ends of the types of these."""
+        typed = typed_of(self._manifest)
+        assert typed is not None
+        relations = pairs[:, 2]
+        if not len(pairs) or not 0 <= relations.min() <= relations.max() < len(typed.relations):
+            return not len(pairs)
+        ends = (
+            (pairs[:, end], typed.ranges_of(of)[relations]) for end, of in enumerate(("source", "target"))
+        )
+        return all(bool(((ids >= of[:, 0]) & (ids < of[:, 1])).all()) for ids, of in ends)
+
     @property
     def num_inner_of_type(self) -> tuple[int, ...] | None:
         """Inner vertices of each of ``types``."""

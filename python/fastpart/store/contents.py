@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..core.inputs import labels_of, match_vertices, splits_of
 from ..core.rows import Rows, rows_of
 from ..errors import FastpartError, ParameterError
-from ..graphs.splits import Pairs
+from ..graphs.held_out import Pairs
 from ..graphs.types import TypedRanges
 from .coding import Features, stored_features
 from .edge_splits import held_out_of
@@ -75,7 +75,9 @@ class Given:
             with _About("relation", relation.name):
                 rows = self._of_edges(self._of(relation.name), relation.m)
             of_relations[relation.name] = Contents(**self._shape, **rows)
-        return Contents(**self._shape, of_types=of_types, of_relations=of_relations)
+        given, n = self._given["edge_splits"], sum(each.n for each in typed.types)
+        held_out = None if given is None else held_out_of(given, n, typed)
+        return Contents(**self._shape, of_types=of_types, of_relations=of_relations, held_out=held_out)
 
     def _of(self, name: str) -> dict[str, Any]:
         """Return the arguments for a type or a relation."""

@@ -127,9 +127,17 @@ def _write_parts(
         entries |= _count_types(inside, graph._typed, sizes)
     _write_sizes(inside, sizes)
     if contents.held_out is not None:
-        shape = {"directedness": graph.directedness, "m": graph.num_edges, "halo_hops": contents.halo_hops}
+        shape: dict[str, Any] = {
+            "directedness": graph.directedness,
+            "m": graph.num_edges,
+            "halo_hops": contents.halo_hops,
+        }
+        if graph._typed is not None:
+            shape |= {"schema": TYPED, **graph._typed.content}
         held_out = contents.held_out
-        entries["edge_splits"] = write_edge_splits(inside, shape, partition.assignment, held_out, sizes)
+        entries["edge_splits"] = write_edge_splits(
+            inside, shape, partition.assignment, held_out, sizes, graph._typed
+        )
         _write_sizes(inside, sizes)
     listing.add()
     write = _Rows(inside, sizes, listing, options)

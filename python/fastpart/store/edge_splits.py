@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.inputs import arrays_of
-from ..core.pairs import Keys, among, keys_of, undirected_keys
+from ..core.pairs import keys_of
 from ..core.parsing import named
 from ..errors import ParameterError
-from ..graphs.splits import EdgeSplits, Pairs
+from ..graphs.held_out import Facts, Known, Pairs, pairs_of
+from ..graphs.splits import EdgeSplits
+from ..graphs.types import TypedRanges
 from ..partitions.parts import Parts, VertexPartData
 from .schemas import SCHEMA
 
@@ -24,7 +26,7 @@ HELD_OUT = ("val", "test")
 Sizes = dict[str, Any]
 
 
-def held_out_of(edge_splits: Any, n: int) -> dict[str, Pairs]:
+def held_out_of(edge_splits: Any, n: int, typed: TypedRanges | None = None) -> dict[str, Pairs]:
     """Return the checked val and test pairs of an object, a mapping or a ``.npz``."""
     if isinstance(edge_splits, EdgeSplits):
         edge_splits = {name: getattr(edge_splits, name) for name in HELD_OUT}
@@ -35,28 +37,14 @@ def held_out_of(edge_splits: Any, n: int) -> dict[str, Pairs]:
             "edge_splits: expected what split_edges returns, or a mapping or .npz with pairs val and test"
         )
     held_out = {
-        name: _pairs(f"edge_splits: {name}", edge_splits[name], n) for name in HELD_OUT if name in edge_splits
+        name: pairs_of(f"edge_splits: {name}", edge_splits[name], n, typed)
+        for name in HELD_OUT
+        if name in edge_splits
     }
-    known = np.empty(0, np.uint64)
-    for pairs in held_out.values():
-        keys = np.unique(undirected_keys(pairs[:, 0], pairs[:, 1]))
-        if len(found := np.flatnonzero(among(keys, known))):
-            raise ParameterError(f"edge_splits: val and test both hold the pair {_pair(keys[found[0]])}")
-        known = keys
+    if len(held_out) == len(HELD_OUT):
+        # The directedness does not matter here: a pair and its reverse are not in different splits.
+        Facts.of(typed, "undirected").refuse_common(held_out["val"], held_out["test"], "edge_splits: ")
     return held_out
-
-
-def _pairs(name: str, given: Any, n: int) -> Pairs:
-    pairs = np.asarray(given)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
-        raise ParameterError(
-            f"{name}: expected pairs of ids, of shape (pairs, 2), got {pairs.dtype} of shape {pairs.shape}"
-        )
-    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n:
-        raise ParameterError(f"{name}: ids must be from 0 to {n - 1}")
-    if len(np.unique(keys_of(pairs[:, 0], pairs[:, 1]))) < len(pairs):
-        raise ParameterError(f"{name}: a pair occurs more than once")
-    return pairs.astype(np.int64)
 
 
 def write_edge_splits(
@@ -65,22 +53,27 @@ def write_edge_splits(
     assignment: Any,
     held_out: Mapping[str, Pairs],
     sizes: list[Sizes],
+    typed: TypedRanges | None = None,
 ) -> dict[str, int]:
     """Write the splits of each part, and return how many pairs each split has. ``sizes`` gets those of the parts.
 
-    Needs about 60 bytes per in-edge of one part at a time and, if the graph is not undirected, 24 more.
+    ``manifest`` has what the parts need of it, in a graph with types its types and relations, too. Needs about 60 bytes
+    per in-edge of one part at a time and, if the graph is not undirected, 24 more.
     """
     parts = Parts(
-        VertexPartData, inside, {**manifest, "k": len(sizes), "n": len(assignment), "schema": SCHEMA}
+        VertexPartData, inside, {"schema": SCHEMA, **manifest, "k": len(sizes), "n": len(assignment)}
     )
     owners = {name: assignment[pairs[:, 1]] for name, pairs in held_out.items()}
-    known = np.unique(
-        np.concatenate([undirected_keys(pairs[:, 0], pairs[:, 1]) for pairs in held_out.values()])
-    )
+    facts = Facts.of(typed, manifest["directedness"])
+    known = facts.known(np.concatenate(list(held_out.values())))
     totals = dict.fromkeys(("train", *held_out), 0)
     for part, size in zip(parts, sizes, strict=True):
-        reverse = _reverse_ids(parts, part, manifest, assignment)
-        found = {"train": _supervision(part, manifest, reverse, known)}
+        if typed is None:
+            reverse = _reverse_ids(parts, part, manifest, assignment)
+            found = {"train": _supervision(part, manifest, reverse, known)}
+        else:
+            reverse = _reverse_of_records(part, typed)
+            found = {"train": _facts(part, typed, known)}
         found |= {name: _sorted(pairs[owners[name] == part.index]) for name, pairs in held_out.items()}
         _put(part.folder / "edge_reverse.npy", reverse)
         for name, pairs in found.items():
@@ -97,20 +90,16 @@ def _put(file: Path, array: npt.NDArray[Any]) -> None:
 
 
 def _sorted(pairs: Pairs) -> Pairs:
-    """Return the pairs by target and source."""
-    return np.ascontiguousarray(pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))])
+    """Return the pairs by target, source and relation."""
+    order = np.lexsort((pairs[:, 2:].sum(1), pairs[:, 0], pairs[:, 1]))
+    return np.ascontiguousarray(pairs[order])
 
 
-def _supervision(part: VertexPartData, manifest: Mapping[str, Any], reverse: Any, held_out: Keys) -> Pairs:
+def _supervision(part: VertexPartData, manifest: Mapping[str, Any], reverse: Any, held_out: Known) -> Pairs:
     """Return the pairs to train on whose target is an inner vertex. Each pair has the direction of its first record."""
     edges, m = int(part.indptr[part.num_inner]), int(manifest["m"])
     sources, targets, ids = (array[:edges] for array in part.in_edges())
-    if len(leak := np.flatnonzero(among(undirected_keys(sources, targets), held_out))):
-        pair = int(sources[leak[0]]), int(targets[leak[0]])
-        raise ParameterError(
-            f"edge_splits: the held-out pair {pair} is an edge of the graph. Partition and save the training graph, "
-            "as split_edges returns it"
-        )
+    _refuse_leaks(np.stack([sources, targets], axis=1), held_out)
     reverse, second = reverse[:edges], ids >= m
     chosen = sources != targets
     if manifest["directedness"] == "symmetric":
@@ -120,6 +109,48 @@ def _supervision(part: VertexPartData, manifest: Mapping[str, Any], reverse: Any
     first = order[np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)]]
     first = first[chosen[first] & ~second[first]]
     return np.stack([sources[first], targets[first]], axis=1)
+
+
+def _refuse_leaks(edges: Pairs, held_out: Known, relations: Sequence[str] = ()) -> None:
+    if len(leak := np.flatnonzero(held_out.hold(edges))):
+        u, v, *number = edges[leak[0]].tolist()
+        what = f"an edge {relations[number[0]]!r}" if number else "an edge"
+        raise ParameterError(
+            f"edge_splits: the held-out pair {(u, v)} is {what} of the graph. Partition and save the training graph, "
+            "as split_edges returns it"
+        )
+
+
+def _facts(part: VertexPartData, typed: TypedRanges, held_out: Known) -> Pairs:
+    """Return the pairs to train on whose target is an inner vertex, of each relation once, with the relation.
+
+    A pair of a relation that takes both directions for one has the direction of its first record.
+    """
+    edges = int(part.indptr[part.num_inner])
+    sources, targets, ids = (array[:edges] for array in part.in_edges())
+    assert part.relations is not None
+    relations = part.relations[:edges].astype(np.int64)
+    of_relation = relations < len(typed.relations)
+    found = np.stack([sources, targets, relations], axis=1)[of_relation]
+    _refuse_leaks(found, held_out, typed.names)
+    m = sum(each.m for each in typed.relations)
+    second, records = ids[of_relation] >= m, ids[of_relation] % m
+    order = np.lexsort((records, found[:, 2], found[:, 0], found[:, 1]))
+    found, second = found[order], second[order]
+    first = np.ones(len(found), np.bool_)
+    first[1:] = (found[1:] != found[:-1]).any(axis=1)
+    return np.ascontiguousarray(found[first & ~second])
+
+
+def _reverse_of_records(part: VertexPartData, typed: TypedRanges) -> Any:
+    """Return the id of the other edge of the record of each in-edge, -1 if its relation has no reverse."""
+    sources, targets, ids = part.in_edges()
+    m = sum(each.m for each in typed.relations)
+    assert part.relations is not None
+    both = np.array([bool(each.relation.reverse) for each in typed.edge_types])[part.relations]
+    merged = np.array([each.relation.reverse == "merged" for each in typed.edge_types])[part.relations]
+    other = np.where(ids < m, ids + m, ids - m)
+    return np.where(merged & (sources == targets), ids, np.where(both, other, -1))
 
 
 def _reverse_ids(
@@ -144,7 +175,3 @@ def _reverse_ids(
         there[there] = keys[places[there]] == wanted[those[there]]
         reverse[those[there]] = others[order[places[there]]]
     return reverse
-
-
-def _pair(key: Any) -> tuple[int, int]:
-    return int(key) >> 32, int(key) & 0xFFFFFFFF

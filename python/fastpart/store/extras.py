@@ -125,10 +125,6 @@ class Extras(dict[str, Any]):
                 "out: the parts of an edge partition do not know types. Save a vertex partition, or the assignment "
                 "alone as .npy, .txt or .parquet"
             )
-        if self["edge_splits"] is not None:
-            raise ParameterError(
-                "edge_splits: the pairs of a typed graph would be of several relations. Split a graph of one relation"
-            )
         types, by_name = [each.name for each in typed.types], dict[str, Any]()
         for name in (*OF_VERTICES, *OF_EDGES):
             known = types if name in OF_VERTICES else typed.names

@@ -1,7 +1,8 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``open`` returns what a folder of
+is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``embeddings`` does so without
+an encoder, also of several relations. ``open`` returns what a folder of
 a training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
@@ -13,11 +14,13 @@ from .lazy import MODULES, imported
 
 if TYPE_CHECKING:
     from .comparing import compare
+    from .facts.trained import TrainedEmbeddings
     from .link_prediction.trained import TrainedLinks
     from .methods.armada import armada
     from .methods.bytegnn import bytegnn
     from .methods.distdgl import distdgl
     from .methods.distgnn import distgnn
+    from .methods.embeddings import embeddings
     from .methods.full import full
     from .methods.links import links
     from .methods.sampled import sampled
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 __all__ = [
+    "TrainedEmbeddings",
     "TrainedLinks",
     "TrainedModel",
     "Trainer",
@@ -36,6 +40,7 @@ __all__ = [
     "compare",
     "distdgl",
     "distgnn",
+    "embeddings",
     "full",
     "links",
     "open",

@@ -13,6 +13,7 @@ from .trainer import ROOMS
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 MODULES = {
+    "TrainedEmbeddings": "facts.trained",
     "TrainedLinks": "link_prediction.trained",
     "TrainedModel": "runs.trained",
     "Trainer": "trainer",

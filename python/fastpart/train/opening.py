@@ -15,8 +15,10 @@ from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
 from ..errors import ParameterError
 from .config import Options
+from .facts.trained import TrainedEmbeddings
 from .learned_rows import written
-from .link_prediction.decoders import network_with
+from .learning.trainable import Make
+from .link_prediction.decoders import decoder_with, network_with
 from .link_prediction.trained import TrainedLinks
 from .models import build
 from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
@@ -27,7 +29,7 @@ from .runs.trained import TrainedModel
 from .scores import TypedTask, task_of
 
 
-def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks:
+def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks | TrainedEmbeddings:
     """Open the folder of a training: its history, its weights, and what is needed to go on with it.
 
     A training that was interrupted can be opened, too. It has no test scores yet.
@@ -42,7 +44,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
 
     Returns
     -------
-    TrainedModel or TrainedLinks
+    TrainedModel, TrainedLinks or TrainedEmbeddings
         As the method returns it, with the weights of the best epoch so far.
 
     Raises
@@ -85,7 +87,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
-    make = network_with(arguments.get("decoder", "dot")) if method == "links" else build
+    make = _make(method, arguments)
     own = options.model not in NAMES + TYPED_NAMES
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
@@ -101,7 +103,16 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     if isinstance(task, TypedTask) and task.learned:
         return replace(trained, learned=written(path, task.learned))
-    return trained if method != "links" else _links(trained, arguments)
+    if method == "links":
+        return _links(trained, arguments)
+    return _embeddings(trained, arguments) if method == "embeddings" else trained
+
+
+def _make(method: str, arguments: dict[str, Any]) -> Make:
+    """Return what makes the networks of a method."""
+    if method == "embeddings":
+        return decoder_with(arguments.get("decoder", "distmult"), arguments.get("reciprocal", False))
+    return network_with(arguments.get("decoder", "dot")) if method == "links" else build
 
 
 def _remedy(folder: RunFolder) -> str:
@@ -119,11 +130,19 @@ def _found(model: Any, run: Path) -> Any:
 
 
 def _links(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedLinks:
-    learned = None
-    if (
-        arguments.get("embeddings") is not None
-        and trained.out is not None
-        and (trained.out / EMBEDDINGS).exists()
-    ):
-        learned = np.load(trained.out / EMBEDDINGS, mmap_mode="r", allow_pickle=False)
+    learned = None if arguments.get("embeddings") is None else _learned(trained)
     return TrainedLinks(**vars(trained), decoder=arguments.get("decoder", "dot"), embeddings=learned)
+
+
+def _embeddings(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedEmbeddings:
+    decoder, reciprocal = arguments.get("decoder", "distmult"), arguments.get("reciprocal", False)
+    return TrainedEmbeddings(
+        **vars(trained), decoder=decoder, reciprocal=reciprocal, embeddings=_learned(trained)
+    )
+
+
+def _learned(trained: TrainedModel) -> Any:
+    """Return the learned rows, which are written when the training ends."""
+    if trained.out is None or not (trained.out / EMBEDDINGS).exists():
+        return None
+    return np.load(trained.out / EMBEDDINGS, mmap_mode="r", allow_pickle=False)

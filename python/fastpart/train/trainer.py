@@ -22,7 +22,10 @@ from .keywords import DEFAULTS as OF_RUN
 from .keywords import BatchTraining, SamplingRule, ScoredTraining, Training
 from .libraries import import_torch
 
-DecoderName = Literal["dot", "mlp"]
+DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
+PairDecoderName = Literal["dot", "mlp"]
+PoolRule = Literal["uniform", "degree", "batch", "all"]
+Objective = Literal["softmax", "binary", "self_adversarial"]
 Order = Literal["global", "parts"]
 Policy = Literal["static", "lru"]
 Exchange = Literal["always", "never"]
@@ -50,8 +53,24 @@ class Pairs:
 
     negatives: NegativeRule = "uniform"
     num_negatives: int = 1
-    decoder: DecoderName = "dot"
+    decoder: PairDecoderName = "dot"
     candidates: int = 1000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Training edges with their relations, and one sample of negatives for all edges of a step."""
+
+    width: int = 100
+    decoder: DecoderName = "distmult"
+    reciprocal: bool = False
+    objective: Objective = "softmax"
+    negatives: PoolRule = "uniform"
+    num_negatives: int = 512
+    hard_negatives: Any = None
+    num_hard_negatives: int = 8
+    relation_weights: Mapping[str, float] | None = None
+    candidates: int | None = None
 
 
 # Where they are made.
@@ -208,6 +227,15 @@ _OWN = {
     "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers"
 }
 _RANKED = {"metrics": "its scores are MRR, Hits@k and AUC"}
+_EMBEDDED = {
+    "model": "the rows of vertices are learned without one. links trains encoders",
+    "hidden": "there are no layers. The rows have width",
+    "layers": "there are no layers. links trains encoders",
+    "heads": "there are no layers. links trains encoders",
+    "fanouts": "it samples no neighbours. links does",
+    "loss": "pass objective",
+    "metrics": "its scores are MRR and Hits@k",
+}
 _DGL = {
     "workers": "DGL starts trainers for each part: pass trainers_per_part",
     "device": "DGL's servers are for CPUs. Train with sampled on GPUs",
@@ -234,6 +262,9 @@ METHODS: dict[Choices, Method] = {
     (Pairs, Ahead, InputRows, GradientSum): Method(
         "links", "link_prediction", "vertices", BatchTraining, _RANKED
     ),
+    (Facts, Here, InputRows, GradientSum): Method(
+        "embeddings", "facts", "vertices", BatchTraining, _EMBEDDED
+    ),
 }
 
 WITHOUT = {method.name: method.without for method in METHODS.values()}
@@ -252,7 +283,7 @@ class Trainer:
 
     Attributes
     ----------
-    batches : Neighbours, Whole or Pairs
+    batches : Neighbours, Whole, Pairs or Facts
         Which batches there are.
     made : Here, Ahead, Scheduled, BatchWorkers or DGLServers
         Where batches are made.
@@ -284,7 +315,7 @@ class Trainer:
     ('sancus', 1.0)
     """
 
-    batches: Neighbours | Whole | Pairs
+    batches: Neighbours | Whole | Pairs | Facts
     made: Here | Ahead | Scheduled | BatchWorkers | DGLServers
     exchange: Nothing | InputRows | Totals | Blocks
     sync: Alone | GradientSum | ModelAverage

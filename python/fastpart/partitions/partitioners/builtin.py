@@ -106,7 +106,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
     given = {"k": k, **both, **recorded}
     weighted = opened
     if arguments.get("relation_weights") is not None:
-        given["relation_weights"] = checked_relation_weights(opened, arguments["relation_weights"])
+        given["relation_weights"] = checked_relation_weights(opened.relations, arguments["relation_weights"])
         weighted = weighted_by_relation(opened, given["relation_weights"], run_options(**options))
 
     def call(file: Any = None) -> Any:

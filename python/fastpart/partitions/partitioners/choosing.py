@@ -196,7 +196,7 @@ def partition(
         raise ParameterError('machines: needs of="vertices"')
     if relation_weights is not None and (of == "edges" or goal == "traffic"):
         raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
-    factors = checked_relation_weights(opened, relation_weights)
+    factors = checked_relation_weights(opened.relations, relation_weights)
     request = Request(
         graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
         if goal == "traffic"

@@ -1,19 +1,27 @@
-"""An encoder of vertices and a decoder of pairs as one network."""
+"""Decoders of pairs of vertices, with or without a relation, and an encoder with a decoder as one network."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import get_args
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from ...errors import ParameterError
 from ..config import Options
 from ..models import build
 from ..scores import Task
-from ..trainer import DecoderName
+from ..trainer import DecoderName, PairDecoderName
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
+OF_PAIRS: tuple[PairDecoderName, ...] = get_args(PairDecoderName)
+
+_NUMBERS = 1 << 22
+"""Numbers of a block of pairs with candidates that are not compared by a product of matrices."""
 
 
 class Dot(nn.Module):
@@ -42,7 +50,157 @@ class MLP(nn.Module):
 
     def against(self, sources: Tensor, targets: Tensor) -> Tensor:
         """Return the logit of each source with each target."""
-        return self(sources.unsqueeze(1), targets.unsqueeze(0))
+        return _blockwise(lambda rows: self(rows.unsqueeze(1), targets.unsqueeze(0)), sources, targets)
+
+
+class DistMult(nn.Module):
+    """The inner product of a moved vertex with the other one: a relation scales each number (Yang et al. 2015)."""
+
+    complex = False
+
+    def initial(self, count: int, width: int) -> Tensor:
+        """Return the first rows of relations."""
+        return torch.rand(count, width) * (2 * math.sqrt(3)) - math.sqrt(3)
+
+    def moved(self, rows: Tensor, relations: Tensor, back: bool) -> Tensor:
+        """Return sources moved by their relations, to be compared with targets, or targets moved ``back``."""
+        return rows * relations
+
+    def forward(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each moved row with another one."""
+        return (moved * others).sum(-1)
+
+    def against(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each moved row with each other one."""
+        return moved @ others.T
+
+
+class ComplEx(DistMult):
+    """The real part of the product of complex numbers (Trouillon et al. 2016). Real parts come first in a row."""
+
+    complex = True
+
+    def moved(self, rows: Tensor, relations: Tensor, back: bool) -> Tensor:
+        """Return sources times their relations, or targets times the conjugates."""
+        return _product(rows, relations, back)
+
+
+class RotatE(DistMult):
+    """Minus the distance of a rotated vertex from the other one (Sun et al. 2019). Relations are angles.
+
+    The distance is the sum of the moduli.
+    """
+
+    complex = True
+
+    def initial(self, count: int, width: int) -> Tensor:
+        """Return the first angles of relations."""
+        return (torch.rand(count, width // 2) * 2 - 1) * math.pi
+
+    def moved(self, rows: Tensor, relations: Tensor, back: bool) -> Tensor:
+        """Return sources rotated by the angles of their relations, or targets rotated back."""
+        return _product(rows, torch.cat([relations.cos(), relations.sin()], -1), back)
+
+    def forward(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each rotated row with another one."""
+        real, imaginary = (moved - others).chunk(2, -1)
+        return -(real.square() + imaginary.square() + 1e-12).sqrt().sum(-1)
+
+    def against(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each rotated row with each other one."""
+        return _blockwise(lambda rows: self(rows.unsqueeze(1), others.unsqueeze(0)), moved, others)
+
+
+def _product(rows: Tensor, factors: Tensor, conjugate: bool) -> Tensor:
+    """Return the products of complex numbers with factors or with their conjugates."""
+    (a, b), (c, d) = rows.chunk(2, -1), factors.chunk(2, -1)
+    d = -d if conjugate else d
+    return torch.cat([a * c - b * d, a * d + b * c], -1)
+
+
+def _blockwise(logits: Callable[[Tensor], Tensor], rows: Tensor, others: Tensor) -> Tensor:
+    """Return logits of some rows at a time. Gradients compute them again, so that only one block is in memory."""
+    step = max(1, _NUMBERS // max(others.numel(), 1))
+    if not torch.is_grad_enabled():
+        return torch.cat([logits(some) for some in rows.split(step)])
+    return torch.cat([checkpoint(logits, some, use_reentrant=False) for some in rows.split(step)])
+
+
+_SCORES: dict[str, Callable[[], Dot | DistMult]] = {
+    "dot": Dot,
+    "distmult": DistMult,
+    "complex": ComplEx,
+    "rotate": RotatE,
+}
+
+
+class Decoder(nn.Module):
+    """A decoder of pairs of a relation, as sources with candidates for their target, or the other way round.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`DECODERS`.
+    width : int
+        Numbers in a row of a vertex.
+    relations : int
+        Number of relations.
+    reciprocal : bool
+        Whether relations have other rows where sources are predicted than where targets are (Lacroix et al. 2018).
+
+    Attributes
+    ----------
+    relations : torch.nn.Parameter or None
+        A row for each relation. ``dot`` has none.
+    offset : torch.nn.Parameter
+        What losses of single pairs add to logits, as the fixed margin of Sun et al. 2019. It changes no rank.
+    """
+
+    def __init__(self, name: DecoderName, width: int, relations: int, reciprocal: bool) -> None:
+        super().__init__()
+        self._count, self._reciprocal, rows = relations, reciprocal, (1 + reciprocal) * relations
+        self.offset = nn.Parameter(torch.tensor(6.0 if name == "rotate" else 0.0))
+        self.score = MLP(width) if name == "mlp" else _SCORES[name]()
+        if isinstance(self.score, DistMult):
+            if self.score.complex and width % 2:
+                raise ParameterError(
+                    f"width: {width} is odd, but {name!r} needs pairs of real and imaginary parts"
+                )
+            self.relations = nn.Parameter(self.score.initial(rows, width))
+        else:
+            self.relations = None if name == "dot" else nn.Parameter(torch.ones(rows, width))
+
+    def moved(self, rows: Tensor, relations: Tensor, back: bool, factors: Tensor | None = None) -> Tensor:
+        """Return what is compared with rows of candidates.
+
+        Parameters
+        ----------
+        rows : torch.Tensor
+            Of the sources, or of the targets if sources are wanted.
+        relations : torch.Tensor
+            int64: number of the relation of each.
+        back : bool
+            Whether sources are wanted.
+        factors : torch.Tensor, optional
+            Rows of all relations. Default: the weights.
+        """
+        known = self.relations if factors is None else factors
+        if known is None:
+            return rows
+        turned = back and self._reciprocal
+        of_each = known[relations + self._count if turned else relations]
+        if isinstance(self.score, DistMult):
+            return self.score.moved(rows, of_each, back and not turned)
+        return rows * of_each
+
+    def forward(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each of :meth:`moved` with another row."""
+        logits: Tensor = self.score(moved, others)
+        return logits
+
+    def against(self, moved: Tensor, others: Tensor) -> Tensor:
+        """Return the logit of each of :meth:`moved` with each other row."""
+        return self.score.against(moved, others)
 
 
 class LinkNetwork(nn.Module):
@@ -61,11 +219,23 @@ class LinkNetwork(nn.Module):
         self.encoder, self.decoder = encoder, decoder
 
 
-def network_with(decoder: DecoderName) -> Callable[[Task, Options], LinkNetwork]:
+def network_with(decoder: PairDecoderName) -> Callable[[Task, Options], LinkNetwork]:
     """Return a function that makes the network of a task, whose ``classes`` are the width of the encoder's rows."""
 
     def make(task: Task, options: Options) -> LinkNetwork:
         encoder = build(task, options)
         return LinkNetwork(encoder, Dot() if decoder == "dot" else MLP(task.classes))
+
+    return make
+
+
+def decoder_with(name: DecoderName, reciprocal: bool) -> Callable[[Task, Options], Decoder]:
+    """Return a function that makes the decoder of a task.
+
+    The ``features`` of the task are the width of a row, and its ``classes`` the number of relations.
+    """
+
+    def make(task: Task, options: Options) -> Decoder:
+        return Decoder(name, task.features, task.classes, reciprocal)
 
     return make

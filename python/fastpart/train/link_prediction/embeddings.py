@@ -14,7 +14,9 @@ from torch import Tensor
 from ...core.pairs import hashed
 from ...core.parsing import damaged
 from ...loading.rows.source import RowIds
-from ..ranks import barrier
+from ..ranks import barrier, is_first
+from ..runs.run_folder import EMBEDDINGS
+from .dataset import LinkDataset
 from .sparse_adam import SparseAdam
 
 Ids = npt.NDArray[np.int64]
@@ -164,6 +166,26 @@ class EmbeddingTable:
         """Return the state that a resume needs beside the files."""
         return {"steps": self._adam.steps, "slot": self._slot}
 
+
+def write_embeddings(table: EmbeddingTable, dataset: LinkDataset, out: Path) -> None:
+    """Write the rows of all vertices by id, float32. Every worker writes those of its parts."""
+    shape = len(dataset.partition), *table.row_shape
+    file = out / NEW_EMBEDDINGS
+    if is_first():
+        np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
+    barrier()
+    rows = np.lib.format.open_memmap(file, "r+")
+    for part in table.own:
+        rows[dataset.partition.parts[part].inner] = table.of_part(part)
+    rows.flush()
+    barrier()
+    if is_first():
+        file.replace(out / EMBEDDINGS)
+    barrier()
+
+
+NEW_EMBEDDINGS = f".{EMBEDDINGS}.new"
+"""The learned rows of all vertices while they are written."""
 
 SLOTS = ("first", "second")
 """Folders that the rows are saved to alternately."""

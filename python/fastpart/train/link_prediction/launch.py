@@ -26,10 +26,9 @@ from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..trainer import Ahead, InputRows, Pairs, Trainer
 from .dataset import LinkDataset
-from .decoders import DECODERS, network_with
-from .embeddings import files_of
+from .decoders import OF_PAIRS, network_with
+from .embeddings import NEW_EMBEDDINGS, files_of
 from .trained import TrainedLinks
-from .training import NEW_EMBEDDINGS
 
 
 class Driver(driver.Driver):
@@ -56,7 +55,7 @@ class Driver(driver.Driver):
         width = None
         if rows.embeddings is not None:
             width = parameters.integer("embeddings", rows.embeddings, 1, 2**16)
-        decoder = parameters.choice("decoder", pairs.decoder, DECODERS)
+        decoder = parameters.choice("decoder", pairs.decoder, OF_PAIRS)
         how = {
             "decoder": decoder,
             "negatives": parameters.choice("negatives", pairs.negatives, NEGATIVE_RULES),

@@ -16,7 +16,7 @@ from ...errors import ParameterError
 from ..memory import Need, evaluation, fitting, left_by
 from ..predicting import Chosen, OutputRows, Predicted, scratch
 from ..runs.trained import TrainedModel, test_of
-from ..trainer import DecoderName
+from ..trainer import PairDecoderName
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
 from .scoring import Encodings
@@ -44,7 +44,7 @@ class TrainedLinks(TrainedModel):
         folder. None if only features were used.
     """
 
-    decoder: DecoderName = "dot"
+    decoder: PairDecoderName = "dot"
     embeddings: npt.NDArray[np.float32] | None = None
 
     def network(self) -> LinkNetwork:

@@ -22,17 +22,13 @@ from ..learning.validation import is_better
 from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
-from ..ranks import barrier, device, is_first, rank, world_size
-from ..runs.run_folder import EMBEDDINGS
+from ..ranks import device, rank, world_size
 from ..scores import Task
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
-from .embeddings import EmbeddingTable
+from .embeddings import EmbeddingTable, write_embeddings
 from .scoring import Encodings, Scorer
 from .steps import Links, Step
-
-NEW_EMBEDDINGS = f".{EMBEDDINGS}.new"
-"""The learned rows of all vertices while they are written."""
 
 
 class Worker(mini_batches.Worker):
@@ -166,27 +162,10 @@ class Worker(mini_batches.Worker):
         self.learner.put(best)
         if self._table is not None:
             self._table.put_best()
-            self._write_embeddings()
+            write_embeddings(self._table, self._dataset, self._out)
         self._put_inputs()
         return {
             f"{split}_{name}": value
             for split in ("val", "test")
             for name, value in self._scorer.scores(self.network, split).items()
         }
-
-    def _write_embeddings(self) -> None:
-        """Write the rows of all vertices by id. Every worker writes those of its parts."""
-        assert self._table is not None
-        shape = len(self._dataset.partition), *self._table.row_shape
-        file = self._out / NEW_EMBEDDINGS
-        if is_first():
-            np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
-        barrier()
-        rows = np.lib.format.open_memmap(file, "r+")
-        for part in self._table.own:
-            rows[self._dataset.partition.parts[part].inner] = self._table.of_part(part)
-        rows.flush()
-        barrier()
-        if is_first():
-            file.replace(self._out / EMBEDDINGS)
-        barrier()

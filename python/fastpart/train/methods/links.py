@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 from ...core.parameters import NegativeRule, StrPath
 from ..keywords import BatchTraining
 from ..preset import preset
-from ..trainer import Ahead, DecoderName, GradientSum, InputRows, Pairs, Trainer
+from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer
 
 if TYPE_CHECKING:
     from ..link_prediction.trained import TrainedLinks
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def links(
     source: StrPath,
     *,
-    decoder: DecoderName = "dot",
+    decoder: PairDecoderName = "dot",
     negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     embeddings: int | None = None,

@@ -22,8 +22,8 @@ from ..learning.validation import is_better
 from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .weight_files import Weights, content_of, weights_in
 
-SCORES = {"val_f1": 1, "val_mrr": 1, "val_rmse": -1}
-"""Validation scores that decide which epoch is the best, and whether more is better. A training has one of them."""
+SCORES = {"val_f1": 1, "val_filtered_mrr": 1, "val_mrr": 1, "val_rmse": -1}
+"""Validation scores that decide which epoch is the best, and whether more is better: the first that a training has."""
 
 SAVE_SECONDS = 5.0
 """Least seconds between two checkpoints, because writing one may take longer than an epoch."""

@@ -22,6 +22,7 @@ from ..lazy import imported
 from ..models import build
 from ..predicting import Predicted, predictions, scratch
 from ..scores import Task, TypedTask
+from ..trainer import WITHOUT
 from .history import History
 
 if TYPE_CHECKING:
@@ -154,9 +155,9 @@ class TrainedModel:
         if epochs is not None:
             given["epochs"] = epochs
         directory = self.may_change["source"] if source is None else source
-        trained: Self = imported(self.method)(
-            directory, **{"model": self.options.model, **given}, out=self.out, resume=True
-        )
+        kept = "model" in given or "model" in WITHOUT[self.method]
+        model = {} if kept else {"model": self.options.model}
+        trained: Self = imported(self.method)(directory, **model, **given, out=self.out, resume=True)
         return trained
 
     def predict(
