@@ -166,18 +166,19 @@ def test_no_map_keeps_a_descriptor(folder):
 MANY = """
 import resource, sys
 import numpy as np, fastpart as fp
-from fastpart.loading.edge_rows import EdgeFeatures
+from fastpart import _core
 n, k = 800, 400
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 ring = np.array([[v, (v + 1) % n] for v in range(n)])
 fp.VertexPartition(np.arange(n) // 2, k).save(sys.argv[1], graph=ring, edge_features=np.arange(float(n)))
 stored = fp.open_partition(sys.argv[1])
 topology = stored._topology
-rows = EdgeFeatures(stored.parts, n, np.append(np.arange(0, n, 2), n))
+files = [part.folder / "edge_features.npy" for part in stored.parts]
+rows = _core.Features(files, topology, starts=topology.edge_starts, direct=False)
 sampled = np.repeat(np.arange(n, dtype=np.uint32), 2)
 ids = np.concatenate([part.edge_ids for part in stored.parts])
-assert (rows.of(sampled, ids) == ids % n).all()
-print(len(rows._opened))
+assert (rows.gather(topology.edge_rows_of(sampled, ids, n)) == ids % n).all()
+print(len(files))
 """
 
 

@@ -20,6 +20,7 @@ from strategies import edge_lists
 
 torch = pytest.importorskip("torch")
 
+from fastpart import _core  # noqa: E402
 from fastpart.loading import Batch, Loader  # noqa: E402
 from loaded import PARTITIONERS, attributed, endless, stored, trained  # noqa: E402
 
@@ -376,12 +377,21 @@ def test_partitions_without_edges_are_refused(tmp_path):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
 
 
-def test_damaged_edge_ids_are_refused(tmp_path):
+def test_in_edges_are_found_by_their_ids(tmp_path):
+    """The rows of in-edges of samples that users make, against a look at all in-edges of the target."""
     partition = stored(tmp_path / "parts", 2)
-    file = tmp_path / "parts" / "part-00000" / "edge_ids.npy"
-    np.save(file, np.load(file)[::-1].copy())
-    with pytest.raises(fp.GraphFormatError, match="part 0"):
-        list(partition.loader(fanouts=[2, 2]))
+    topology, m = partition._topology, partition.manifest["m"]
+    sample = _core.Sampler(topology, [3, 3], edge_ids=True, edge_rows=True).sample(
+        np.arange(20, dtype=np.uint32)
+    )
+    targets = np.repeat(sample.rows[: len(sample.indptr) - 1], np.diff(sample.indptr))
+    np.testing.assert_array_equal(topology.edge_rows_of(targets, sample.e_id, m), sample.edge_rows)
+    ids = np.concatenate([part.edge_ids for part in partition.parts])
+    np.testing.assert_array_equal(ids[sample.edge_rows], sample.e_id)
+    with pytest.raises(fp.ParameterError, match=r"ids: the edge .* is no in-edge of the vertex"):
+        topology.edge_rows_of(targets[:1], np.array([10**6]), m)
+    with pytest.raises(fp.ParameterError, match="ids: 2 for 1 targets"):
+        topology.edge_rows_of(targets[:1], sample.e_id[:2], m)
 
 
 KILLED = """

@@ -49,8 +49,11 @@ for ahead in (0, 1, 3):
         for one, other in zip(maps, messages, strict=True):
             assert one.x.dtype == other.x.dtype and torch.equal(one.x, other.x)
             assert torch.equal(one.n_id, other.n_id)
+            assert one.edge_attr.dtype == other.edge_attr.dtype
+            assert torch.equal(one.edge_attr, other.edge_attr)
     of_maps, of_messages = maps.read_counts(), messages.read_counts()
     assert of_maps["remote_rows"] == of_messages["remote_rows"]
+    assert of_maps["remote_edge_rows"] == of_messages["remote_edge_rows"]
     assert of_maps["remote_bytes"] <= of_messages["remote_bytes"] or size == 1
     print(of_messages["remote_rows"])
     for batch in messages:  # all ranks leave early
@@ -93,7 +96,8 @@ def machines(tmp_path, size=2):
     for rank in range(size):
         for part in range(4):
             if part * size // 4 != rank:
-                (tmp_path / f"parts{rank}" / f"part-{part:05d}" / "features.npy").unlink()
+                for name in ("features", "edge_features"):
+                    (tmp_path / f"parts{rank}" / f"part-{part:05d}" / f"{name}.npy").unlink()
     return tmp_path / "parts{}"
 
 
@@ -102,6 +106,7 @@ whole = fp.open_partition(folder[: folder.rindex("/")] + "/whole")
 messages = stored.loader(fanouts=[4, 3])
 for one, other in zip(messages, whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
     assert torch.equal(one.x, other.x)
+    assert torch.equal(one.edge_attr, other.edge_attr)
 messages.close()
 """
 
@@ -117,6 +122,14 @@ def test_missing_features_of_own_parts_are_named(tmp_path):
     for _, errors, code in ranks(tmp_path, "stored.loader(fanouts=[2])", folder, 2):
         assert code == 1
         assert "features.npy of part 3 is not on the machine of rank 1" in errors
+
+
+def test_missing_features_of_own_edges_are_named(tmp_path):
+    folder = machines(tmp_path)
+    (tmp_path / "parts1" / "part-00003" / "edge_features.npy").unlink()
+    for _, errors, code in ranks(tmp_path, "stored.loader(fanouts=[2])", folder, 2):
+        assert code == 1
+        assert "edge_features.npy of part 3 is not on the machine of rank 1" in errors
 
 
 def test_the_rank_with_another_partition_is_named(tmp_path):

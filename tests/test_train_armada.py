@@ -134,16 +134,17 @@ def test_other_workers_may_resume_the_global_order_only(parts, tmp_path):
             )
 
 
-def test_a_model_of_edge_features_is_refused(tmp_path, mine):
+def test_a_model_of_a_user_gets_features_of_edges(tmp_path, mine):
     model = mine(
         "import torch\nclass Mine(torch.nn.Module):\n"
         "    def __init__(self, task, options):\n        super().__init__()\n"
         "        self.linear = torch.nn.Linear(task.features, task.classes)\n"
-        "    def forward(self, x, edge_index, edge_attr):\n        return self.linear(x)\n"
+        "    def forward(self, x, edge_index, edge_attr):\n"
+        "        assert (edge_attr == 7).all() and edge_attr.shape == (edge_index.shape[1], 2)\n"
+        "        return self.linear(x)\n"
     )
-    parts = planted(tmp_path, k=2, edge_features=np.zeros((4000, 2), np.float32))
-    with pytest.raises(fp.FastpartError, match="armada sends no features of edges"):
-        fp.train.armada(parts, model=model, **QUICK)
+    parts = planted(tmp_path, k=2, edge_features=np.full((4000, 2), 7, np.float16))
+    assert fp.train.armada(parts, model=model, **{**QUICK, "epochs": 1}).history["loss"][0] > 0
 
 
 def test_parts_that_do_not_fit_are_refused(parts, monkeypatch):

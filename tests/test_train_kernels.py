@@ -48,7 +48,7 @@ def test_kernels_are_dense_products(drawn):
     close(made.back(y), matrix.T @ y)
     left, right = torch.randn(sources, 2, 1).double(), torch.randn(ends, 2, 1).double()
     both = left[source_of] + right[end_of]
-    close(made.both(left, right), both)
+    close(made.of_sources(left) + made.at(right), both)
     close(made.at(right), right[end_of])
     picked = torch.zeros(ends, len(indices), dtype=torch.float64)
     picked[end_of, torch.arange(len(indices))] = 1
@@ -58,6 +58,8 @@ def test_kernels_are_dense_products(drawn):
     close(made.largest(both)[:, :, 0], largest)
     values = torch.randn(sources, 2, 4, dtype=torch.float64)
     close(made.weighted(values, both), torch.einsum("ve,eho->vho", picked, values[source_of] * both))
+    of_edges = torch.einsum("ve,eho->vho", picked, (values[source_of] + both) * both)
+    close(made.weighted(values, both, both), of_edges)
 
 
 @settings(max_examples=20, deadline=None)

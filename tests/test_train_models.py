@@ -122,6 +122,19 @@ def gatv2(a, x, w, last):
     return attention(a, left, scores, last)
 
 
+def transformer(a, x, w, last):
+    query, key, value, skip = (
+        x @ w[f"{name}.weight"].T + w[f"{name}.bias"] for name in ("query", "key", "value", "skip")
+    )
+    width = query.shape[1] // 2  # of each head
+    query, key, value = (each.reshape(len(a), 2, width) for each in (query, key, value))
+    scores = np.einsum("vho,uho->vuh", query, key) / np.sqrt(width)
+    scores = a[:, :, None] * np.exp(scores - scores.max(1, keepdims=True, initial=0))
+    total = scores.sum(1, keepdims=True)
+    h = np.einsum("vuh,uho->vho", scores / np.where(total > 0, total, 1), value)
+    return (h.mean(1) if last else h.reshape(len(a), 2 * width)) + skip
+
+
 def elu(x):
     return np.where(x > 0, x, np.exp(np.minimum(x, 0)) - 1)
 
@@ -132,11 +145,13 @@ ORACLES = {
     "graphsaint": (graphsage, relu),
     "graphsage-gcn": (graphsage_gcn, relu),
     "gin": (gin, relu),
+    "gine": (gin, relu),
     "ngnn": (ngnn, relu),
     "gcn": (gcn, relu),
     "sgc": (sgc, lambda x: x),
     "gat": (gat, elu),
     "gatv2": (gatv2, elu),
+    "transformer": (transformer, relu),
 }
 
 

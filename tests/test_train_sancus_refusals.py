@@ -17,7 +17,7 @@ from fastpart.train.full_graph.trial import try_model  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
-REFUSED = dict.fromkeys(("gat", "gatv2"), "constant matrix of the edges") | dict.fromkeys(
+REFUSED = dict.fromkeys(("gat", "gatv2", "transformer"), "constant matrix of the edges") | dict.fromkeys(
     ("clustergcn", "graphsaint"), "needs sampled graphs"
 )
 

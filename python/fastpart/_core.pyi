@@ -231,11 +231,14 @@ class Topology:
     def starts(self) -> _Ids: ...
     @property
     def edge_starts(self) -> _Ids:
-        """First in-edge of each part, and the number of in-edges: that of place e in part p is edge_starts[p] + e."""
+        """First in-edge of each part, and the number of in-edges: ``edge_starts[p] + e`` is in-edge e of part p."""
     def keep_at_most(self, most: int) -> None:
         """Let memory of batches wait to be used again only up to so many bytes, for rows and samples each."""
 
     def rows_of(self, ids: _Ids) -> _Rows: ...
+    def edge_rows_of(self, targets: _Rows, ids: _Ids, num_records: int) -> _Ids:
+        """Return the rows of in-edges, given the row of the target and the id of each, in a graph of m records."""
+
     def ids_of(self, rows: _Rows) -> _Ids: ...
     def degrees_of(self, rows: _Rows) -> _Ids: ...
     def accesses(
@@ -264,7 +267,7 @@ class Topology:
     ) -> list[PartTraffic]:
         """Return the traffic of each part, as :func:`predict_traffic`."""
 
-    def subgraph(self, rows: _Rows, *, edge_ids: bool = False) -> SampledBatch:
+    def subgraph(self, rows: _Rows, *, edge_ids: bool = False, edge_rows: bool = False) -> SampledBatch:
         """Return the in-edges between distinct vertices, as a batch of one level: row i of the CSR is node i."""
 
     def walks(self, roots: _Rows, length: int, *, seed: int, epoch: int = 0, step: int = 0) -> _Rows:
@@ -366,12 +369,19 @@ class Sampler:
         seed: int = 0,
         merged: bool = False,
         edge_ids: bool = False,
+        edge_rows: bool = False,
         weights: npt.NDArray[Any] | None = None,
     ) -> Sampler: ...
     def read_seconds(self) -> tuple[float, float]:
         """Return the seconds of sampling and of copying features since the last call, of all threads."""
     def sample(
-        self, seeds: _Rows, *, epoch: int = 0, step: int = 0, features: Features | None = None
+        self,
+        seeds: _Rows,
+        *,
+        epoch: int = 0,
+        step: int = 0,
+        features: Features | None = None,
+        edge_features: Features | None = None,
     ) -> SampledBatch: ...
     def batches(
         self,
@@ -380,6 +390,7 @@ class Sampler:
         *,
         epoch: int = 0,
         features: Features | None = None,
+        edge_features: Features | None = None,
         pack: Pack | None = None,
         ahead: int = 2,
         max_bytes: int | None = None,
@@ -388,9 +399,9 @@ class Sampler:
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given.
-        With ``ahead=0`` the caller makes them. The number of
-        threads, of which no more than ``ahead`` start, does not change them.
+        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given. Those of
+        in-edges need ``edge_rows=True``. With ``ahead=0`` the caller makes the batches. The number of threads, of which
+        no more than ``ahead`` start, does not change them.
         """
 
 @final
@@ -404,9 +415,9 @@ class Batches:
 class SampledBatch:
     """Nodes level by level, and one CSR over those of all levels but the last.
 
-    The sources of row i are the nodes ``indices[indptr[i]:indptr[i + 1]]``, and ``e_id`` has their edge ids, if wanted.
-    ``n_id`` has the original id of each node. Arrays lie in memory that is used again once the last of them is gone;
-    that of the features is apart.
+    The sources of row i are the nodes ``indices[indptr[i]:indptr[i + 1]]``. ``e_id`` has the ids of these in-edges and
+    ``edge_rows`` their rows (see :attr:`Topology.edge_starts`), if wanted. ``n_id`` has the original id of each node.
+    Arrays lie in memory that is used again once the last of them is gone. That of the features is apart.
     """
 
     rows: _Rows
@@ -414,9 +425,11 @@ class SampledBatch:
     indptr: npt.NDArray[np.int32]
     indices: npt.NDArray[np.int32]
     e_id: _Ids | None
+    edge_rows: _Ids | None
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int]
     features: npt.NDArray[Any] | None
+    edge_features: npt.NDArray[Any] | None
 
 @final
 class Types:

@@ -20,6 +20,8 @@ pub struct Batch {
     pub sample: Pooled<Sample>,
     /// One row of features per node.
     pub features: Option<Pooled<FeatureRows>>,
+    /// One row of features per in-edge.
+    pub edge_features: Option<Pooled<FeatureRows>>,
 }
 
 /// What makes batches.
@@ -47,6 +49,8 @@ pub struct Maker {
     pub sampler: Arc<Sampler>,
     /// Where the features are.
     pub features: Option<Arc<Features>>,
+    /// Where the features of in-edges are. The sampler gives their rows.
+    pub edge_features: Option<Arc<Features>>,
     /// Those of the batches of the epoch, if they are packed.
     pub pack: Option<Arc<Pack>>,
     /// Memory for both.
@@ -83,6 +87,8 @@ pub(super) fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
 pub struct Pools {
     samples: Pool<Sample>,
     features: Pool<FeatureRows>,
+    /// Apart, since their sizes are others.
+    edge_features: Pool<FeatureRows>,
 }
 
 impl Pools {
@@ -96,10 +102,11 @@ impl Pools {
         self.features.take()
     }
 
-    /// Memory that waits to be used again takes at most `most` bytes, for samples and for features each.
+    /// Memory that waits to be used again takes at most `most` bytes, for samples, features and those of edges each.
     pub fn keep_at_most(&self, most: u64) {
         self.samples.keep_at_most(most);
         self.features.keep_at_most(most);
+        self.edge_features.keep_at_most(most);
     }
 }
 
@@ -122,10 +129,17 @@ impl BatchMaker for Maker {
                 .map(|()| rows)
         };
         let features = self.features.as_ref().map(fill).transpose()?;
-        Ok(Batch { sample, features })
+        let fill = |features: &Arc<Features>| {
+            let mut rows = self.pools.edge_features.take();
+            timed(&self.spent.fetching, || features.fill(&sample.edge_rows, None, &mut rows, check))
+                .map(|()| rows)
+        };
+        let edge_features = self.edge_features.as_ref().map(fill).transpose()?;
+        Ok(Batch { sample, features, edge_features })
     }
 
     fn bytes(batch: &Batch) -> u64 {
-        batch.sample.bytes() + batch.features.as_ref().map_or(0, |rows| rows.bytes())
+        let rows = [&batch.features, &batch.edge_features].into_iter().flatten();
+        batch.sample.bytes() + rows.map(|rows| rows.bytes()).sum::<u64>()
     }
 }

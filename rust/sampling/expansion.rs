@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::ids::IdTable;
 use super::picker::{Picked, Picker};
 use super::picks::{ENOUGH, Picks, Places};
-use super::sample::Sample;
+use super::sample::{EdgeColumns, Sample};
 use super::targets::{Target, Targets};
 use super::topology::Topology;
 use crate::base::{Error, Result};
@@ -35,8 +35,8 @@ pub(crate) struct Expansion<'a> {
     pub topology: &'a Topology,
     /// Which of their sources.
     pub places: Places,
-    /// Whether their ids are wanted.
-    pub edge_ids: bool,
+    /// What is wanted of them.
+    pub edges: EdgeColumns,
     /// Ends the work by an error. Asked now and then.
     pub check: &'a dyn Fn() -> Result<()>,
 }
@@ -98,6 +98,6 @@ impl Expansion<'_> {
     }
 
     fn take(&self, ids: &mut IdTable, picks: &mut Picks, into: &mut Sample) -> Result<()> {
-        picks.take(self.topology, ids, self.places, self.edge_ids, into)
+        picks.take(self.topology, ids, self.places, self.edges, into)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::part::Part;
 use super::topology::Topology;
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, Error, Result, Run};
 use crate::exec::scan;
 use crate::traffic::{BLOCK, DirectedEdge, InEdges};
 
@@ -57,6 +57,42 @@ impl InEdges for Topology {
 }
 
 impl Topology {
+    /// The rows of in-edges, given the row of the target of each and its id, in a graph of so many records.
+    ///
+    /// The in-edges of a vertex are in the order of records, so each is searched among those of its target.
+    pub fn edge_rows_of(&self, targets: &[u32], ids: &[i64], num_records: i64) -> Result<Vec<i64>> {
+        self.check_rows("targets", targets)?;
+        if targets.len() != ids.len() {
+            let what = format!("{} for {} targets", ids.len(), targets.len());
+            return Err(Error::parameter("ids", what));
+        }
+        let record = |id: i64| if id < num_records { id } else { id - num_records };
+        let row_of = |(&target, &id): (&u32, &i64)| {
+            let index = self.part_of(target);
+            let part = &self.parts()[index];
+            let (first, degree) = part.in_edges(target - part.start)?;
+            let (mut low, mut high) = (first, first + degree);
+            while low < high {
+                let middle = low.midpoint(high);
+                if record(part.edge_id(middle)?) < record(id) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            while low < first + degree && record(part.edge_id(low)?) == record(id) {
+                if part.edge_id(low)? == id {
+                    return Ok((self.edge_rows().starts()[index] + low as u64) as i64);
+                }
+                low += 1;
+            }
+            let vertex = part.id(target - part.start)?;
+            let what = format!("the edge {id} is no in-edge of the vertex {vertex}");
+            Err(Error::parameter("ids", what))
+        };
+        targets.iter().zip(ids).map(row_of).collect()
+    }
+
     /// Appends in-edges of an inner vertex to a block, which is handed out when it is full.
     pub(super) fn hand_out(
         &self,

@@ -13,7 +13,7 @@
 //! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
 //! uniformly (`neighbours`), by weights (`weighted`) or by LABOR (`labor`). The picks are looked up in
 //! blocks, one array after the other, and each loop brings into the cache what the next one reads (`picks`). Features
-//! of the nodes are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`), and decoded
+//! of the nodes and of the in-edges are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`), and decoded
 //! on the way if they are coded ([`Coding`]). [`walks()`] and [`subgraph()`] make the batches of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. The rows of the halos take 4 bytes
@@ -74,7 +74,7 @@ pub use part::Part;
 pub use pool::Pooled;
 pub use rates::{DiskRates, disk_rates};
 pub use row_space::{RowId, RowSpace};
-pub use sample::Sample;
+pub use sample::{EdgeColumns, Sample};
 pub use sampler::{Kind, Place, Sampler, Settings};
 pub use subgraph::subgraph;
 pub use topology::Topology;

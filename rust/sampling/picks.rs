@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::ids::IdTable;
 use super::part::Part;
-use super::sample::Sample;
+use super::sample::{EdgeColumns, Sample};
 use super::topology::Topology;
 use crate::base::{Error, Result};
 
@@ -94,7 +94,7 @@ impl Picks {
         topology: &Topology,
         ids: &mut IdTable,
         places: Places,
-        with_edge_ids: bool,
+        wanted: EdgeColumns,
         sample: &mut Sample,
     ) -> Result<()> {
         if sample.indices.len() + self.edges.len() > i32::MAX as usize {
@@ -102,14 +102,17 @@ impl Picks {
                 "a batch of more than 2^31 edges. Use fewer seeds or fanouts".into(),
             ));
         }
-        self.find_sources(topology, ids, with_edge_ids)?;
+        self.find_sources(topology, ids, wanted.ids)?;
         self.find_rows(topology, ids)?;
         match places {
             Places::Appended(first) => self.append(first, ids, sample)?,
             Places::Known => self.append_known(ids, sample),
         }
-        if with_edge_ids {
+        if wanted.ids {
             self.append_edge_ids(topology, &mut sample.edge_ids)?;
+        }
+        if wanted.rows {
+            self.append_edge_rows(topology, &mut sample.edge_rows);
         }
         self.clear();
         Ok(())
@@ -200,6 +203,16 @@ impl Picks {
             (read, run.count) = (end, (kept - before) as u32);
         }
         self.edges.truncate(kept);
+    }
+
+    fn append_edge_rows(&self, topology: &Topology, into: &mut Vec<i64>) {
+        let (starts, mut rest) = (topology.edge_rows().starts(), &self.edges[..]);
+        for &PickRun { part, count, .. } in &self.runs {
+            let (edges, after) = rest.split_at(count as usize);
+            let start = starts[part as usize];
+            into.extend(edges.iter().map(|&edge| (start + edge) as i64));
+            rest = after;
+        }
     }
 
     fn append_edge_ids(&self, topology: &Topology, into: &mut Vec<i64>) -> Result<()> {

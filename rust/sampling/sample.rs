@@ -2,6 +2,15 @@
 
 use super::pool::Memory;
 
+/// What is kept of each in-edge beside its source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EdgeColumns {
+    /// Its id.
+    pub ids: bool,
+    /// Its row in the topology, where its features are.
+    pub rows: bool,
+}
+
 /// One batch. The nodes are those of level 0, the seeds, then those of level 1, and so on.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sample {
@@ -15,6 +24,8 @@ pub struct Sample {
     pub indices: Vec<i32>,
     /// Id of each in-edge, if wanted.
     pub edge_ids: Vec<i64>,
+    /// Row of each in-edge, if wanted.
+    pub edge_rows: Vec<i64>,
     /// Nodes of each level.
     pub num_nodes: Vec<u64>,
     /// In-edges of the nodes of each level but the last.
@@ -24,12 +35,13 @@ pub struct Sample {
 impl Sample {
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
-        let Self { rows, ids, indptr, indices, edge_ids, num_nodes, num_edges } = self;
+        let Self { rows, ids, indptr, indices, edge_ids, edge_rows, num_nodes, num_edges } = self;
         rows.clear();
         ids.clear();
         indptr.clear();
         indices.clear();
         edge_ids.clear();
+        edge_rows.clear();
         num_nodes.clear();
         num_edges.clear();
         indptr.push(0);
@@ -38,8 +50,9 @@ impl Sample {
 
 impl Memory for Sample {
     fn bytes(&self) -> u64 {
-        let Self { rows, ids, indptr, indices, edge_ids, .. } = self;
+        let Self { rows, ids, indptr, indices, edge_ids, edge_rows, .. } = self;
         let small = rows.capacity() + indptr.capacity() + indices.capacity();
-        (4 * small + 8 * (ids.capacity() + edge_ids.capacity())) as u64
+        let large = ids.capacity() + edge_ids.capacity() + edge_rows.capacity();
+        (4 * small + 8 * large) as u64
     }
 }

@@ -8,7 +8,7 @@ use super::labor::Labor;
 use super::neighbours::Uniform;
 use super::picks::Places;
 use super::random::HopKey;
-use super::sample::Sample;
+use super::sample::{EdgeColumns, Sample};
 use super::topology::Topology;
 use super::vertices::append_ids;
 use super::weighted::{RecordWeights, Weighted};
@@ -37,8 +37,8 @@ pub struct Settings<F = Option<usize>> {
     pub seed: u64,
     /// Whether a vertex occurs once in the batch, instead of once in a level.
     pub merged: bool,
-    /// Whether the ids of in-edges are wanted.
-    pub edge_ids: bool,
+    /// What is wanted of in-edges.
+    pub edges: EdgeColumns,
 }
 
 /// Which batch of which epoch.
@@ -72,11 +72,11 @@ impl Sampler {
         check: &dyn Fn() -> Result<()>,
         into: &mut Sample,
     ) -> Result<()> {
-        let Settings { fanouts, kind, seed, merged, edge_ids } = &self.settings;
+        let Settings { fanouts, kind, seed, merged, edges } = &self.settings;
         levels(&self.topology, seeds, fanouts.len(), *merged, worker, into, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let expansion =
-                Expansion { topology: &self.topology, places: level.places, edge_ids: *edge_ids, check };
+                Expansion { topology: &self.topology, places: level.places, edges: *edges, check };
             let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
             let (nodes, tables, into) = (level.nodes, (ids, picks), level.into);
             let fanout = fanouts[level.hop].unwrap_or(usize::MAX);

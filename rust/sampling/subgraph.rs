@@ -3,7 +3,7 @@
 use super::expansion::{Expansion, add_distinct};
 use super::picker::All;
 use super::picks::Places;
-use super::sample::Sample;
+use super::sample::{EdgeColumns, Sample};
 use super::topology::Topology;
 use super::workers::Worker;
 use crate::base::Result;
@@ -13,7 +13,7 @@ use crate::base::Result;
 pub fn subgraph(
     topology: &Topology,
     rows: &[u32],
-    edge_ids: bool,
+    edges: EdgeColumns,
     worker: &mut Worker,
     check: &dyn Fn() -> Result<()>,
     into: &mut Sample,
@@ -21,7 +21,7 @@ pub fn subgraph(
     into.clear();
     worker.begin();
     add_distinct("rows", rows, topology, &mut worker.ids, into)?;
-    let expansion = Expansion { topology, places: Places::Known, edge_ids, check };
+    let expansion = Expansion { topology, places: Places::Known, edges, check };
     expansion.expand(0..rows.len(), (&mut worker.ids, &mut worker.picks), into, All)?;
     into.num_nodes.push(rows.len() as u64);
     into.num_edges.push(into.indices.len() as u64);

@@ -39,13 +39,15 @@ def _usual(values: list[str]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def refuse_missing_features(owners: npt.NDArray[np.int64], here: npt.NDArray[np.bool_]) -> bool:
+def refuse_missing_features(
+    owners: npt.NDArray[np.int64], here: npt.NDArray[np.bool_], name: str = "features"
+) -> bool:
     """Raise an error unless every rank has the features of its parts. Return whether all ranks have those of all."""
     of_ranks: list[list[bool]] = _gathered(here.tolist())
     for part, rank in enumerate(owners.tolist()):
         if not of_ranks[rank][part]:
             raise GraphFormatError(
-                f"features.npy of part {part} is not on the machine of rank {rank}, which trains on this part. Copy "
+                f"{name}.npy of part {part} is not on the machine of rank {rank}, which trains on this part. Copy "
                 "it there"
             )
     return all(map(all, of_ranks))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,10 @@ from .sample import SampledArrays
 
 
 class Nodes(Protocol):
-    """The nodes of a batch, or those of one type."""
+    """What has rows of features: the nodes of a batch, those of one type, or in-edges."""
 
     @property
-    def rows(self) -> RowIds: ...  # noqa: D102
+    def rows(self) -> npt.NDArray[Any]: ...  # noqa: D102
     @property
     def features(self) -> Array | None: ...  # noqa: D102
 
@@ -46,8 +46,20 @@ FilledBatch = tuple[SampledArrays, Array | Tensor | None]
 """A batch, and the features of its nodes."""
 
 
+class Needing(Protocol):
+    """What needs rows of features: the nodes of a batch, or its in-edges. ``features`` has them, if they were read."""
+
+    @property
+    def rows(self) -> npt.NDArray[Any]: ...  # noqa: D102
+    @property
+    def features(self) -> Array | None: ...  # noqa: D102
+
+
+N = TypeVar("N", bound=Needing)
+
+
 class Fetching:
-    """The features of batches. It counts the rows of other ranks, and fetches those that are not here.
+    """The features of batches, of nodes or of in-edges. It counts the rows of other ranks, and fetches those not here.
 
     Parameters
     ----------
@@ -272,7 +284,7 @@ class Fetching:
             self.counts.add("remote_bytes", len(rows) * self.row_bytes)
         return rows
 
-    def complete(self, rows: RowIds, x: Array | None, features: _core.Features | None) -> Array:
+    def complete(self, rows: npt.NDArray[Any], x: Array | None, features: _core.Features | None) -> Array:
         """Return ``x`` with the rows of other ranks. All ranks have to call it, also without rows. It is not counted.
 
         Parameters

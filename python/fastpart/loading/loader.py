@@ -22,7 +22,7 @@ from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part, see
 from .agreement import refuse_other_directories
 from .batch import Batch
 from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
-from .edge_rows import EdgeFeatures
+from .edge_rows import with_edge_features
 from .fetching import Fetching, FilledBatch
 from .making import Source, free_memory, source_of
 from .planning.building import stored_features
@@ -30,6 +30,14 @@ from .planning.windows import PlannedRows, planned_for
 from .remote import RowFiles, fetching_of
 from .rows.resident import device_bytes
 from .sample import SampledArrays
+
+_EDGE_COUNTS = {
+    "rows": "edge_rows",
+    "remote_rows": "remote_edge_rows",
+    "remote_bytes": "remote_edge_bytes",
+    "read_bytes": "edge_read_bytes",
+}
+"""Names of counts, and what they are called where they are those of in-edges."""
 
 
 class Loader:
@@ -57,6 +65,8 @@ class Loader:
     fetching : Fetching
         Where features come from. Before the first batch, ``loader.fetching.here = source`` replaces the files by
         another :class:`fastpart.loading.rows.RowSource` of the same rows.
+    edge_fetching : Fetching or None
+        Where features of in-edges come from. None if the directory has none, or with ``edge_ids=False``.
     """
 
     _items = "vertices"
@@ -85,24 +95,18 @@ class Loader:
         self.fetching = self._fetching_of(partition, owners, given)
         if plan is not None:
             self._read_planned(partition, vertices, plan, given)
+        self.edge_fetching = self._edge_fetching_of(partition, owners, given)
         self._source = self._source_of(partition, given)
         self.limit(free_memory())
         memory = parameters.memory_size(given["resident"], "resident", 0)
         if plan is None and (self.device is not None or memory is not None):
             self.keep(self.device or torch.device("cpu"), memory)
-        self._edge_features = self._edge_features_of(partition) if given["edge_ids"] else None
 
     def _take_fanouts(self, fanouts: Sequence[int], partition: VertexPartition) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
 
     def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> Source:
-        return source_of(partition, self.fanouts, self._ahead, self.fetching, given)
-
-    def _edge_features_of(self, partition: VertexPartition) -> EdgeFeatures | None:
-        manifest = partition.manifest or {}
-        if "edge_features" not in manifest:
-            return None
-        return EdgeFeatures(partition.parts, int(manifest["m"]), self._topology.starts)
+        return source_of(partition, self.fanouts, self._ahead, self.fetching, self.edge_fetching, given)
 
     def _fetching_of(
         self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
@@ -118,6 +122,17 @@ class Loader:
         if share is not None or fetching.by_messages:
             fetching.keep_cached(cached_rows_of(partition, self._own, share, by, self._epoch_of()))
         return fetching
+
+    def _edge_fetching_of(
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+    ) -> Fetching | None:
+        """Return where the features of in-edges come from. An in-edge is in the part of its target."""
+        if not given["edge_ids"] or partition.parts[0].stored_type("edge_features") is None:
+            return None
+        together = given["rank"] is None and self.world_size > 1
+        seconds = parameters.positive("timeout", given["timeout"])
+        files = RowFiles.of_edges(partition)
+        return fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
 
     def _read_planned(
         self, partition: VertexPartition, vertices: Any, plan: StrPath, given: LoaderOptions
@@ -189,9 +204,15 @@ class Loader:
             for all batches that are fetched together. ``remote_bytes``: their bytes or, if they came by messages, those
             of the messages. ``cached_rows``: rows of other ranks found in the cache, which are no ``remote_rows``.
             ``read_bytes``: bytes that files of features were read for, also for other ranks: whole blocks of 4 KiB with
-            direct reads, or each node's row from maps, where the system decides what it reads.
+            direct reads, or each node's row from maps, where the system decides what it reads. With features of
+            in-edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes`` and ``edge_read_bytes``
+            are those of in-edges.
         """
-        return self.fetching.read_counts()
+        counts = self.fetching.read_counts()
+        if self.edge_fetching is not None:
+            found = self.edge_fetching.read_counts()
+            counts |= {of_edges: found[name] for name, of_edges in _EDGE_COUNTS.items()}
+        return counts
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads.
@@ -202,11 +223,15 @@ class Loader:
             ``sampling`` and ``fetching`` (rows of features), in seconds.
         """
         seconds = self._source.read_seconds()
-        return {**seconds, "fetching": seconds["fetching"] + self.fetching.counts.read_seconds()}
+        fetchings = [self.fetching, *([] if self.edge_fetching is None else [self.edge_fetching])]
+        own = sum(fetching.counts.read_seconds() for fetching in fetchings)
+        return {**seconds, "fetching": seconds["fetching"] + own}
 
     def close(self) -> None:
         """End the connections to other ranks, if there are any. There are no batches after it."""
         self.fetching.close()
+        if self.edge_fetching is not None:
+            self.edge_fetching.close()
 
     def __iter__(self) -> Iterator[Batch]:
         epoch = self._epoch
@@ -244,7 +269,10 @@ class Loader:
 
     def fetch(self, sampled: Iterator[SampledArrays]) -> Generator[FilledBatch]:
         """Stage 3: yield each neighbourhood with the features of its nodes, an array or a tensor."""
-        return self.fetching.filled(sampled, max(self._ahead, 1), len(self))
+        together = max(self._ahead, 1)
+        if self.edge_fetching is not None:
+            sampled = with_edge_features(self.edge_fetching, sampled, together, len(self))
+        return self.fetching.filled(sampled, together, len(self))
 
     def to_device(self, batch: Batch) -> Batch:
         """Stage 4: return a batch on the device."""
@@ -256,15 +284,13 @@ class Loader:
 
     def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
-        labels, edge_attr = self._seeds.labels, None
-        if self._edge_features is not None and arrays.e_id is not None:
-            edge_attr = torch.from_numpy(self._edge_features.of_sample(arrays))
+        labels = self._seeds.labels
         return Batch(
             x=x if isinstance(x, Tensor) else _tensor(x),
             y=None if labels is None else torch.from_numpy(labels[positions]),
             n_id=torch.from_numpy(arrays.n_id),
             e_id=_tensor(arrays.e_id),
-            edge_attr=edge_attr,
+            edge_attr=_tensor(arrays.edge_features),
             rows=arrays.rows,
             input_id=torch.from_numpy(positions),
             indptr=torch.from_numpy(arrays.indptr),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -19,8 +19,9 @@ from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
+from .edge_rows import with_edge_rows
 from .fetching import Fetching
-from .sample import Sample, SampledArrays, refuse_broken, refuse_other_types
+from .sample import Sample, SampledArrays, entries_of, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Run, operators
 
@@ -44,8 +45,16 @@ def free_memory() -> int:
 class SequentialSource:
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
-    def __init__(self, sampler: _core.Sampler, fetching: Fetching, ahead: int, threads: int) -> None:
+    def __init__(
+        self,
+        sampler: _core.Sampler,
+        fetching: Fetching,
+        ahead: int,
+        threads: int,
+        of_edges: Fetching | None = None,
+    ) -> None:
         self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
+        self._of_edges = of_edges
         self._free_bytes: int | None = None
 
     def limit(self, free_bytes: int) -> None:
@@ -59,6 +68,7 @@ class SequentialSource:
             offsets,
             epoch=epoch,
             features=self._fetching.with_batches,
+            edge_features=_files_of(self._of_edges),
             pack=self._fetching.pack_of(epoch),
             ahead=self._ahead,
             max_bytes=self._free_bytes,
@@ -82,8 +92,10 @@ class ScheduledSource:
         fetching: Fetching,
         threads: int,
         trace: Trace | None,
+        of_edges: Fetching | None = None,
     ) -> None:
         self._neighbourhood, self._topology, self._fetching = neighbourhood, topology, fetching
+        self._of_edges = of_edges
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self._scheduler = Scheduler(
             threads,
@@ -115,7 +127,9 @@ class ScheduledSource:
 
         def features(making: BatchState) -> Pieces:
             planned = None if pack is None else (pack, making.step)
-            return with_features(making["neighbourhood"], self._fetching.with_batches, planned)
+            return with_features(
+                making["neighbourhood"], self._fetching.with_batches, _files_of(self._of_edges), planned
+            )
 
         return self._scheduler.batches(operators(seed, neighbourhood, features, **before), steps)
 
@@ -133,23 +147,42 @@ Source = SequentialSource | ScheduledSource
 
 
 def source_of(
-    partition: VertexPartition, fanouts: Sequence[int], ahead: int, fetching: Fetching, given: LoaderOptions
+    partition: VertexPartition,
+    fanouts: Sequence[int],
+    ahead: int,
+    fetching: Fetching,
+    of_edges: Fetching | None,
+    given: LoaderOptions,
 ) -> Source:
     """Return what makes the batches of a loader, given its other parameters."""
     threads = parameters.integer("threads", given["threads"], 1, 2**10)
     edge_ids = parameters.flag("edge_ids", given["edge_ids"])
     topology, custom, trace = partition._topology, given["neighbourhood"], given["trace"]
-    sampler = _core.Sampler(topology, list(fanouts), edge_ids=edge_ids, **sampling_of(partition, given))
+    edge_rows = of_edges is not None
+    sampler = _core.Sampler(
+        topology, list(fanouts), edge_ids=edge_ids, edge_rows=edge_rows, **sampling_of(partition, given)
+    )
     if parameters.flag("scheduled", given["scheduled"]):
-        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts))
-        return ScheduledSource(neighbourhood, topology, fetching, threads, trace)
+        num_records = int((partition.manifest or {})["m"]) if edge_rows else None
+        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), topology, num_records)
+        return ScheduledSource(neighbourhood, topology, fetching, threads, trace, of_edges)
     if custom is not None or trace is not None:
         raise ParameterError("neighbourhood, trace: they need scheduled=True")
-    return SequentialSource(sampler, fetching, ahead, threads)
+    return SequentialSource(sampler, fetching, ahead, threads, of_edges)
 
 
-def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops: int) -> Neighbourhood:
-    """Return the sampler of a user, checked, or the one of the core."""
+def _files_of(of_edges: Fetching | None) -> _core.Features | None:
+    return None if of_edges is None else of_edges.with_batches
+
+
+def neighbourhood_of(
+    sampler: _core.Sampler,
+    custom: Neighbourhood | None,
+    hops: int,
+    topology: _core.Topology,
+    num_records: int | None,
+) -> Neighbourhood:
+    """Return the sampler of a user, checked, or the one of the core. Given m, samples have the rows of in-edges."""
     if custom is None:
         return lambda seeds, epoch, step: sampler.sample(seeds, epoch=epoch, step=step)
     if not callable(custom):
@@ -161,33 +194,41 @@ def neighbourhood_of(sampler: _core.Sampler, custom: Neighbourhood | None, hops:
         sample = custom(seeds, epoch, step)
         refuse_other_types(sample)
         refuse_broken(sample, seeds, hops)
-        return sample
+        return sample if num_records is None else with_edge_rows(sample, topology, num_records)
 
     return checked
 
 
 def with_features(
-    sampled: SampledArrays, features: _core.Features | None, planned: tuple[_core.Pack, int] | None = None
+    sampled: SampledArrays,
+    features: _core.Features | None,
+    edge_features: _core.Features | None,
+    planned: tuple[_core.Pack, int] | None = None,
 ) -> Pieces:
     """Return a batch with its features, which are read in pieces or, given a pack and the step, from there."""
-    if features is None:
-        return Pieces([], sampled)
-    x = features.empty(len(sampled.rows))
-    if planned is not None:
-        pack, number = planned
-        read = partial(features.gather, sampled.rows, x, pack=pack, step=number)
-        return Pieces([read], Sample(**{**_entries(sampled), "features": x}))
+    calls: list[Callable[[], Any]] = []
+    read: dict[str, npt.NDArray[Any]] = {}
+    if features is not None:
+        x = read["features"] = features.empty(len(sampled.rows))
+        if planned is not None:
+            pack, number = planned
+            calls.append(partial(features.gather, sampled.rows, x, pack=pack, step=number))
+        else:
+            calls += _gathers(features, sampled.rows, x)
+    if edge_features is not None and sampled.edge_rows is not None:
+        x = read["edge_features"] = edge_features.empty(len(sampled.edge_rows))
+        calls += _gathers(edge_features, sampled.edge_rows, x)
+    return Pieces(calls, Sample(**{**entries_of(sampled), **read}) if read else sampled)
+
+
+def _gathers(
+    features: _core.Features, rows: npt.NDArray[Any], x: npt.NDArray[Any]
+) -> list[Callable[[], Any]]:
+    """Return calls that each read some of the rows."""
     step = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
-    calls = [
-        partial(features.gather, sampled.rows[begin : begin + step], x[begin : begin + step])
-        for begin in range(0, len(x), step)
-    ]
-    return Pieces(calls, Sample(**{**_entries(sampled), "features": x}))
+    pieces = (slice(begin, begin + step) for begin in range(0, len(x), step))
+    return [partial(features.gather, rows[piece], x[piece]) for piece in pieces]
 
 
 def _bytes_of(sampled: SampledArrays) -> int:
-    return sum(array.nbytes for array in _entries(sampled).values() if isinstance(array, np.ndarray))
-
-
-def _entries(sampled: SampledArrays) -> dict[str, Any]:
-    return {each.name: getattr(sampled, each.name) for each in fields(Sample)}
+    return sum(array.nbytes for array in entries_of(sampled).values() if isinstance(array, np.ndarray))

@@ -50,6 +50,12 @@ class RowFiles:
         """Return the features of all vertices."""
         return cls(list(partition.parts), "features", partition._topology, partition._topology.starts)
 
+    @classmethod
+    def of_edges(cls, partition: VertexPartition) -> RowFiles:
+        """Return the features of all in-edges, each in the part of its target."""
+        topology = partition._topology
+        return cls(list(partition.parts), "edge_features", topology, topology.edge_starts)
+
     @property
     def are_here(self) -> npt.NDArray[np.bool_]:
         """Mask of the parts whose file is on this machine."""
@@ -103,7 +109,7 @@ def fetching_of(
     own, exchange = owners == rank, None
     here = own if remote == "messages" else files.are_here
     away = ~own
-    if together and not refuse_missing_features(owners, here) and remote != "maps":
+    if together and not refuse_missing_features(owners, here, files.name) and remote != "maps":
         exchange, away = exchange_of(files.starts, owners, dist.get_world_size(), seconds), ~here
     direct = None if parameters.rows_io(io) is None else io == "direct"
     features = files.opened(here if exchange is not None else np.ones_like(here), direct)

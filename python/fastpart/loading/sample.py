@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,11 +25,15 @@ class SampledArrays(Protocol):
     @property
     def e_id(self) -> npt.NDArray[np.int64] | None: ...  # noqa: D102
     @property
+    def edge_rows(self) -> npt.NDArray[np.int64] | None: ...  # noqa: D102
+    @property
     def num_sampled_nodes(self) -> list[int]: ...  # noqa: D102
     @property
     def num_sampled_edges(self) -> list[int]: ...  # noqa: D102
     @property
     def features(self) -> npt.NDArray[Any] | None: ...  # noqa: D102
+    @property
+    def edge_features(self) -> npt.NDArray[Any] | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,11 +50,16 @@ class Sample:
     num_sampled_nodes, num_sampled_edges : list of int
         Nodes of each level, and in-edges of the nodes of each level but the last.
     e_id : numpy.ndarray, optional
-        int64: id of each in-edge.
+        int64: id of each in-edge. Without it there are no features of in-edges.
+    edge_rows : numpy.ndarray, optional
+        int64: row of each in-edge in the directory: its place in its part, behind the in-edges of the parts before it.
+        The loader finds them.
     n_id : numpy.ndarray
         int64: original id of each node. The loader finds them.
     features : numpy.ndarray, optional
         A row per node. The loader reads them.
+    edge_features : numpy.ndarray, optional
+        A row per in-edge. The loader reads them.
     """
 
     rows: npt.NDArray[np.uint32]
@@ -59,11 +68,21 @@ class Sample:
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int]
     e_id: npt.NDArray[np.int64] | None = None
+    edge_rows: npt.NDArray[np.int64] | None = None
     n_id: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     features: npt.NDArray[Any] | None = None
+    edge_features: npt.NDArray[Any] | None = None
 
 
-_ARRAYS = {"rows": np.uint32, "indptr": np.int32, "indices": np.int32, "n_id": np.int64, "e_id": np.int64}
+_ARRAYS = {
+    "rows": np.uint32,
+    "indptr": np.int32,
+    "indices": np.int32,
+    "n_id": np.int64,
+    "e_id": np.int64,
+    "edge_rows": np.int64,
+}
+_OPTIONAL = ("e_id", "edge_rows")
 _COUNTS = ("num_sampled_nodes", "num_sampled_edges")
 
 
@@ -71,7 +90,7 @@ def refuse_other_types(sample: object) -> None:
     """Raise an error unless what a user's function returned has the fields of a sample."""
     for name, dtype in _ARRAYS.items():
         found = getattr(sample, name, None)
-        if found is None and name == "e_id":
+        if found is None and name in _OPTIONAL:
             continue
         if not isinstance(found, np.ndarray) or found.dtype != dtype or found.ndim != 1:
             raise _refusal(name, f"no array of {np.dtype(dtype)} and one dimension")
@@ -81,9 +100,15 @@ def refuse_other_types(sample: object) -> None:
             isinstance(count, int | np.integer) and count >= 0 for count in found
         ):
             raise _refusal(name, "no list of counts")
-    features = getattr(sample, "features", None)
-    if features is not None and not isinstance(features, np.ndarray):
-        raise _refusal("features", "no array, and not None")
+    for name in ("features", "edge_features"):
+        features = getattr(sample, name, None)
+        if features is not None and not isinstance(features, np.ndarray):
+            raise _refusal(name, "no array, and not None")
+
+
+def entries_of(sample: SampledArrays) -> dict[str, Any]:
+    """Return the fields of a :class:`Sample` that a batch or the result of a user's function has."""
+    return {each.name: getattr(sample, each.name, None) for each in fields(Sample)}
 
 
 def _refusal(name: str, what: str) -> ParameterError:
@@ -116,6 +141,9 @@ def refuse_broken(sample: SampledArrays, seeds: npt.NDArray[np.uint32], hops: in
         if len(sample.n_id) not in (0, len(sample.rows))
         else f"e_id: expected None, or one for each of the {len(sample.indices)} in-edges"
         if sample.e_id is not None and len(sample.e_id) != len(sample.indices)
+        else f"edge_rows: expected None, or one for each of the {len(sample.indices)} in-edges"
+        if (edge_rows := getattr(sample, "edge_rows", None)) is not None
+        and len(edge_rows) != len(sample.indices)
         else f"features: expected None, or a row for each of the {len(sample.rows)} nodes"
         if sample.features is not None and sample.features.shape[:1] != sample.rows.shape
         else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,7 @@ class LocalGraph:
             slice(0, graph.num_targets),
             len(graph.indices),
             device=self.device,
+            edge_attr=graph.edge_attr,
             cache=self.cache,
         )
 
@@ -117,7 +119,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         self.manifest: dict[str, Any] = self.partition.manifest or {}
         self._take_target(target)
         self._refuse_incomplete()
-        self.task = self._task()
+        self.task = replace(self._task(), edge_features=self._edge_width())
         if not self.num_train:
             raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
 
@@ -131,13 +133,41 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if target is not None:
             raise ParameterError(f"target: {shown(self.path)} holds a graph without types. Leave it out")
 
+    def without_edge_features(self) -> Self:
+        """Leave out the features of edges, for a method that does not hand them over, and return this."""
+        self.task = replace(self.task, edge_features=0)
+        return self
+
+    def _edge_width(self) -> int:
+        """Return the width of the features of edges."""
+        row = self.partition.parts[0].row_type("edge_features")
+        return 0 if row is None else math.prod(row[1])
+
     @abstractmethod
     def own(self, part: AnyPart) -> npt.NDArray[np.bool_]:
         """Return the mask of the inner vertices that the part trains on. Each vertex belongs to one part."""
 
     @abstractmethod
-    def _rows(self) -> tuple[Ids, Ids]:
-        """Return indptr and sources of the in-edges of the whole graph, by ascending vertex."""
+    def _rows(self) -> tuple[Ids, Ids, Ids]:
+        """Return indptr and sources of the in-edges of the whole graph, by ascending vertex.
+
+        The last array has the place of each in-edge among those of all parts.
+        """
+
+    @abstractmethod
+    def _own_edges(self, part: AnyPart) -> int:
+        """Return how many of the first in-edges of a part :meth:`_rows` takes."""
+
+    def _edge_attr(self, places: Ids) -> Tensor | None:
+        """Return the features of the in-edges of the whole graph, given their places among those of all parts."""
+        if not self.task.edge_features:
+            return None
+        pieces = []
+        for part in self.partition.parts:
+            assert part.edge_features is not None
+            rows = part.edge_features[: self._own_edges(part)]
+            pieces.append(np.asarray(rows, np.float32).reshape(len(rows), self.task.edge_features))
+        return torch.from_numpy(np.concatenate(pieces)[places])
 
     @cached_property
     def train_counts(self) -> list[int]:
@@ -212,7 +242,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
             name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
         vertices = np.arange(n)
-        graph = _graph(*self._rows(), degree, vertices, device)
+        indptr, sources, places = self._rows()
+        graph = _graph(indptr, sources, degree, vertices, device, self._edge_attr(places))
         rows = torch.from_numpy(features).to(device)
         return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
 
@@ -293,7 +324,7 @@ class Dataset(AnyDataset[VertexPartData]):
         features[: part.num_inner] = part.features
         features[part.num_inner :] = self.features_of_halo(part)
         return LocalGraph(
-            _graph(part.indptr, part.indices, part.degree, part.vertices, device),
+            _graph(part.indptr, part.indices, part.degree, part.vertices, device, self._edge_attr_of(part)),
             torch.from_numpy(features).to(device),
             self.labels(part).to(device),
             self.splits(part),
@@ -307,10 +338,22 @@ class Dataset(AnyDataset[VertexPartData]):
         super()._refuse_incomplete()
         self.partition.refuse_without_edges("source")
 
-    def _rows(self) -> tuple[Ids, Ids]:
+    def _edge_attr_of(self, part: VertexPartData) -> Tensor | None:
+        """Return the features of the in-edges of a part."""
+        if not self.task.edge_features:
+            return None
+        assert part.edge_features is not None
+        return torch.from_numpy(
+            np.array(part.edge_features, np.float32).reshape(part.num_edges, self.task.edge_features)
+        )
+
+    def _own_edges(self, part: VertexPartData) -> int:
+        return int(part.indptr[part.num_inner])
+
+    def _rows(self) -> tuple[Ids, Ids, Ids]:
         pieces = []
         for part in self.partition.parts:
-            edges = int(part.indptr[part.num_inner])
+            edges = self._own_edges(part)
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
         return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
@@ -325,17 +368,27 @@ class Dataset(AnyDataset[VertexPartData]):
         return features
 
 
-def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
-    """Sort rows by ascending vertex. The rows of all pieces together belong to the vertices ``order``."""
+def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:
+    """Sort rows by ascending vertex, and return the places of their items, too.
+
+    The rows of all pieces together belong to the vertices ``order``.
+    """
     counts = np.concatenate([counts for counts, _ in pieces])
     starts = np.concatenate(([0], np.cumsum(counts)))
     row_of = np.argsort(order)
     indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
     places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
-    return indptr, np.concatenate([indices for _, indices in pieces])[places]
+    return indptr, np.concatenate([indices for _, indices in pieces])[places], places
 
 
-def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids, device: torch.device) -> Rows:
+def _graph(
+    indptr: Ids,
+    indices: npt.NDArray[Any],
+    degree: Ids,
+    vertices: Ids,
+    device: torch.device,
+    edge_attr: Tensor | None,
+) -> Rows:
     """Return the graph of the given rows. Vertices beyond them have no in-edges."""
     padded = np.full(len(vertices) + 1, indptr[-1], np.int64)
     padded[: len(indptr)] = indptr
@@ -345,4 +398,5 @@ def _graph(indptr: Ids, indices: npt.NDArray[Any], degree: Ids, vertices: Ids, d
         torch.from_numpy(np.array(degree)),
         torch.from_numpy(np.array(vertices)),
         device=device,
+        edge_attr=edge_attr,
     )

@@ -28,13 +28,16 @@ class EdgeDataset(AnyDataset[EdgePartData]):
         """Return the mask of the vertices whose root is in the part."""
         return part.root == part.index
 
-    def _rows(self) -> tuple[Ids, Ids]:
+    def _own_edges(self, part: EdgePartData) -> int:
+        return part.num_edges
+
+    def _rows(self) -> tuple[Ids, Ids, Ids]:
         parts = [part.in_edges() for part in self.partition.parts]
         sources, destinations, edge_ids = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         # Sorting a row by record, as in vertex partitions, makes sums equal to the last bit.
         order = np.lexsort((edge_ids % max(int(self.manifest["m"]), 1), destinations))
         counts = np.bincount(destinations, minlength=int(self.manifest["n"]))
-        return np.concatenate(([0], np.cumsum(counts))), sources[order]
+        return np.concatenate(([0], np.cumsum(counts))), sources[order], order
 
 
 def open_dataset(source: StrPath, target: str | None = None) -> Dataset | EdgeDataset:

@@ -26,7 +26,6 @@ from torch import Tensor, nn
 
 from .. import _core
 from ..errors import MemoryBudgetError
-from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from ..loading.rows.saved import RowFiles, SavedRows
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
@@ -166,6 +165,8 @@ class Inference(ExactOutputs):
         Whether the memory holds a block of a network without layers. Default: any.
     free_bytes : int
         Memory for rows that are on the disk: for sums, or for columns of them. The more, the less is read.
+    edge_fetching : Fetching, optional
+        Messages to processes that have other features of edges.
     """
 
     def __init__(
@@ -177,6 +178,7 @@ class Inference(ExactOutputs):
         fetching: Fetching | None = None,
         fits: Fits | None = None,
         free_bytes: int = 0,
+        edge_fetching: Fetching | None = None,
     ) -> None:
         own = Blocks(dataset.partition.parts, parts, dataset.topology.starts)
         super().__init__(dataset, own, layers, fits)
@@ -184,6 +186,7 @@ class Inference(ExactOutputs):
         self._fetching = fetching if fetching is not None and fetching.by_messages else None
         self._parts = dataset.partition.parts
         self._hop = _core.Sampler(self._topology, [-1], merged=True)
+        self._edge_fetching = edge_fetching if self._fetching is not None else None
         self._codes: tuple[_core.Features, StoredRows] | None = None  # the features, if their files are coded
         self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
 
@@ -258,11 +261,13 @@ class Inference(ExactOutputs):
         self._codes = rows, StoredRows(self._topology.num_vertices, coding.width, coding)
         return rows.decoded(coding.core)
 
-    def _opened(self, files: list[Path | None]) -> _core.Features | None:
+    def _opened(
+        self, files: list[Path | None], starts: npt.NDArray[np.int64] | None = None
+    ) -> _core.Features | None:
         """Map the files that are here. None if there are none."""
         for part in [] if self._fetching is None else self._fetching.away:
             files[part] = None
-        return _core.Features(files, self._topology) if any(files) else None
+        return _core.Features(files, self._topology, starts=starts) if any(files) else None
 
     def _file(self, index: int, part: int) -> Path | None:
         """Return the file of the outputs of a layer for the vertices of a part, None if there are none."""
@@ -288,13 +293,15 @@ class Inference(ExactOutputs):
         """Yield the outputs of one layer, given its inputs for all vertices."""
         where = numbers_of(network)
         width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
+        edges = self._edge_features() if takes_edge_attr(network) else None
+        hop = self._hop if edges is None else _core.Sampler(self._topology, [-1], merged=True, edge_rows=True)
         if isinstance(rows, _core.Features) and self._by_means(network, index, rows):
             yield from self._from_means(network, index, rows, wanted)
             return
-        for number, block, sample, x in self._read(self._hop, rows, self._blocks(wanted, width)):
+        for number, block, sample, x, of_edges in self._read(hop, rows, self._blocks(wanted, width), edges):
             x = x.to(**where)
-            outputs = network.layer(index, self._graph(sample, x.device), x).cpu()
-            del sample, x  # the memory of this block is that of the next one
+            outputs = network.layer(index, self._graph(sample, x.device, of_edges), x).cpu()
+            del sample, x, of_edges  # the memory of this block is that of the next one
             yield number, block, outputs
 
     def _by_means(self, network: Network, index: int, rows: _core.Features) -> bool:
@@ -327,9 +334,9 @@ class Inference(ExactOutputs):
 
     def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
-        edge_features = self._edge_features() if takes_edge_attr(network) else None
+        edges = self._edge_features() if takes_edge_attr(network) else None
         hops = _core.Sampler(
-            self._topology, [-1] * self._layers, merged=True, edge_ids=edge_features is not None
+            self._topology, [-1] * self._layers, merged=True, edge_rows=takes_edge_attr(network)
         )
         where = numbers_of(network)
 
@@ -338,18 +345,23 @@ class Inference(ExactOutputs):
             return sample.num_sampled_nodes, sample.num_sampled_edges
 
         blocks = [block for number in self._own.parts for block in self._fitting(number, wanted, sizes)]
-        for number, vertices, sample, x in self._read(hops, self._features(), blocks):
+        exchange = self._edge_fetching if takes_edge_attr(network) else None
+        for number, vertices, sample, x, of_edges in self._read(
+            hops, self._features(), blocks, edges, exchange
+        ):
             x = x.to(**where)
-            graph = self._graph(sample, x.device)
-            if edge_features is not None:
-                graph.edge_attr = torch.from_numpy(edge_features.of_sample(sample)).to(x.device)
+            graph = self._graph(sample, x.device, of_edges)
             yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
 
-    def _edge_features(self) -> EdgeFeatures | None:
-        manifest = self._dataset.manifest
-        if "edge_features" not in manifest:
+    def _edge_features(self) -> _core.Features | None:
+        """Map the features of edges that are here. None if there are none."""
+        if self._parts[0].row_type("edge_features") is None:
             return None
-        return EdgeFeatures(self._parts, int(manifest["m"]), self._topology.starts)
+        rows = self._opened(
+            [part.folder / "edge_features.npy" for part in self._parts], self._topology.edge_starts
+        )
+        coding = self._parts[0].coding("edge_features")
+        return rows if rows is None or coding is None else rows.decoded(coding.core)
 
     def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
         """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
@@ -357,9 +369,17 @@ class Inference(ExactOutputs):
         return self._own.split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
 
     def _read(
-        self, sampler: _core.Sampler, rows: InputRows, blocks: Iterable[Block]
-    ) -> Iterator[tuple[int, Vertices, _core.SampledBatch, Tensor]]:
-        """Yield the blocks that are not empty, with their in-edges and one row per source."""
+        self,
+        sampler: _core.Sampler,
+        rows: InputRows,
+        blocks: Iterable[Block],
+        edges: _core.Features | None,
+        exchange: Fetching | None = None,
+    ) -> Iterator[tuple[int, Vertices, _core.SampledBatch, Tensor, Tensor | None]]:
+        """Yield the blocks that are not empty, with their in-edges, one row per source, and one per in-edge.
+
+        In-edges of other vertices than those of the block may be in other processes: then ``exchange`` has them.
+        """
         if self._fetching is not None:
             blocks = list(blocks)
             most = int(largest(torch.tensor(len(blocks))))
@@ -367,19 +387,21 @@ class Inference(ExactOutputs):
         for number, block in blocks:
             ids = self._own.rows(number, block)
             if isinstance(rows, SavedRows):
-                sample = sampler.sample(ids)
+                sample = sampler.sample(ids, edge_features=edges)
                 x: npt.NDArray[Any] | None = rows.rows(sample.rows)
             else:
-                sample = sampler.sample(ids, features=rows)
+                sample = sampler.sample(ids, features=rows, edge_features=edges)
                 x = sample.features
                 if self._fetching is not None:
                     x = self._fetching.complete(sample.rows, x, rows)
+            of_edges = sample.edge_features
+            if exchange is not None and sample.edge_rows is not None:
+                of_edges = exchange.complete(sample.edge_rows, of_edges, edges)
             if len(block):
-                x = torch.from_numpy(x)
-                yield number, block, sample, x
-            del sample, x
+                yield number, block, sample, torch.from_numpy(x), _tensor(of_edges)
+            del sample, x, of_edges
 
-    def _graph(self, sample: _core.SampledBatch, device: torch.device) -> Rows:
+    def _graph(self, sample: _core.SampledBatch, device: torch.device, of_edges: Tensor | None) -> Rows:
         return Rows(
             sample.indptr,
             sample.indices,
@@ -387,7 +409,12 @@ class Inference(ExactOutputs):
             torch.from_numpy(sample.n_id),
             sources=len(sample.rows),
             device=device,
+            edge_attr=of_edges,
         )
+
+
+def _tensor(rows: npt.NDArray[Any] | None) -> Tensor | None:
+    return None if rows is None else torch.from_numpy(rows)
 
 
 def numbers_of(network: nn.Module) -> dict[str, Any]:

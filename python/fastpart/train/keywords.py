@@ -34,9 +34,10 @@ class Learning(TypedDict, total=False):
     Parameters
     ----------
     model : str, callable or torch.nn.Module
-        A built-in model (graphsage, graphsage-gcn, gcn, gin, gat, gatv2, sgc, clustergcn, graphsaint, ngnn, and for
-        typed graphs rgcn, rgat, hgt, heterosage), an import path ``module:Class`` or ``file.py:Class``, a class that
-        returns a ``torch.nn.Module`` for ``(task, options)``, or such a module, for example
+        A built-in model (graphsage, graphsage-gcn, gcn, gin, gine, gat, gatv2, transformer, sgc, clustergcn,
+        graphsaint, ngnn, and for typed graphs rgcn, rgat, hgt, heterosage), an import path ``module:Class`` or
+        ``file.py:Class``, a class that returns a ``torch.nn.Module`` for ``(task, options)``, or such a module, for
+        example
         ``torch_geometric.nn.GraphSAGE(100, 64, 2, 16)``. Then ``layers`` is its number of hops. Workers compute the
         statistics of ``torch.nn.BatchNorm1d`` together. ``armada``, ``sdt`` and ``distdgl`` refuse it if they train
         several copies.

@@ -6,6 +6,7 @@ page cache, which gives way. Most needs are bounds: a batch may have fewer rows 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from .blocks import PIECE_BYTES
 from .config import Options
 from .data import AnyDataset, Dataset
 from .inference import Fits
-from .models import CLUSTER, NEIGHBOUR, attends, is_layered, sampling_of
+from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
 from .plugged.objects import name_of
 from .scores import Task, TypedTask
 from .typed_data import TypedDataset
@@ -171,17 +172,20 @@ def activations(
         zip(widths(options, task), levels, strict=True)
     ):
         numbers += targets * (2 * width + 6 * out)
-        numbers += edges * _numbers_per_edge(options, width, out)
+        numbers += edges * _numbers_per_edge(options, task, width, out)
         if index and training:
             numbers += sources * width
     return numbers * number_bytes(options) // (1 if training else 2)
 
 
-def _numbers_per_edge(options: Options, width: int, out: int) -> int:
+def _numbers_per_edge(options: Options, task: Task, width: int, out: int) -> int:
     """Return how many numbers a layer computes for each edge. Models of users may copy the rows of both ends."""
+    more = 2 * task.edge_features if may_take_edges(options.model, task) else 0
     if attends(options.model):
-        return 3 * out + 6 * options.heads
-    return 0 if is_layered(options.model) else 2 * max(width, out)
+        return (4 if more else 3) * out + 6 * options.heads + more
+    if is_layered(options.model):
+        return 3 * width + more if more else 0
+    return 2 * max(width, out) + more
 
 
 # Batches.
@@ -343,6 +347,15 @@ def row_bytes(dataset: AnyDataset[Any], moved: bool = False) -> int:
     row = part.row_type("features")
     decoded = 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))
     return decoded + (part.feature_bytes if moved and part.coding("features") is not None else 0)
+
+
+def edge_row_bytes(dataset: AnyDataset[Any], options: Options) -> int:
+    """Return the bytes of the row and the features of an in-edge in a batch, 0 for a model that takes none."""
+    if not may_take_edges(options.model, dataset.task):
+        return 0
+    part = dataset.partition.parts[0]
+    types = {part.row_type("edge_features"), part.stored_type("edge_features")}  # coded rows are decoded
+    return 8 + sum(row[0].itemsize * math.prod(row[1]) for row in types if row is not None)
 
 
 def workers_here(workers: int) -> int:

@@ -14,7 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..errors import ParameterError
 from ..loading import dropout
+
+Score = Callable[[Tensor, Tensor], Tensor]
+"""Maps the rows of both ends of each edge, (edges, heads, ...) each, to its scores, (edges, heads, 1)."""
 
 
 class Neighbourhood(ABC):
@@ -30,6 +34,8 @@ class Neighbourhood(ABC):
         In-degrees in the whole graph, int64, also if edges were cut or sampled.
     vertices : torch.Tensor or None
         Global id of each source, int64. None where sources have no identity, as in a sample.
+    edge_attr : torch.Tensor or None
+        Features of the in-edges, of shape (edges, ...). None if there are none here.
     remembers : bool
         Whether the rows of the sources are always the same (the features), so that their sums are computed once. Then
         it is cheaper to aggregate first and apply linear maps afterwards.
@@ -39,6 +45,7 @@ class Neighbourhood(ABC):
     source_degree: Tensor
     target_degree: Tensor
     vertices: Tensor | None = None
+    edge_attr: Tensor | None = None
     remembers = False
 
     def __init__(self) -> None:
@@ -79,9 +86,17 @@ class Neighbourhood(ABC):
 
     @abstractmethod
     def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+        self,
+        values: Tensor,
+        source: Tensor,
+        target: Tensor,
+        score: Score,
+        drop: float,
+        *,
+        loops: bool = True,
+        of_edges: Tensor | None = None,
     ) -> Tensor:
-        """Return the sum of the values of the sources, weighted by attention, over in-edges and a loop at each target.
+        """Return the sum of the values of the sources, weighted by attention, over the in-edges of each target.
 
         Parameters
         ----------
@@ -90,16 +105,45 @@ class Neighbourhood(ABC):
         source, target : torch.Tensor
             Rows of the sources and of :meth:`ends`, of shape (sources, heads, ...) and (ends, heads, ...).
         score : callable
-            Maps the sum of both ends of each edge, of shape (edges, heads, ...), to scores, (edges, heads, 1). The
+            Maps the rows of both ends of each edge, of shape (edges, heads, ...), to scores, (edges, heads, 1). The
             weights are their softmax over the edges of a target.
         drop : float
             Share of the weights that is dropped. 0 outside training.
+        loops : bool
+            Whether a loop at each target is one of its edges. Without it, a target without in-edges gets zeros.
+        of_edges : torch.Tensor, optional
+            What is added to the value of each edge, of shape (edges, heads, width).
 
         Returns
         -------
         torch.Tensor
             Values of shape (targets, heads, width).
         """
+
+    def edge_rows(self, dtype: torch.dtype, *, loops: bool = False) -> Tensor:
+        """Return the features of the edges that :meth:`attend` takes, of shape (edges, width).
+
+        A loop has the mean of the in-edges of its target, zeros without any.
+        """
+        raise ParameterError(NO_EDGE_FEATURES)
+
+    def sum_of_messages(self, x: Tensor, message: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the sum of messages over all in-edges, or an estimate if only some of them are here.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            Rows of the sources.
+        message : callable
+            Maps the rows of the sources of all in-edges, in the order of :meth:`edge_rows`, to messages.
+        """
+        raise ParameterError(NO_EDGE_FEATURES)
+
+
+NO_EDGE_FEATURES = (
+    "model: it takes features of edges, which are not here. Save the partition with edge_features=, and train with "
+    "sampled, bytegnn, armada, links, sdt or full"
+)
 
 
 def inverse_roots(degree: Tensor, dtype: torch.dtype) -> Tensor:

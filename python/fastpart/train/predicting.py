@@ -28,7 +28,7 @@ from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
 from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
-from .models import Network
+from .models import Network, takes_edge_attr
 from .scores import Task, TypedTask
 from .typed_data import TypedDataset, dataset_of
 from .typed_inference import TypedInference
@@ -57,6 +57,13 @@ def predictions(
     if target is not None and target.suffix != ".npy":
         raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
     dataset = _dataset(source, task)
+    of_edges = dataset.task.edge_features
+    # 0: of a run that did not note them.
+    if takes_edge_attr(network) and task.edge_features not in (0, of_edges):
+        raise ParameterError(
+            f"source: {shown(dataset.path)} has {of_edges} features of edges, but the model was trained on "
+            f"{task.edge_features}"
+        )
     layers = options.layers
     if outputs == "embeddings":
         layers -= 1

@@ -29,12 +29,15 @@ class Task:
         Whether labels are float32 rows of zeros and ones rather than one int64 each.
     regression : bool
         Whether labels are float32 rows of targets.
+    edge_features : int
+        Width of the features of edges, 0 without any, or if the method does not hand them over.
     """
 
     features: int
     classes: int
     multilabel: bool
     regression: bool = False
+    edge_features: int = 0
 
     @property
     def scores(self) -> tuple[str, str]:

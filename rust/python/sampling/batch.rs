@@ -4,7 +4,7 @@ use numpy::{Element, PyArray1};
 use pyo3::prelude::*;
 
 use crate::results::array_within;
-use fastpart::internals::sampling::{Pooled, Sample};
+use fastpart::internals::sampling::{EdgeColumns, Pooled, Sample};
 
 /// One batch, as arrays. See `_core.pyi`.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -14,9 +14,11 @@ pub struct SampledBatch {
     indptr: Py<PyArray1<i32>>,
     indices: Py<PyArray1<i32>>,
     e_id: Option<Py<PyArray1<i64>>>,
+    edge_rows: Option<Py<PyArray1<i64>>>,
     num_sampled_nodes: Vec<u64>,
     num_sampled_edges: Vec<u64>,
     features: Option<Py<PyAny>>,
+    edge_features: Option<Py<PyAny>>,
 }
 
 impl SampledBatch {
@@ -24,8 +26,8 @@ impl SampledBatch {
     pub(super) fn new(
         py: Python<'_>,
         sample: Pooled<Sample>,
-        edge_ids: bool,
-        features: Option<Py<PyAny>>,
+        edges: EdgeColumns,
+        [features, edge_features]: [Option<Py<PyAny>>; 2],
     ) -> PyResult<Self> {
         let (num_sampled_nodes, num_sampled_edges) = (sample.num_nodes.clone(), sample.num_edges.clone());
         let sample = Bound::new(py, Owned(sample))?;
@@ -34,10 +36,12 @@ impl SampledBatch {
             n_id: within(&sample, |sample| &sample.ids),
             indptr: within(&sample, |sample| &sample.indptr),
             indices: within(&sample, |sample| &sample.indices),
-            e_id: edge_ids.then(|| within(&sample, |sample| &sample.edge_ids)),
+            e_id: edges.ids.then(|| within(&sample, |sample| &sample.edge_ids)),
+            edge_rows: edges.rows.then(|| within(&sample, |sample| &sample.edge_rows)),
             num_sampled_nodes,
             num_sampled_edges,
             features,
+            edge_features,
         })
     }
 }

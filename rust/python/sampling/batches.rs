@@ -10,7 +10,7 @@ use super::features::Features;
 use crate::errors::raise;
 use crate::run::{POLL, in_place};
 use fastpart::internals::base::{Error, MAX_THREADS, Result, available, locked};
-use fastpart::internals::sampling::{Ahead, Batch, BatchMaker, Maker, Steps, Workers};
+use fastpart::internals::sampling::{Ahead, Batch, BatchMaker, EdgeColumns, Maker, Steps, Workers};
 
 /// Where batches come from.
 pub(super) enum Source<M: BatchMaker> {
@@ -109,20 +109,14 @@ impl<M: BatchMaker> Open<M> {
 pub struct Batches {
     /// Dropped first: its threads use the others.
     source: Open<Maker>,
-    edge_ids: bool,
-    features: Option<Py<Features>>,
+    columns: Columns,
     /// Keeps what the source reads.
     _sampler: Py<PyAny>,
 }
 
 impl Batches {
-    pub(super) fn new(
-        source: Source<Maker>,
-        edge_ids: bool,
-        features: Option<Py<Features>>,
-        sampler: Py<PyAny>,
-    ) -> Self {
-        Self { source: Open::new(source), edge_ids, features, _sampler: sampler }
+    pub(super) fn new(source: Source<Maker>, columns: Columns, sampler: Py<PyAny>) -> Self {
+        Self { source: Open::new(source), columns, _sampler: sampler }
     }
 }
 
@@ -134,7 +128,7 @@ impl Batches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<SampledBatch>> {
         let Some(batch) = self.source.next(py)? else { return Ok(None) };
-        arrays_of(py, batch, self.edge_ids, self.features.as_ref()).map(Some)
+        self.columns.of(py, batch).map(Some)
     }
 
     /// Ends the threads.
@@ -143,17 +137,23 @@ impl Batches {
     }
 }
 
-/// The arrays of a batch.
-pub(super) fn arrays_of(
-    py: Python<'_>,
-    batch: Batch,
-    edge_ids: bool,
-    features: Option<&Py<Features>>,
-) -> PyResult<SampledBatch> {
-    let Batch { sample, features: memory } = batch;
-    let features = match (features, memory) {
-        (Some(features), Some(memory)) => Some(features.get().array(py, memory, sample.rows.len())?.unbind()),
-        _ => None,
-    };
-    SampledBatch::new(py, sample, edge_ids, features)
+/// What batches have beside their nodes and the sources of in-edges.
+pub(super) struct Columns {
+    pub(super) edges: EdgeColumns,
+    pub(super) features: Option<Py<Features>>,
+    pub(super) edge_features: Option<Py<Features>>,
+}
+
+impl Columns {
+    /// The arrays of a batch.
+    pub(super) fn of(&self, py: Python<'_>, batch: Batch) -> PyResult<SampledBatch> {
+        let Batch { sample, features, edge_features } = batch;
+        let array = |of: &Option<Py<Features>>, memory, count| match (of, memory) {
+            (Some(of), Some(memory)) => of.get().array(py, memory, count).map(|array| Some(array.unbind())),
+            _ => Ok(None),
+        };
+        let features = array(&self.features, features, sample.rows.len())?;
+        let edge_features = array(&self.edge_features, edge_features, sample.edge_rows.len())?;
+        SampledBatch::new(py, sample, self.edges, [features, edge_features])
+    }
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::batch::SampledBatch;
-use super::batches::{Batches, Source, arrays_of};
+use super::batches::{Batches, Columns, Source};
 use super::features::{Features, data};
 use super::pack::Pack;
 use super::topology::Topology;
@@ -16,14 +16,14 @@ use crate::results::{View, copied};
 use crate::run::in_place;
 use fastpart::internals::base::{Error, Result, named};
 use fastpart::internals::sampling::{
-    self, BatchMaker, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps,
+    self, BatchMaker, EdgeColumns, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps,
 };
 
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Sampler {
     inner: Arc<sampling::Sampler>,
-    edge_ids: bool,
+    edges: EdgeColumns,
     topology: Py<Topology>,
     spent: Arc<Spent>,
     /// Keeps the weights.
@@ -33,7 +33,7 @@ pub struct Sampler {
 #[pymethods]
 impl Sampler {
     #[new]
-    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None))]
+    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, edge_rows = false, weights = None))]
     fn new(
         py: Python<'_>,
         topology: Py<Topology>,
@@ -42,14 +42,16 @@ impl Sampler {
         seed: u64,
         merged: bool,
         edge_ids: bool,
+        edge_rows: bool,
         weights: Option<Bound<'_, PyUntypedArray>>,
     ) -> PyResult<Self> {
         let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
         let fanouts =
             fanouts.into_iter().map(fanout).collect::<Result<_>>().map_err(|error| raise(py, error))?;
-        let settings = Settings { fanouts, kind, seed, merged, edge_ids };
+        let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
+        let settings = Settings { fanouts, kind, seed, merged, edges };
         let inner = Arc::new(sampling::Sampler::new(Arc::clone(&topology.get().inner), settings));
-        Ok(Self { inner, edge_ids, topology, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
+        Ok(Self { inner, edges, topology, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
     }
 
     /// Seconds of sampling and of copying features since the last call, of all threads.
@@ -58,7 +60,7 @@ impl Sampler {
     }
 
     /// Samples one batch.
-    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None))]
+    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None, edge_features = None))]
     fn sample(
         &self,
         py: Python<'_>,
@@ -66,18 +68,20 @@ impl Sampler {
         epoch: u64,
         step: u64,
         features: Option<Py<Features>>,
+        edge_features: Option<Py<Features>>,
     ) -> PyResult<SampledBatch> {
         let seeds = copied(&seeds, "seeds")?;
-        let (maker, workers) = (self.maker(&features, None), &self.topology.get().workers);
+        let columns = self.columns(py, features, edge_features)?;
+        let (maker, workers) = (self.maker(&columns, None), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
         let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
         workers.put_back(worker);
-        arrays_of(py, batch?, self.edge_ids, features.as_ref())
+        columns.of(py, batch?)
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, pack = None, ahead = 2, max_bytes = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, edge_features = None, pack = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
@@ -85,29 +89,46 @@ impl Sampler {
         offsets: View<'_, i64>,
         epoch: u64,
         features: Option<Py<Features>>,
+        edge_features: Option<Py<Features>>,
         pack: Option<Py<Pack>>,
         ahead: usize,
         max_bytes: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
+        let columns = this.columns(py, features, edge_features)?;
         let (maker, workers) =
-            (this.maker(&features, pack.as_ref()), Arc::clone(&this.topology.get().workers));
+            (this.maker(&columns, pack.as_ref()), Arc::clone(&this.topology.get().workers));
         let seeds = copied(&seeds, "seeds")?;
         let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
         let source = steps.and_then(|steps| Source::new(maker, steps, ahead, max_bytes, threads, workers));
         let source = source.map_err(|error| raise(py, error))?;
-        let edge_ids = this.edge_ids;
-        Ok(Batches::new(source, edge_ids, features, slf.into_any().unbind()))
+        Ok(Batches::new(source, columns, slf.into_any().unbind()))
     }
 }
 
 impl Sampler {
-    fn maker(&self, features: &Option<Py<Features>>, pack: Option<&Py<Pack>>) -> Maker {
+    /// What batches are to have.
+    fn columns(
+        &self,
+        py: Python<'_>,
+        features: Option<Py<Features>>,
+        edge_features: Option<Py<Features>>,
+    ) -> PyResult<Columns> {
+        if edge_features.is_some() && !self.edges.rows {
+            let error = Error::parameter("edge_features", "the sampler needs edge_rows=True for them");
+            return Err(raise(py, error));
+        }
+        Ok(Columns { edges: self.edges, features, edge_features })
+    }
+
+    fn maker(&self, columns: &Columns, pack: Option<&Py<Pack>>) -> Maker {
+        let files = |of: &Option<Py<Features>>| of.as_ref().map(|of| Arc::clone(&of.get().inner));
         Maker {
             sampler: Arc::clone(&self.inner),
-            features: features.as_ref().map(|features| Arc::clone(&features.get().inner)),
+            features: files(&columns.features),
+            edge_features: files(&columns.edge_features),
             pack: pack.map(|pack| Arc::clone(&pack.get().inner)),
             pools: Arc::clone(&self.topology.get().pools),
             spent: Arc::clone(&self.spent),

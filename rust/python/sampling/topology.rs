@@ -12,7 +12,7 @@ use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
 use crate::traffic::{PartTraffic, of_parts};
 use fastpart::internals::base::Result;
-use fastpart::internals::sampling::{self, Part, Place, Pools, RowSpace, Workers};
+use fastpart::internals::sampling::{self, EdgeColumns, Part, Place, Pools, RowSpace, Workers};
 use fastpart::internals::traffic::{self, Epoch};
 
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
@@ -104,6 +104,19 @@ impl Topology {
         Ok(PyArray1::from_vec(py, rows))
     }
 
+    /// Rows of in-edges.
+    fn edge_rows_of<'py>(
+        &self,
+        py: Python<'py>,
+        targets: View<'py, u32>,
+        ids: View<'py, i64>,
+        num_records: i64,
+    ) -> PyResult<Array<'py, i64>> {
+        let (targets, ids) = (copied(&targets, "targets")?, copied(&ids, "ids")?);
+        let rows = in_place(py, |_| self.inner.edge_rows_of(&targets, &ids, num_records))?;
+        Ok(PyArray1::from_vec(py, rows))
+    }
+
     /// Original ids of rows.
     fn ids_of<'py>(&self, py: Python<'py>, rows: View<'py, u32>) -> PyResult<Array<'py, i64>> {
         self.of_rows(py, rows, sampling::append_ids)
@@ -153,17 +166,24 @@ impl Topology {
     }
 
     /// The in-edges between vertices.
-    #[pyo3(signature = (rows, *, edge_ids = false))]
-    fn subgraph(&self, py: Python<'_>, rows: View<'_, u32>, edge_ids: bool) -> PyResult<SampledBatch> {
+    #[pyo3(signature = (rows, *, edge_ids = false, edge_rows = false))]
+    fn subgraph(
+        &self,
+        py: Python<'_>,
+        rows: View<'_, u32>,
+        edge_ids: bool,
+        edge_rows: bool,
+    ) -> PyResult<SampledBatch> {
+        let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
         let rows = copied(&rows, "rows")?;
         let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
         let mut sample = self.pools.sample();
         let made = in_place(py, |check| {
-            sampling::subgraph(&self.inner, &rows, edge_ids, &mut worker, check, &mut sample)
+            sampling::subgraph(&self.inner, &rows, edges, &mut worker, check, &mut sample)
         });
         self.workers.put_back(worker);
         made?;
-        SampledBatch::new(py, sample, edge_ids, None)
+        SampledBatch::new(py, sample, edges, [None, None])
     }
 
     /// Random walks.

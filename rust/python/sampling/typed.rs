@@ -15,8 +15,8 @@ use crate::results::{Array, View, array_within, copied};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{
-    self, BatchMaker, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch, TypedMaker,
-    TypedSample, TypedSamples,
+    self, BatchMaker, EdgeColumns, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch,
+    TypedMaker, TypedSample, TypedSamples,
 };
 
 /// Types of vertices and of edges. See `_core.pyi`.
@@ -114,7 +114,8 @@ impl TypedSampler {
         let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
         let of_hop = |hop: Vec<i64>| hop.into_iter().map(fanout).collect::<Result<Vec<_>>>();
         let inner = fanouts.into_iter().map(of_hop).collect::<Result<_>>().and_then(|fanouts| {
-            let settings = Settings { fanouts, kind, seed, merged, edge_ids };
+            let settings =
+                Settings { fanouts, kind, seed, merged, edges: EdgeColumns { ids: edge_ids, rows: false } };
             let topology = Arc::clone(&types.get().topology.get().inner);
             sampling::TypedSampler::new(topology, Arc::clone(&types.get().inner), settings)
         });

@@ -8,7 +8,7 @@ use crate::sampling::ids::IdTable;
 use crate::sampling::part::Part;
 use crate::sampling::picker::{Picked, Picker};
 use crate::sampling::picks::{ENOUGH, Picks, Places};
-use crate::sampling::sample::Sample;
+use crate::sampling::sample::{EdgeColumns, Sample};
 use crate::sampling::targets::{Target, Targets};
 use crate::sampling::topology::Topology;
 
@@ -142,6 +142,7 @@ impl TypedExpansion<'_> {
     }
 
     fn take(&self, tables: &mut Tables<'_>, into: &mut Sample) -> Result<()> {
-        tables.picks.take(self.topology, tables.ids, self.places, self.edge_ids, into)
+        let edges = EdgeColumns { ids: self.edge_ids, rows: false };
+        tables.picks.take(self.topology, tables.ids, self.places, edges, into)
     }
 }

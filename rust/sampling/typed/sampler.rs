@@ -54,14 +54,14 @@ impl TypedSampler {
         sample: &mut Sample,
         into: &mut TypedSample,
     ) -> Result<()> {
-        let Settings { fanouts, kind, seed, merged, edge_ids } = &self.settings;
+        let Settings { fanouts, kind, seed, merged, edges } = &self.settings;
         let mut relations = std::mem::take(&mut worker.relations);
         relations.clear();
         let made = levels(&self.topology, seeds, fanouts.len(), *merged, worker, sample, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
             let (topology, types, places, edge_ids) =
-                (&*self.topology, &*self.types, level.places, *edge_ids);
+                (&*self.topology, &*self.types, level.places, edges.ids);
             let expansion = TypedExpansion { topology, types, places, edge_ids, check };
             let mut tables = Tables { ids, picks, relations: &mut relations };
             let fanouts = &fanouts[level.hop];

@@ -188,7 +188,7 @@ class TypedLoader(Loader):
         seconds = self._source.read_seconds()
         return {**seconds, "fetching": seconds["fetching"] + self.fetching.read_seconds()}
 
-    def _edge_features_of(self, partition: VertexPartition) -> None:
+    def _edge_fetching_of(self, *_: Any) -> None:
         return None
 
     def _batch(  # type: ignore[override]  # by type

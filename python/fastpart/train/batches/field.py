@@ -42,6 +42,8 @@ class Field:
         Which process this is, and how many there are.
     device : torch.device
         Where graphs are summed.
+    edge_attr : torch.Tensor or None
+        Features of all in-edges, which batches of neighbours take.
     cache : dict
         Facts about the graph that batches computed.
     """
@@ -55,6 +57,7 @@ class Field:
     rank: int = 0
     processes: int = 1
     device: torch.device = CPU
+    edge_attr: Tensor | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -73,6 +76,9 @@ class Field:
 
     def graph(self, sample: _core.SampledBatch) -> Rows:
         """Return what was sampled as rows."""
+        edge_attr = None
+        if self.edge_attr is not None and sample.edge_rows is not None:
+            edge_attr = self.edge_attr[torch.from_numpy(sample.edge_rows).to(self.edge_attr.device)]
         return Rows(
             sample.indptr,
             sample.indices,
@@ -80,4 +86,5 @@ class Field:
             torch.from_numpy(sample.n_id),
             sources=len(sample.rows),
             device=self.device,
+            edge_attr=edge_attr,
         )

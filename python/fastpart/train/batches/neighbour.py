@@ -15,7 +15,8 @@ from .field import Field
 
 def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
     """Yield the batches of one epoch."""
-    sampler = _core.Sampler(field.topology, list(options.fanouts), seed=seed)
+    edge_rows = field.edge_attr is not None
+    sampler = _core.Sampler(field.topology, list(options.fanouts), seed=seed, edge_rows=edge_rows)
     steps = list(field.dealt(options.batch_size or len(field.seeds), np.random.default_rng(seed)))
     offsets = np.cumsum([0, *map(len, steps)])
     sampled = sampler.batches(np.concatenate(steps), offsets)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import MemoryBudgetError, TrainingError
+from ...partitions.part_files import RowType
 from ...runtime.session import SHARED_MEMORY
 from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
 from .messages import Array, MessageError, Spec
@@ -63,10 +64,16 @@ class BufferPool:
         Name of the run. Files are removed with it in any case.
     dtype, shape
         Type and shape of a row of features.
+    edges : tuple, optional
+        Type and shape of the features of an in-edge, if batches have them.
     """
 
-    def __init__(self, run: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, run: str, dtype: np.dtype[Any], shape: tuple[int, ...], edges: RowType | None = None
+    ) -> None:
         self._run, self._dtype, self._shape = run, dtype, shape
+        number = (np.dtype(np.int32), ())
+        self._of_batch = [number] * (INDICES + 1) + ([] if edges is None else [edges])
         self._numbers = count()
         self._free: list[File] = []
         self._lock = threading.Lock()
@@ -111,12 +118,15 @@ class BufferPool:
 
     def _check(self, content: Mapping[str, Any], specs: Sequence[Spec]) -> None:
         graphs = content.get("graphs")
-        if not isinstance(graphs, list) or len(specs) != INTO + 1 + (INDICES + 1) * len(graphs):
+        if not isinstance(graphs, list) or len(specs) != INTO + 1 + len(self._of_batch) * len(graphs):
             raise MessageError("a group has another number of arrays than its batches need")
-        types = [self._dtype, np.dtype(np.uint32), *[np.dtype(np.int32)] * (len(specs) - 2)]
-        sent, rows = specs[SENT][1], specs[ROWS][1]
-        right = [dtype for dtype, _ in specs] == types and sent[1:] == self._shape and len(sent) > 0
-        if not right or any(len(shape) != 1 for _, shape in specs[ROWS:]) or sent[0] > rows[0]:
+        numbers = [(np.dtype(np.int32), ())] * (INTO + 1 - SLOTS)
+        expected = [(self._dtype, self._shape), (np.dtype(np.uint32), ()), *numbers]
+        expected += self._of_batch * len(graphs)
+        right = [(dtype, shape[1:]) for dtype, shape in specs] == expected and all(
+            shape for _, shape in specs
+        )
+        if not right or specs[SENT][1][0] > specs[ROWS][1][0]:
             raise MessageError("a group has arrays of other types or shapes than this directory needs")
 
 
@@ -155,14 +165,16 @@ class GroupReader:
         self.x, self.rows, self._arrays, self._graphs = arrays[0], arrays[1], arrays[2:], graphs
 
     def batches(self, compute_worker: int) -> list[tuple[list[int], list[Array]]]:
-        """Return the levels, and rows in the group, offsets and sources of each batch of a compute worker."""
-        found = []
+        """Return the levels, and rows in the group, offsets, sources and any features of in-edges of each batch."""
+        found, count = list[tuple[list[int], list[Array]]](), len(self._arrays) // max(len(self._graphs), 1)
         for number, (its_worker, levels, edges) in enumerate(self._graphs):
             if its_worker == compute_worker:
-                first = number * (INDICES + 1)
-                places, indptr, indices = self._arrays[first : first + INDICES + 1]
+                first = number * count
+                places, indptr, indices, *of_edges = self._arrays[first : first + count]
                 _refuse_wrong(levels, edges, places, indptr, indices, len(self.rows))
-                found.append((levels, [places, indptr, indices]))
+                if any(len(rows) != len(indices) for rows in of_edges):
+                    raise TrainingError("a batch has another number of features of in-edges than of these")
+                found.append((levels, [places, indptr, indices, *of_edges]))
         return found
 
 

@@ -29,6 +29,8 @@ class Sample:
         The in-edges of the nodes of all levels but the last.
     levels, edges : list of int
         Nodes of each level, and in-edges of each hop.
+    edge_features : numpy.ndarray or None
+        Features of the in-edges, as they are stored, if they are sent.
     """
 
     rows: RowIds
@@ -36,6 +38,7 @@ class Sample:
     indices: npt.NDArray[np.int32]
     levels: list[int]
     edges: list[int]
+    edge_features: npt.NDArray[Any] | None = None
 
 
 class Graph(Protocol):
@@ -50,15 +53,19 @@ class Graph(Protocol):
 
 @dataclass(frozen=True)
 class Sampling:
-    """The fanouts, rule and seed of neighbour sampling."""
+    """The fanouts, rule and seed of neighbour sampling, and the features of in-edges if they are sent."""
 
     fanouts: Sequence[int]
     sampling: str
     seed: int
+    edge_features: _core.Features | None = None
 
     def sampler(self, topology: _core.Topology) -> _core.Sampler:
         """Return a sampler."""
-        return _core.Sampler(topology, list(self.fanouts), kind=self.sampling, seed=self.seed)
+        edge_rows = self.edge_features is not None
+        return _core.Sampler(
+            topology, list(self.fanouts), kind=self.sampling, seed=self.seed, edge_rows=edge_rows
+        )
 
 
 class MappedParts:
@@ -66,13 +73,13 @@ class MappedParts:
 
     def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
         topology = partition._topology
-        self._sampler = sampling.sampler(topology)
+        self._sampler, self._edge_features = sampling.sampler(topology), sampling.edge_features
         self._features = _core.Features([part._file("features.npy") for part in partition.parts], topology)
 
     def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
         """Return a batch."""
-        found = self._sampler.sample(seeds, epoch=epoch, step=step)
-        return _sample(found, found.rows)
+        found = self._sampler.sample(seeds, epoch=epoch, step=step, edge_features=self._edge_features)
+        return _sample(found, found.rows, found.edge_features)
 
     def gather(self, rows: RowIds) -> npt.NDArray[Any]:
         """Return the features of rows."""
@@ -88,6 +95,8 @@ class LoadedPart:
         Id of each inner vertex.
     indptr, sources : numpy.ndarray
         Their in-edges, and the row of the source of each in the topology of all parts.
+    first_edge : int
+        The row of the first of these in-edges.
     features : numpy.ndarray
         Their features, as they are stored.
     """
@@ -100,6 +109,7 @@ class LoadedPart:
         row_of[: part.num_inner] = starts[index] + np.arange(part.num_inner)
         row_of[part.num_inner :] = starts[part.halo_parts] + part.halo_rows
         self.sources = row_of[part.indices[: self.indptr[-1]]]
+        self.first_edge = int(partition._topology.edge_starts[index])
         assert part.stored_features is not None
         self.features = np.array(part.stored_features)
 
@@ -124,12 +134,19 @@ class PartsInMemory:
             before[np.concatenate(([0], np.cumsum(counts)))],
             np.searchsorted(self._rows, sources[here]).astype(np.int32),
         )
-        self._sampler = sampling.sampler(topology)
+        self._sampler, self._edge_features = sampling.sampler(topology), sampling.edge_features
+        if self._edge_features is not None:
+            rows = [part.first_edge + np.arange(len(part.sources)) for part in self._loaded]
+            self._edge_rows = np.concatenate(rows)[here]
 
     def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
-        """Return a batch of seeds of these parts."""
+        """Return a batch of seeds of these parts. The features of its in-edges are read from the files."""
         found = self._sampler.sample(self._local(seeds), epoch=epoch, step=step)
-        return _sample(found, self._rows[found.rows])
+        edge_features = None
+        if self._edge_features is not None:
+            assert found.edge_rows is not None
+            edge_features = self._edge_features.gather(self._edge_rows[found.edge_rows])
+        return _sample(found, self._rows[found.rows], edge_features)
 
     def gather(self, rows: RowIds) -> npt.NDArray[Any]:
         """Return the features of rows of these parts, which ascend."""
@@ -151,8 +168,9 @@ class PartsInMemory:
         return np.searchsorted(self._rows, rows).astype(np.uint32)
 
 
-def _sample(found: _core.SampledBatch, rows: RowIds) -> Sample:
-    return Sample(rows, found.indptr, found.indices, found.num_sampled_nodes, found.num_sampled_edges)
+def _sample(found: _core.SampledBatch, rows: RowIds, edge_features: npt.NDArray[Any] | None) -> Sample:
+    counts = found.num_sampled_nodes, found.num_sampled_edges
+    return Sample(rows, found.indptr, found.indices, *counts, edge_features)
 
 
 class Graphs:

@@ -17,7 +17,7 @@ SENT, ROWS, SLOTS, KEPT, INTO = range(5)
 """Arrays of a group: features that are sent, all rows (these first), and what is read from the cache and kept there."""
 
 PLACES, INDPTR, INDICES = range(3)
-"""Arrays of each batch behind them: row of each node in the group, and its in-edges."""
+"""Arrays of each batch behind them: row of each node in the group, and its in-edges, before their features if any."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Grouping:
         arrays: list[Array] = [ordered, placement.slots, placement.kept, placement.into]
         ungrouped, each_sent = 0, np.zeros(len(ordered), np.bool_)
         for sample in samples:
-            batch = [self._place[sample.rows], sample.indptr, sample.indices]
+            batch: list[Array] = [self._place[sample.rows], sample.indptr, sample.indices]
+            if sample.edge_features is not None:
+                batch.append(sample.edge_features)
             each_sent[:] = False
             each_sent[batch[PLACES]] = True
             ungrouped += self._alone(each_sent, len(sent), sample, batch)

@@ -8,7 +8,18 @@ from ...errors import MemoryBudgetError, ParameterError
 from ...partitions.parts import VertexPartData
 from ..config import Options
 from ..data import Dataset
-from ..memory import LIGHT_BYTES, SMALLER, BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
+from ..memory import (
+    LIGHT_BYTES,
+    SMALLER,
+    BatchSize,
+    Need,
+    batches,
+    edge_row_bytes,
+    evaluation,
+    row_bytes,
+    size_of,
+    weights,
+)
 from ..trainer import Order
 from .settings import Settings
 
@@ -47,20 +58,24 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
     batch = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
     sizes = sorted((_num_bytes(part) for part in dataset.partition.parts), reverse=True)
     cached = int(settings.cache * n) * (row + 16)
-    training = 56 * dataset.num_train
+    training, of_edges = 56 * dataset.num_train, edge_row_bytes(dataset, options)
     workers = [
         weights(options, dataset.task),
-        *batches(options, dataset.task, batch, row_bytes(dataset, moved=True)),
+        *batches(options, dataset.task, batch, row_bytes(dataset, moved=True), 4 + of_edges),
         *evaluation(dataset, options, -(-dataset.partition.k // count)),
     ]
     return workers, [
         Need("a batch worker", LIGHT_BYTES, "fewer batch_workers=", makers),
         Need("training vertices and ids", training + 16 * n, "fewer batch_workers=", makers + 1),
         Need("parts in memory", sum(sizes[: settings.hold]), 'a smaller hold=, or order="global"', makers),
-        Need("two batches that are made", 2 * step.size(row), SMALLER, makers),
+        Need("two batches that are made", 2 * step.size(row, 4 + of_edges), SMALLER, makers),
         Need("a receiver", LIGHT_BYTES),
         Need("cached rows", cached, "a smaller cache="),
-        Need("steps in /dev/shm", (settings.ahead + 1) * step.size(row), f"a smaller ahead=, or {SMALLER}"),
+        Need(
+            "steps in /dev/shm",
+            (settings.ahead + 1) * step.size(row, 4 + of_edges),
+            f"a smaller ahead=, or {SMALLER}",
+        ),
     ]
 
 

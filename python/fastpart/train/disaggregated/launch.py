@@ -18,7 +18,7 @@ from ..jobs import driver
 from ..jobs.launch import Launch
 from ..keywords import SAMPLING_RULES
 from ..memory import Need
-from ..models import NEIGHBOUR, sampling_of
+from ..models import NEIGHBOUR, may_take_edges, sampling_of
 from ..trainer import BatchWorkers, InputRows, Neighbours, Trainer
 from .cache import POLICIES
 from .holding import needs, parts_in_memory
@@ -74,6 +74,7 @@ class Driver(driver.Driver):
             local_workers=count,
             timeout=call.timeout,
             token=secrets.token_hex(16),
+            edge_features=may_take_edges(options.model, dataset.task),
         )
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.seeds import Ids, seeds_of
 from ..data import Dataset
@@ -46,6 +47,7 @@ class ReceivedSteps:
         self._link.limit(settings.timeout, settings.timeout)
         first = dataset.partition.parts[0]
         row, self._coding = first.stored_type("features"), first.coding("features")
+        self._edge_coding = first.coding("edge_features")
         assert row is not None
         self._none = np.empty((0, *row[1]), row[0])
         self._counts: Counter[str] = Counter()
@@ -53,6 +55,7 @@ class ReceivedSteps:
         self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
         self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, self._rank)
+        self.edge_fetching: Fetching | None = None
 
     def own_rows(self, step: Any, owned: npt.NDArray[np.bool_]) -> int:
         """Return 0: batch workers count rows."""
@@ -82,7 +85,8 @@ class ReceivedSteps:
 
     def _piece(self, group: GroupReader, levels: list[int], arrays: list[Array], count: int) -> Piece:
         """Return a batch, with copies of what is in shared memory."""
-        places, indptr, indices = arrays
+        places, indptr, indices, *of_edges = arrays
+        edges = None if not of_edges else torch.from_numpy(self._decoded_edges(np.array(of_edges[0])))
         rows = group.rows[places]
         targets = rows[: levels[0]]
         whole = Rows(
@@ -92,8 +96,12 @@ class ReceivedSteps:
             torch.from_numpy(self._topology.ids_of(rows)),
             sources=len(rows),
             device=device(),
+            edge_attr=edges,
         )
         return self._made(whole.by_layer(levels), rows, targets, count, group.x[places])
+
+    def _decoded_edges(self, rows: Array) -> Array:
+        return rows if self._edge_coding is None else self._edge_coding.decode(rows)
 
     def _empty(self, count: int) -> Piece:
         """Return no batch, for a step with fewer training vertices than compute workers."""

@@ -72,7 +72,7 @@ class Receiver:
     def __init__(self, source: Source, run: str) -> None:
         settings = source.settings
         self._settings, self._schedule, self._run = settings, source.schedule, run
-        self._pool = BufferPool(run, source.dtype, source.shape)
+        self._pool = BufferPool(run, source.dtype, source.shape, source.edge_type)
         source.refuse_large_cache()
         self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
         self._changed = threading.Condition()

@@ -13,6 +13,7 @@ import numpy as np
 from ... import _core
 from ...loading.cached_rows import most_accessed_rows, refuse_large
 from ...measures.ranking import Epoch
+from ...partitions.part_files import RowType
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import seeds_of
 from ...store import open_partition
@@ -40,6 +41,8 @@ class Settings:
         Seconds that processes wait for each other.
     token : str
         A secret that identifies the processes of the run.
+    edge_features : bool
+        Whether features of in-edges are sent.
     """
 
     source: str
@@ -58,6 +61,7 @@ class Settings:
     local_workers: int
     timeout: float
     token: str
+    edge_features: bool = False
 
     def save(self, file: Path) -> None:
         """Write a file that only its owner can read, in a folder of the run."""
@@ -101,10 +105,23 @@ class Source:
             settings.batch_workers,
             settings.hold,
         )
-        self.sampling = Sampling(settings.fanouts, settings.sampling, settings.seed)
         row = partition.parts[0].stored_type("features")
         assert row is not None
         self.dtype, self.shape = row
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How batches are sampled."""
+        settings, edges = self.settings, None
+        if settings.edge_features:
+            files = [part._file("edge_features.npy") for part in self.partition.parts]
+            edges = _core.Features(files, self.topology, starts=self.topology.edge_starts)
+        return Sampling(settings.fanouts, settings.sampling, settings.seed, edges)
+
+    @property
+    def edge_type(self) -> RowType | None:
+        """Type and shape of the features of an in-edge in messages. None if they are not sent."""
+        return self.partition.parts[0].stored_type("edge_features") if self.settings.edge_features else None
 
     @property
     def num_rows(self) -> int:

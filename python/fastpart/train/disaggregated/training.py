@@ -9,13 +9,11 @@ from typing import Any
 
 import torch
 
-from ...errors import ParameterError
 from ...partitions.seeds import Ids
 from ..config import Options
 from ..data import Dataset
 from ..mini_batches import training
 from ..mini_batches.steps import Step, StepSource
-from ..models import takes_edge_attr
 from .received import Piece, ReceivedSteps
 
 
@@ -33,10 +31,6 @@ class Worker(training.Worker):
     def _source(
         self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, owners: Ids
     ) -> StepSource:
-        if takes_edge_attr(self.network):
-            raise ParameterError(
-                "model: armada sends no features of edges, which this one takes. Train it with sampled"
-            )
         self._received = ReceivedSteps(dataset, Path(how["settings"]), owners)
         return self._received
 
@@ -67,4 +61,4 @@ class Worker(training.Worker):
         """Leave the receiver."""
         self._received.close()
         if self._sampled is not None:
-            self._sampled.fetching.close()
+            self._sampled.close()

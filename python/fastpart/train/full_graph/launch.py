@@ -23,7 +23,10 @@ class Driver(driver.Driver):
 
     def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
         self._exchange = exchange = EXCHANGES[OVER[trainer.method]]
-        how, dataset = exchange.checked(**vars(trainer.exchange)), exchange.dataset(source)
+        how, dataset = (
+            exchange.checked(**vars(trainer.exchange)),
+            exchange.dataset(source).without_edge_features(),
+        )
         super().__init__(trainer, call, dataset, dataset.partition.k)
         self.how = how
 

@@ -10,10 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.parameters import StrPath
 from ...core.processes import anonymous_bytes, resident_bytes
 from ...loading import sum_gradients
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
+from ..data import AnyDataset
 from ..edge_data import open_dataset
 from ..learning.learner import Learner
 from ..learning.metrics import Scores
@@ -49,7 +51,10 @@ class Worker:
         The network. Its weights are equal in all workers.
     """
 
-    open = staticmethod(open_dataset)
+    @staticmethod
+    def open(source: StrPath) -> AnyDataset[Any]:
+        """Open a directory. Features of edges are left out: the in-edges of a vertex may be in several parts."""
+        return open_dataset(source).without_edge_features()
 
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]

@@ -106,9 +106,13 @@ class Kernel:
         # An odd factor, so that the two ends of an edge do not change places.
         return sources[self._source] * 0x2545F4914F6CDD1D + ends[self._end]
 
-    def weighted(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Return the sums of (sources, heads, width) at each end, each edge weighted by (edges, heads, 1)."""
-        return self.total(self.of_sources(x) * weights)
+    def weighted(self, x: Tensor, weights: Tensor, of_edges: Tensor | None = None) -> Tensor:
+        """Return the sums of (sources, heads, width) at each end, each edge weighted by (edges, heads, 1).
+
+        To the row of the source of each edge, its row of ``of_edges`` is added.
+        """
+        rows = self.of_sources(x)
+        return self.total((rows if of_edges is None else rows + of_edges) * weights)
 
     def over_edges(self, way: str, of_edges: Tensor) -> Tensor:
         """Return the sum of the rows of edges at their ends (``"to"``) or their sources (``"from"``)."""

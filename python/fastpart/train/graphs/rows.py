@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ParameterError
-from ..neighbourhood import Neighbourhood, dropped_by, inverse_roots
+from ..neighbourhood import NO_EDGE_FEATURES, Neighbourhood, Score, dropped_by, inverse_roots
 from .kernels import CPU, Ids, Kernel, with_loops
 
 _TAKES_MORE = (
@@ -54,10 +56,12 @@ class Means(Neighbourhood):
             raise ParameterError(self._refusal)
         return self._means
 
-    def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
-    ) -> Tensor:
+    def attend(self, *_: Any, **__: Any) -> NoReturn:
         """Raise an error: attention needs each row."""
+        raise ParameterError(self._refusal)
+
+    def sum_of_messages(self, *_: Any) -> NoReturn:
+        """Raise an error: messages need each row."""
         raise ParameterError(self._refusal)
 
 
@@ -171,17 +175,45 @@ class Rows(Neighbourhood):
         rows = with_loops(self.indptr, self.indices, self.num_targets)
         return Kernel(*rows, self.num_sources, self._device)
 
+    def edge_rows(self, dtype: torch.dtype, *, loops: bool = False) -> Tensor:
+        """Return the features of the in-edges, and with ``loops`` of a loop behind those of each target."""
+        if self.edge_attr is None:
+            raise ParameterError(NO_EDGE_FEATURES)
+        rows = self.edge_attr.to(dtype).reshape(-1, math.prod(self.edge_attr.shape[1:]))
+        if not loops:
+            return rows
+        at = torch.from_numpy(self.indptr[1:].astype(np.int64) + np.arange(self.num_targets))
+        looped = rows.new_empty((len(rows) + self.num_targets, rows.shape[1]))
+        is_loop = torch.zeros(len(looped), dtype=torch.bool)
+        is_loop[at] = True
+        looped[is_loop.to(self._device)] = self._kernel.total(rows) / self._counts.to(dtype)
+        looped[~is_loop.to(self._device)] = rows
+        return looped
+
+    def sum_of_messages(self, x: Tensor, message: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the mean of the messages of the in-edges here, times the in-degree in the whole graph."""
+        mean = self._kernel.total(message(self._kernel.of_sources(x))) / self._counts.to(x.dtype)
+        return mean * self.target_degree.to(x.dtype).unsqueeze(1)
+
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the in-edges of each target."""
         return self._kernel.summed(x) / self._counts.to(x.dtype)
 
     def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+        self,
+        values: Tensor,
+        source: Tensor,
+        target: Tensor,
+        score: Score,
+        drop: float,
+        *,
+        loops: bool = True,
+        of_edges: Tensor | None = None,
     ) -> Tensor:
         """Return the sums weighted by attention."""
-        kernel = self._looped
-        scores = score(kernel.both(source, target))
-        return kernel.weighted(values, self._dropped(kernel.softmax(scores), drop, kernel))
+        kernel = self._looped if loops else self._kernel
+        shares = kernel.softmax(score(kernel.of_sources(source), kernel.at(target)))
+        return kernel.weighted(values, self._dropped(shares, drop, kernel), of_edges)
 
     def _dropped(self, shares: Tensor, drop: float, kernel: Kernel) -> Tensor:
         """Apply dropout to the rows of the edges. The choice depends on the ids of their ends, not on their place."""

@@ -19,7 +19,7 @@ from ..config import Call
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
-from ..memory import BatchSize, Need, batches, evaluation, row_bytes, size_of, weights
+from ..memory import BatchSize, Need, batches, edge_row_bytes, evaluation, row_bytes, size_of, weights
 from ..models import NEIGHBOUR, sampling_of
 from ..runs.run_folder import EMBEDDINGS
 from ..runs.trained import TrainedModel
@@ -68,7 +68,10 @@ class Driver(driver.Driver):
         count = number_of_workers(dataset.partition.k, asked, processors)
         super().__init__(trainer, call, dataset, count, asked)
         self.how, self.running, self._width = how, {"ahead": ahead}, width
-        self.task = Task(dataset.task.features + (width or 0), options.hidden, multilabel=False)
+        known = dataset.task
+        self.task = Task(
+            known.features + (width or 0), options.hidden, multilabel=False, edge_features=known.edge_features
+        )
         self.make, self.example = network_with(decoder), (torch.zeros(2), torch.zeros(2))
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
@@ -97,7 +100,9 @@ class Driver(driver.Driver):
         learned = 4 * width * part * (3 * parts + 3) + 4 * part * (self.task.features if width else 0)
         return [
             weights(options, self.task),
-            *batches(options, self.task, size, row_bytes(dataset) + 8 * width),
+            *batches(
+                options, self.task, size, row_bytes(dataset) + 8 * width, 4 + edge_row_bytes(dataset, options)
+            ),
             *evaluation(dataset, options, parts),
             Need("edges to train on", 50 * training + 100 * own * pairs, "fewer num_negatives="),
             Need("embeddings and their Adam", learned, "smaller embeddings="),

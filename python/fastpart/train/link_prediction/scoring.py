@@ -47,7 +47,7 @@ class Encodings(Inference):
 
     Parameters
     ----------
-    dataset, parts, folder, layers, fetching, fits
+    dataset, parts, folder, layers, fetching, fits, edge_fetching
         As in :class:`~fastpart.train.inference.Inference`.
     learned : bool
         Whether the inputs have learned rows. Then :meth:`put` writes those of a part before each use.
@@ -62,8 +62,9 @@ class Encodings(Inference):
         fetching: Fetching | None = None,
         fits: Fits | None = None,
         learned: bool = False,
+        edge_fetching: Fetching | None = None,
     ) -> None:
-        super().__init__(dataset, parts, folder, layers, fetching, fits)
+        super().__init__(dataset, parts, folder, layers, fetching, fits, edge_fetching=edge_fetching)
         self._learned, self._outputs = learned, layers
 
     def put(self, part: int, inputs: Float) -> None:

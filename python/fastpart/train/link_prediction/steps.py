@@ -44,7 +44,7 @@ class Step(Batch):
 class Links:
     """Edges to train on, with negatives and sampled neighbours."""
 
-    def __init__(self, dataset: LinkDataset, options: Options, how: dict[str, Any]) -> None:
+    def __init__(self, dataset: LinkDataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
         self._topology, self._pairs = dataset.topology, 1 + how["num_negatives"]
         loader = dataset.partition.link_loader(
             "train",
@@ -53,13 +53,14 @@ class Links:
             negatives=how["negatives"],
             num_negatives=how["num_negatives"],
             seed=options.seed,
-            edge_ids=False,
+            edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
         )
         assert isinstance(loader, LinkLoader)
         loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
+        self.edge_fetching = loader.edge_fetching
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads."""
@@ -68,6 +69,14 @@ class Links:
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of a step are of own parts."""
         return int(np.count_nonzero(owned[owner_of(step.inputs, self._topology.starts)]))
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what the steps needed since the last call, and what was read for them."""
+        return self._loader.read_counts()
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._loader.close()
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
@@ -83,6 +92,7 @@ class Links:
             batch.n_id,
             sources=batch.num_nodes,
             device=device(),
+            edge_attr=batch.edge_attr,
         )
         return Step(
             graphs=whole.by_layer(batch.num_sampled_nodes),

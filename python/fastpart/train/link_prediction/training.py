@@ -22,6 +22,7 @@ from ..learning.validation import is_better
 from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
+from ..models import takes_edge_attr
 from ..ranks import device, rank, world_size
 from ..scores import Task
 from .dataset import LinkDataset
@@ -47,7 +48,8 @@ class Worker(mini_batches.Worker):
         self._trace = self._sampled = None
         width = how["embeddings"] or 0
         features = dataset.task.features
-        dataset.task = Task(features + width, options.hidden, multilabel=False)
+        edges = dataset.task.edge_features
+        dataset.task = Task(features + width, options.hidden, multilabel=False, edge_features=edges)
         learned = state.get("learner", {})
         self.learner = Learner(
             dataset.task,
@@ -58,11 +60,20 @@ class Worker(mini_batches.Worker):
             F.binary_cross_entropy_with_logits,
         )
         self.network = self.learner.network
-        self._steps = Links(dataset, options, how)
+        self._steps = Links(dataset, options, how, takes_edge_attr(self.network.encoder))
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
         fits = fitting(dataset, options, how["free_bytes"])
-        self._rows = Encodings(dataset, own, folder, options.layers, fetching, fits, learned=width > 0)
+        self._rows = Encodings(
+            dataset,
+            own,
+            folder,
+            options.layers,
+            fetching,
+            fits,
+            learned=width > 0,
+            edge_fetching=self._steps.edge_fetching,
+        )
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
         self._table: EmbeddingTable | None = None
         self._best = -math.inf

@@ -35,7 +35,8 @@ def sampled(
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.
         A row that several of them need is counted once. Between machines it is sent once.
     model
-        A model with ``forward(x, edge_index, edge_attr)`` gets features of edges.
+        ``gatv2``, ``transformer``, ``gine`` and models with ``forward(x, edge_index, edge_attr)`` take features of
+        edges, if the directory has any.
     cache, cache_by
         Models of sampled graphs (``clustergcn``, ``graphsaint``) have no use for ``fanouts``, ``sampling``, ``ahead``,
         ``cache`` and ``resident``.
@@ -53,7 +54,9 @@ def sampled(
         what it reads. ``remote_rows`` counts rows of features of parts of other workers, each once for all
         batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
         messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
-        cache held. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and ``label_skew``.
+        cache held. With features of edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes`` and
+        ``edge_read_bytes`` count those of in-edges. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and
+        ``label_skew``.
 
     Raises
     ------

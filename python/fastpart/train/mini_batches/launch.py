@@ -31,6 +31,7 @@ from ..memory import (
     BatchSize,
     Need,
     batches,
+    edge_row_bytes,
     evaluation,
     number_bytes,
     row_bytes,
@@ -167,7 +168,9 @@ class Driver(driver.Driver):
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
             weights(options, dataset.task),
-            *batches(options, dataset.task, size, row_bytes(dataset, moved), 12),
+            *batches(
+                options, dataset.task, size, row_bytes(dataset, moved), 12 + edge_row_bytes(dataset, options)
+            ),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
             Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),

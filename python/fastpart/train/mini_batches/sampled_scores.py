@@ -64,6 +64,10 @@ class SampledScores:
         self.fetching = self._steps.fetching
         self._steps.limit(how["free_bytes"])
 
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._steps.close()
+
     @torch.no_grad()
     def scores(self, network: nn.Module, inputs: Callable[[Any], Any]) -> dict[str, float]:
         """Return accuracy, micro-F1 and the metrics of the user, the same in all processes.

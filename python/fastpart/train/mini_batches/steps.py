@@ -16,6 +16,7 @@ from ... import _core
 from ...core.parameters import RowsIo
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
+from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.seeds import owner_of, seeds_of
 from ..batches import Batch, Field, VertexRows, batches
@@ -63,6 +64,7 @@ class StepSource(Protocol):
 
     fetching: Any
     """Where features come from, all of them or those of each type."""
+    edge_fetching: Fetching | None
 
     def epoch(self, number: int) -> Iterator[Any]:
         """Yield the steps of an epoch."""
@@ -73,6 +75,12 @@ class StepSource(Protocol):
     def own_rows(self, step: Any, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts, given their mask."""
 
+    def read_counts(self) -> dict[str, int]:
+        """Return what the steps needed since the last call, and what was read for them."""
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+
 
 class LoadedSteps:
     """The steps of a loader."""
@@ -80,6 +88,7 @@ class LoadedSteps:
     def __init__(self, dataset: Dataset, loader: Any) -> None:
         assert isinstance(loader, Loader)
         self._topology, self._loader, self.fetching = dataset.topology, loader, loader.fetching
+        self.edge_fetching = loader.edge_fetching
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used."""
@@ -97,6 +106,14 @@ class LoadedSteps:
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""
         return rows_of_own(step, owned, self._topology)
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what the steps needed since the last call, and what was read for them."""
+        return self._loader.read_counts()
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._loader.close()
 
     def _step(self, batch: Loaded) -> Step:
         whole = Rows(
@@ -192,6 +209,7 @@ class Graphs:
             device(),
         )
         self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, rank(), io=io)
+        self.edge_fetching: Fetching | None = None
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""
@@ -201,6 +219,14 @@ class Graphs:
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""
         return rows_of_own(step, owned, self._topology)
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what the steps needed since the last call, and what was read for them."""
+        return self.fetching.read_counts()
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self.fetching.close()
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""

@@ -18,7 +18,7 @@ from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..data import Dataset
-from ..inference import Inference
+from ..inference import Fits, Inference
 from ..learning.learner import Learner
 from ..memory import fitting
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
@@ -81,15 +81,25 @@ class Worker:
             return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners, how["io"])
 
-    def _inference_of(self, dataset: Dataset, *given: Any) -> Any:
+    def _inference_of(
+        self,
+        dataset: Dataset,
+        parts: list[int],
+        folder: Path,
+        layers: int,
+        fetching: Any,
+        fits: Fits,
+        free_bytes: int,
+    ) -> Any:
         """Return what computes exact outputs."""
-        return Inference(dataset, *given)
+        edges = self._steps.edge_fetching
+        return Inference(dataset, parts, folder, layers, fetching, fits, free_bytes, edges)
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         self.network.train()
         self._clock.read()
-        self._steps.fetching.read_counts()  # scores have read rows, too
+        self._steps.read_counts()  # scores have read rows, too
         barrier()
         start = time.perf_counter()
         loss, count, local = 0.0, 0.0, 0
@@ -192,13 +202,13 @@ class Worker:
 
     def _counts(self, local: int) -> dict[str, int]:
         """Return what this worker has counted in the epoch, of which all workers add up."""
-        return {"local_rows": local, **self._steps.fetching.read_counts()}
+        return {"local_rows": local, **self._steps.read_counts()}
 
     def close(self) -> None:
         """End the connections to other workers."""
-        self._steps.fetching.close()
+        self._steps.close()
         if self._sampled is not None:
-            self._sampled.fetching.close()
+            self._sampled.close()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...loading import TypedBatch, TypedLoader
+from ...loading.fetching import Fetching
 from ...loading.typed.fetching import TypedFetching
 from ...partitions.seeds import owner_of
 from ..config import Options
@@ -71,6 +72,7 @@ class TypedLoadedSteps:
     """The steps of a loader of a typed graph."""
 
     fetching: TypedFetching
+    edge_fetching: Fetching | None = None
 
     def __init__(self, dataset: TypedDataset, loader: Any) -> None:
         assert isinstance(loader, TypedLoader)
@@ -89,6 +91,14 @@ class TypedLoadedSteps:
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""
         return self._loader.read_seconds()
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what the steps needed since the last call, and what was read for them."""
+        return self.fetching.read_counts()
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._loader.close()
 
     def own_rows(self, step: TypedStep, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""

@@ -110,7 +110,7 @@ def _identity(dataset: Dataset) -> str:
 
 
 def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    """Return features, labels and splits by vertex. Features are in a file."""
+    """Return features, labels and splits by vertex, and features of edges by record. Features are in files."""
     n, width = len(dataset.partition), dataset.task.features
     file = folder / "features.npy"
     features = np.lib.format.open_memmap(
@@ -124,7 +124,21 @@ def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
             labels = np.empty((n, *part.labels.shape[1:]), part.labels.dtype)
         labels[part.inner] = part.labels
     features.flush()
-    return {"features": file, "labels": labels, "splits": _splits(dataset)}
+    rows = {"features": file, "labels": labels, "splits": _splits(dataset)}
+    return rows | ({"edge_features": _edge_rows(dataset, folder)} if dataset.task.edge_features else {})
+
+
+def _edge_rows(dataset: Dataset, folder: Path) -> Path:
+    """Return a file of the features of edges, by record."""
+    m, stated = int(dataset.manifest["m"]), dataset.manifest["edge_features"]
+    file = folder / "edge_features.npy"
+    shape = (m, *stated["shape"])
+    rows = np.lib.format.open_memmap(file, "w+", np.dtype(stated["dtype"]), shape)
+    for part in dataset.partition.parts:
+        assert part.edge_features is not None
+        rows[part.edge_ids % max(m, 1)] = part.edge_features
+    rows.flush()
+    return file
 
 
 def _splits(dataset: Dataset) -> dict[str, Any]:

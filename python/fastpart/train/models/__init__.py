@@ -14,15 +14,16 @@ from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
 from .clustergcn import ClusterGCN
-from .edge_index import EdgeIndexModel, takes_edge_attr, takes_edge_index
+from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_edge_index
 from .gat import GAT, GATv2
 from .gcn import GCN
-from .gin import GIN
+from .gin import GIN, GINE
 from .graphsage import GraphSAGE, GraphSAGEWithLoops
 from .graphsaint import GraphSAINT
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
 from .ngnn import NGNN
 from .sgc import SGC
+from .transformer import Transformer
 from .typed import TYPED_MODELS, TypedNetwork
 from .typed.hetero import HeteroModel, takes_relations
 from .typed.hgt import HGT
@@ -41,6 +42,7 @@ __all__ = [
     "import_path",
     "is_layered",
     "is_made",
+    "may_take_edges",
     "sampling",
     "takes_edge_attr",
 ]
@@ -50,8 +52,10 @@ MODELS: dict[str, type[Network]] = {
     "graphsage-gcn": GraphSAGEWithLoops,
     "gcn": GCN,
     "gin": GIN,
+    "gine": GINE,
     "gat": GAT,
     "gatv2": GATv2,
+    "transformer": Transformer,
     "sgc": SGC,
     "clustergcn": ClusterGCN,
     "graphsaint": GraphSAINT,
@@ -138,6 +142,16 @@ def is_layered(model: ModelSource) -> bool:
 def attends(model: ModelSource) -> bool:
     """Return whether a model computes numbers for each edge."""
     return issubclass(_type(model), (GAT, RGAT, HGT))
+
+
+def may_take_edges(model: ModelSource, task: Task) -> bool:
+    """Return whether a model may take features of edges. What a function returns is not known before it is made."""
+    kind = _type(model)
+    if not task.edge_features:
+        return False
+    if issubclass(kind, Network):
+        return kind.reads_edges
+    return not issubclass(kind, nn.Module) or has_edge_attr(kind)
 
 
 def _type(model: ModelSource) -> type:

@@ -27,7 +27,7 @@ class EdgeIndexModel(nn.Module):
         super().__init__()
         self.model = model
         parameters = inspect.signature(model.forward).parameters
-        self.edge_attr = list(parameters)[2:3] == ["edge_attr"]
+        self.edge_attr = has_edge_attr(model)
         self._needs = self.edge_attr and parameters["edge_attr"].default is inspect.Parameter.empty
 
     def forward(self, graphs: Sequence[Rows], x: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class EdgeIndexModel(nn.Module):
         elif self._needs:
             raise ParameterError(
                 f"model: {type(self.model).__name__}.forward takes edge_attr. Save the partition with edge_features=, "
-                "and train with fastpart.train.sampled"
+                "and train with sampled, bytegnn, armada, links, sdt or full"
             )
         logits: Tensor = self.model(x, *given)
         return logits[: graphs[-1].num_targets]
@@ -47,6 +47,12 @@ class EdgeIndexModel(nn.Module):
 def takes_edge_index(model: nn.Module) -> bool:
     """Return whether the second parameter of the module is an ``edge_index``."""
     return list(inspect.signature(model.forward).parameters)[1:2] == ["edge_index"]
+
+
+def has_edge_attr(model: nn.Module | type[nn.Module]) -> bool:
+    """Return whether the third parameter of a module's forward, or of its class, is an ``edge_attr``."""
+    names = list(inspect.signature(model.forward).parameters)
+    return names[2 + isinstance(model, type) :][:1] == ["edge_attr"]
 
 
 def takes_edge_attr(network: nn.Module) -> bool:

@@ -38,17 +38,21 @@ class Attention(nn.Module):
         h = graph.attend(values, source, target, self._score, self._drop if self.training else 0.0)
         return self._joined(h + self.bias.view(1, *self.shape))
 
-    def _score(self, both: Tensor) -> Tensor:
-        return F.leaky_relu(both, SLOPE)
+    def _score(self, source: Tensor, target: Tensor) -> Tensor:
+        return F.leaky_relu(source + target, SLOPE)
 
     def _joined(self, h: Tensor) -> Tensor:
         return h.mean(1) if self._last else h.flatten(1)
 
 
 class AttentionV2(nn.Module):
-    """Dynamic attention: the ranking of the neighbours depends on the target."""
+    """Dynamic attention: the ranking of the neighbours depends on the target.
 
-    def __init__(self, width: int, out: int, last: bool, options: Options) -> None:
+    Features of edges, if there are any, are a third term of the scores. The loop at a vertex has the mean of its
+    in-edges.
+    """
+
+    def __init__(self, width: int, out: int, last: bool, options: Options, edge_features: int = 0) -> None:
         super().__init__()
         self._last, self._drop = last, options.dropout
         self.shape = (options.heads, out)
@@ -60,16 +64,26 @@ class AttentionV2(nn.Module):
             nn.init.xavier_normal_(linear.weight, gain=gain)
             nn.init.zeros_(linear.bias)
         nn.init.xavier_normal_(self.attn, gain=gain)
+        self.fc_edge = None
+        if edge_features:  # last, so that the other weights are the same without them
+            self.fc_edge = nn.Linear(edge_features, options.heads * out, bias=False)
+            nn.init.xavier_normal_(self.fc_edge.weight, gain=gain)
 
     def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Return one row for each target: the heads concatenated, or their mean in the last layer."""
         source = self.fc_src(x).unflatten(1, self.shape)
         target = self.fc_dst(graph.ends(x)).unflatten(1, self.shape)
-        h = graph.attend(source, source, target, self._score, self._drop if self.training else 0.0)
-        return h.mean(1) if self._last else h.flatten(1)
+        edges = None
+        if self.fc_edge is not None:
+            edges = self.fc_edge(graph.edge_rows(x.dtype, loops=True)).unflatten(1, self.shape)
 
-    def _score(self, both: Tensor) -> Tensor:
-        return (F.leaky_relu(both, SLOPE) * self.attn).sum(-1, keepdim=True)
+        def score(source: Tensor, target: Tensor) -> Tensor:
+            both = source + target
+            both = both if edges is None else both + edges
+            return (F.leaky_relu(both, SLOPE) * self.attn).sum(-1, keepdim=True)
+
+        h = graph.attend(source, source, target, score, self._drop if self.training else 0.0)
+        return h.mean(1) if self._last else h.flatten(1)
 
 
 class GAT(Network):
@@ -86,7 +100,8 @@ class GAT(Network):
     def width_of_edges(self, index: int) -> int:
         """Return the width of all heads, which each edge weighs."""
         heads, out = self.layers[index].shape
-        return 2 * int(heads) * int(out)
+        terms = 3 if self.edge_features else 2
+        return terms * int(heads) * int(out) + self.edge_features
 
     def between(self, h: Tensor, graph: Neighbourhood) -> Tensor:
         """Return the rows after ELU and dropout."""
@@ -94,8 +109,10 @@ class GAT(Network):
 
 
 class GATv2(GAT):
-    """Dynamic attention: the ranking of the neighbours depends on the target."""
+    """Dynamic attention: the ranking of the neighbours depends on the target, and on the features of the edge."""
+
+    reads_edges = True
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
-        return AttentionV2(width, out, index == options.layers - 1, options)
+        return AttentionV2(width, out, index == options.layers - 1, options, self.edge_features)

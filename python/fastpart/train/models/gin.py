@@ -1,4 +1,8 @@
-"""GIN (Xu, Hu, Leskovec and Jegelka, "How Powerful are Graph Neural Networks?", ICLR 2019, section 4.1)."""
+"""GIN (Xu, Hu, Leskovec and Jegelka, "How Powerful are Graph Neural Networks?", ICLR 2019, section 4.1).
+
+With features of edges it is GINE (Hu et al., "Strategies for Pre-training Graph Neural Networks", ICLR 2020,
+section 5.1).
+"""
 
 from __future__ import annotations
 
@@ -35,9 +39,44 @@ class Isomorphism(nn.Module):
         return self.outer(F.relu(self.norm(h)))
 
 
+class EdgeIsomorphism(Isomorphism):
+    """As :class:`Isomorphism`, over the sum of ReLU(neighbour + linear map of the features of the edge)."""
+
+    takes_means = False
+
+    def __init__(self, width: int, hidden: int, out: int, edge_features: int) -> None:
+        super().__init__(width, hidden, out)
+        self.edge = nn.Linear(edge_features, width)
+
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        edges = self.edge(graph.edge_rows(x.dtype))
+        neighbours = graph.sum_of_messages(x, lambda sources: F.relu(sources + edges))
+        h = self.inner((1 + self.epsilon) * graph.targets(x) + neighbours)
+        return self.outer(F.relu(self.norm(h)))
+
+
 class GIN(Network):
     """Sums of neighbours."""
 
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
         return Isomorphism(width, options.hidden, out)
+
+
+class GINE(GIN):
+    """Sums of neighbours with the features of the edges to them. Without features of edges it is :class:`GIN`."""
+
+    reads_edges = True
+
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one layer."""
+        if not self.edge_features:
+            return super().make_layer(index, width, out, task, options)
+        return EdgeIsomorphism(width, options.hidden, out, self.edge_features)
+
+    def width_of_edges(self, index: int) -> int:
+        """Return the width of the messages, and of what edges add to them."""
+        if not self.edge_features:
+            return 0
+        return 2 * int(self.layers[index].inner.in_features) + self.edge_features

@@ -28,13 +28,22 @@ class Network(nn.Module):
     ----------
     sampling : str
         The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See ``fastpart.train.batches``.
+    reads_edges : bool
+        Whether its layers take features of edges, if there are any.
+    edge_features : int
+        Width of the features of edges that it takes.
+    edge_attr : bool
+        Whether it takes any.
     """
 
     sampling = NEIGHBOUR
+    reads_edges = False
 
     def __init__(self, task: Task, options: Options) -> None:
         super().__init__()
         self.dropout = options.dropout
+        self.edge_features = task.edge_features if self.reads_edges else 0
+        self.edge_attr = self.edge_features > 0
         self.layers = nn.ModuleList()
         width = task.features
         for index in range(options.layers):

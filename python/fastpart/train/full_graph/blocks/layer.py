@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from torch import Tensor
 
@@ -43,9 +42,7 @@ class RowBlocks(Neighbourhood):
         """Return the mean over the in-edges of each target."""
         return self.sum(x) / self.target_degree.clamp(min=1).to(x.dtype).unsqueeze(1)
 
-    def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
-    ) -> NoReturn:
+    def attend(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: attention changes the weights of edges in each epoch."""
         raise ParameterError(
             "model: sancus needs layers that multiply by a constant matrix of the edges, but attention changes the "

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from ...graphs.kernels import Kernel, with_loops
-from ...neighbourhood import Neighbourhood
+from ...neighbourhood import Neighbourhood, Score
 from ..part import Tools
 from .copies import Copies
 from .totals import Totals
@@ -62,20 +60,30 @@ class EdgeLayer(Neighbourhood):
         return total[: self.num_targets]
 
     def attend(
-        self, values: Tensor, source: Tensor, target: Tensor, score: Callable[[Tensor], Tensor], drop: float
+        self,
+        values: Tensor,
+        source: Tensor,
+        target: Tensor,
+        score: Score,
+        drop: float,
+        *,
+        loops: bool = True,
+        of_edges: Tensor | None = None,
     ) -> Tensor:
         """Return the sums weighted by attention. Numerators and denominators of the softmax are separate totals."""
         copies = self._edges.copies  # a loop at each root is one for each vertex of the graph
-        kernel = self._edges.kernel(copies.num_own if self._totals.complete else len(copies.vertices))
-        scores = score(kernel.both(source, target))
+        looped = copies.num_own if self._totals.complete else len(copies.vertices)
+        kernel = self._edges.kernel(looped if loops else 0)
+        scores = score(kernel.of_sources(source), kernel.at(target))
         largest = self._totals.largest(kernel.largest(scores))
         weights = torch.exp(scores - kernel.at(largest))
         below = kernel.total(weights)
-        above = kernel.weighted(values, self._dropped(weights, drop))
+        above = kernel.weighted(values, self._dropped(weights, drop), of_edges)
         heads, width = values.shape[1:]
         both = self._totals.total(torch.cat([above, below], 2).flatten(1), self._last)[: self.num_targets]
         above, below = both.view(-1, heads, width + 1).split([width, 1], 2)
-        return above / below
+        # Without loops a vertex may have no edges, and its denominator is 0.
+        return above / (below if loops else below.clamp(min=torch.finfo(below.dtype).tiny))
 
     def _dropped(self, weights: Tensor, share: float) -> Tensor:
         # Every edge is in one process only, so processes need not agree on random numbers.
