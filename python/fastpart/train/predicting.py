@@ -28,7 +28,7 @@ from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
 from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
-from .models import Network, takes_edge_attr
+from .models import Network, TypedNetwork, takes_edge_attr
 from .scores import Task, TypedTask
 from .typed_data import TypedDataset, dataset_of
 from .typed_inference import TypedInference
@@ -67,7 +67,7 @@ def predictions(
     layers = options.layers
     if outputs == "embeddings":
         layers -= 1
-        if not isinstance(network, Network) or not layers or isinstance(dataset, TypedDataset):
+        if not isinstance(network, Network | TypedNetwork) or not layers:
             raise ParameterError(
                 "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
