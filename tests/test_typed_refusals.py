@@ -23,7 +23,6 @@ def stored(tmp_path_factory):
 
 REFUSED = {
     "order": lambda p, out: fp.order(graph_of(p), out=out / "o.bin"),
-    "save_cache": lambda p, _: p.save_cache(0.1, fanouts=[2]),
     "glt": lambda p, out: fp.export.glt(p.folder, out / "glt"),
 }
 
@@ -81,11 +80,17 @@ def test_batches_without_features_have_edges_of_all_relations(stored):
     assert batch.x is None
 
 
-def test_traffic_knows_the_directions_of_relations(stored):
+def test_what_trains_on_one_type_asks_for_it(stored):
+    for call in (fp.predict_traffic, lambda p, fanouts: p.save_cache(0.1, fanouts=fanouts)):
+        with pytest.raises(fp.ParameterError, match="input: author, paper have a split 'train'"):
+            call(stored, [2])
+
+
+@pytest.mark.parametrize(("input", "train"), [("author", [2]), ("paper", [5, 6])])
+def test_traffic_knows_the_directions_of_relations(stored, input, train):
     graph = authors()
-    train = [2, 5, 6]
     for given in (stored, stored.folder):
-        found = fp.predict_traffic(given, [-1], batch_size=99)
+        found = fp.predict_traffic(given, [-1], batch_size=99, input=input, row_bytes=1)
         assert found.parts["seeds"].sum() == len(train)
         rows = [
             {
@@ -96,7 +101,8 @@ def test_traffic_knows_the_directions_of_relations(stored):
             for part in range(graph.k)
         ]
         assert found.parts["remote_rows"].to_list() == [len(each) for each in rows]
-    again = fp.predict_traffic(stored.assignment, [-1], 99, graph=graph_of(stored), splits={"train": train})
+    given = {"graph": graph_of(stored), "splits": {"train": [2, 5, 6]}, "input": input}
+    again = fp.predict_traffic(stored.assignment, [-1], 99, **given)
     assert again.parts["remote_rows"].to_list() == found.parts["remote_rows"].to_list()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from traceback import format_exception
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -171,8 +171,12 @@ def compare(
     return so_far
 
 
-Predicted = tuple[dict[str, float], list[pl.Series]]
-"""Columns of the traffic of a partition, and of each type."""
+class Predicted(NamedTuple):
+    """The traffic of a partition: columns of its row, and those of its types."""
+
+    row: dict[str, float]
+    types: list[pl.Series]
+
 
 Prediction = Callable[[Partition], Predicted]
 
@@ -181,7 +185,7 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
     """Return what predicts the columns of the traffic of a partition."""
     fanouts, batch_size, cache, row_bytes, input = given
     if fanouts is None:
-        return lambda partition: ({}, [])
+        return lambda partition: Predicted({}, [])
     if not splits:
         raise ParameterError(
             "splits: the traffic of training depends on its vertices. Pass splits= with train"
@@ -195,7 +199,7 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
 
     def predict(partition: Partition) -> Predicted:
         if isinstance(partition, EdgePartition):
-            return {}, []
+            return Predicted({}, [])
         found = traffic_of(graph, partition, train, plan, rows, run)
         columns = {}
         types: list[pl.Series] = []
@@ -207,7 +211,7 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
                 columns[f"remote_mb{end}"] = traffic.fetched_mb
             if traffic.types is not None:
                 types += _of_types(traffic.types, end)
-        return columns, types
+        return Predicted(columns, types)
 
     return predict
 
