@@ -9,12 +9,15 @@ from strategies import edge_lists
 
 torch = pytest.importorskip("torch")
 
+from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.loading import Sample  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.model_averaging import regroup  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
@@ -303,6 +306,29 @@ def test_whole_batches_are_those_of_full(directories):
     expected = losses("full", directories / "1", **given)
     np.testing.assert_allclose(losses("sampled", directories / "4", **given), expected, rtol=1e-6)
     np.testing.assert_allclose(losses("full", directories / "4", **given), expected, rtol=1e-6)
+
+
+def test_regrouped_parts_have_them(directories, tmp_path):
+    again = regroup.regrouped(Dataset(directories / "4"), 3, RunFolder(tmp_path), RunOptions())
+    by_record = np.empty((M, WIDTH), np.float32)
+    for part in fp.open_partition(directories / "1").parts:
+        by_record[part.edge_ids % M] = part.edge_features
+    for part in again.partition.parts:
+        np.testing.assert_array_equal(part.edge_features, by_record[part.edge_ids % M])
+
+
+def test_a_network_of_a_user_is_tried_with_them(directories):
+    class Mine(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.edges = torch.nn.Linear(4, 3), torch.nn.Linear(WIDTH, 3)
+
+        def forward(self, x, edge_index, edge_attr):
+            h = torch.zeros(len(x), 3).index_add(0, edge_index[1], self.edges(edge_attr))
+            return self.linear(x) + h
+
+    found = losses("sampled", directories / "2", model=Mine(), precision="float32")
+    assert np.isfinite(found).all()
 
 
 def test_links_take_them(tmp_path):

@@ -52,9 +52,9 @@ class Worker:
     """
 
     @staticmethod
-    def open(source: StrPath) -> AnyDataset[Any]:
+    def open(source: StrPath, target: str | None = None) -> AnyDataset[Any]:
         """Open a directory. Features of edges are left out: the in-edges of a vertex may be in several parts."""
-        return open_dataset(source).without_edge_features()
+        return open_dataset(source, target).without_edge_features()
 
     def __init__(
         self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]

@@ -108,7 +108,9 @@ def _example(task: Task, options: Options) -> tuple[Rows | TypedRows, Any]:
     """Return a graph of two vertices, of each type if there are types, and rows of ones."""
     if isinstance(task, TypedTask):
         return example(task, options.hidden)
-    two = Rows(np.arange(3), np.array([1, 0], np.int32), torch.ones(2, dtype=torch.int64))
+    edge_attr = torch.ones(2, task.edge_features) if task.edge_features else None
+    ends = np.arange(3), np.array([1, 0], np.int32)
+    two = Rows(*ends, torch.ones(2, dtype=torch.int64), edge_attr=edge_attr)
     return two, torch.ones(2, task.features)
 
 
