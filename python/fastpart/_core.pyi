@@ -443,8 +443,8 @@ class SampledBatch:
 
     The sources of row i are the nodes ``indices[indptr[i]:indptr[i + 1]]``. ``e_id`` has the ids of these in-edges and
     ``edge_rows`` their rows (see :attr:`Topology.edge_starts`), if wanted. ``n_id`` has the original id of each node,
-    and ``seed_time`` the time of its seeds, if they have times. Arrays lie in memory that is used again once the last of
-    them is gone. That of the features is apart.
+    and ``seed_time`` the time of its seeds, if they have times. Arrays lie in memory that is used again once the last
+    of them is gone. That of the features is apart.
     """
 
     rows: _Rows

@@ -86,7 +86,7 @@ class SampledEpochs:
     ) -> Self:
         """Check the parameters, all of those of a loader but for rank and world_size."""
         partition.refuse_without_edges()
-        topology, hops = partition._topology, list(parameters.fanouts_of(fanouts))
+        hops = list(parameters.fanouts_of(fanouts))
         seeds = loaded_seeds(vertices, partition, given)
         return cls.of_seeds(partition, seeds, hops, world_size, given, vertices)
 

@@ -6,7 +6,7 @@ The methods of ``fastpart.train`` are presets of them. Nothing here imports torc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -162,6 +162,12 @@ def sampled_by(training: Mapping[str, Any]) -> tuple[Neighbours, InputRows, dict
     rest = dict(training)
     rows = InputRows(*map(rest.pop, ("cache", "cache_by", "resident", "io", "plan")))
     return Neighbours(rest.pop("sampling"), rest.pop("temporal", None)), rows, rest
+
+
+def paired_by(training: Mapping[str, Any], pairs: Pairs) -> tuple[Pairs, dict[str, Any]]:
+    """Return the choice of pairs, by the parameters of a user, and the parameters that are left."""
+    rest = dict(training)
+    return replace(pairs, temporal=rest.pop("temporal")), rest
 
 
 # How weights agree.

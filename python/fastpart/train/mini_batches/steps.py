@@ -116,17 +116,11 @@ class LoadedSteps:
         """End the connections to other workers."""
         self._loader.close()
 
-    def _degrees(self, batch: Loaded) -> Callable[[], Tensor]:
-        """Return what finds the in-degrees of the nodes in the whole graph."""
-        if batch.seed_time is not None:
-            return no_degrees
-        return lambda: torch.from_numpy(self._topology.degrees_of(batch.rows))
-
     def _step(self, batch: Loaded) -> Step:
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),
-            self._degrees(batch),
+            degrees_of(batch, self._topology),
             batch.n_id,
             sources=batch.num_nodes,
             device=device(),
@@ -144,6 +138,13 @@ class LoadedSteps:
             x=batch.x,
             y=batch.y,
         )
+
+
+def degrees_of(batch: Loaded, topology: _core.Topology) -> Callable[[], Tensor]:
+    """Return what finds the in-degrees of the nodes in the whole graph."""
+    if batch.seed_time is not None:
+        return no_degrees
+    return lambda: torch.from_numpy(topology.degrees_of(batch.rows))
 
 
 def no_degrees() -> Tensor:
