@@ -44,7 +44,8 @@ remote
 converted
 opening
 held_out
-info, splits
+info, time_splits
+splits
 """,
     "partitions": """
 coding, plan, results, saved
@@ -54,7 +55,7 @@ typed_parts
 clustering, parts
 loadable
 partition, seeds
-homes, partitioners, sampling, typed_seeds
+homes, partitioners, sampling, temporal, typed_seeds
 order
 """,
     "measures": """

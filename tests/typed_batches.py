@@ -80,6 +80,7 @@ class Small:
             },
             indptr_dict=indptr,
             indices_dict=indices,
+            seed_time_dict={},
             e_id_dict=e_id,
             edge_attr_dict={key: each[e_id[key]] for key, each in self.edge_attr.items()},
             rows_dict={name: np.array(each, np.uint32) for name, each in nodes.items()},

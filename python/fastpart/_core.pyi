@@ -349,6 +349,24 @@ def sampling_weights(
     """Return for each record how often a rank samples it, in units of 1/1024 of the mean and at least 1."""
 
 @final
+class Times:
+    """When vertices and in-edges came to be: a ``.npy`` of int64 for each part, or None.
+
+    With ``types``, for each type of vertices or edges in each part, part by part. The smallest number stands for none.
+    What has no time was always there.
+    """
+
+    def __new__(
+        cls,
+        topology: Topology,
+        vertices: Sequence[_Path | None],
+        edges: Sequence[_Path | None],
+        types: Types | None = None,
+    ) -> Times: ...
+    def of_rows(self, rows: _Rows) -> _Ids:
+        """Return the times of vertices. Without any, all have none."""
+
+@final
 class Sampler:
     """Samples ``fanouts[h]`` in-edges of every vertex of level h, without replacement; -1 takes all.
 
@@ -358,6 +376,10 @@ class Sampler:
     - "uniform".
     - "weighted": ``weights`` (float32 or float64) has one number for each of the m records; 0 means never.
     - "labor": LABOR-0, fewer distinct vertices; ``fanouts[h]`` in-edges on average.
+
+    With ``times`` each seed has a time. Only in-edges whose time, the later one of their own and of their source's, is
+    strictly before it are sampled, in every hop: uniformly, or the last ones (``temporal``), whatever ``kind``. A node
+    is a vertex with the time of its seeds, and draws are functions of the time, too.
     """
 
     def __new__(
@@ -371,6 +393,8 @@ class Sampler:
         edge_ids: bool = False,
         edge_rows: bool = False,
         weights: npt.NDArray[Any] | None = None,
+        times: Times | None = None,
+        temporal: str = "uniform",
     ) -> Sampler: ...
     def read_seconds(self) -> tuple[float, float]:
         """Return the seconds of sampling and of copying features since the last call, of all threads."""
@@ -378,6 +402,7 @@ class Sampler:
         self,
         seeds: _Rows,
         *,
+        times: _Ids | None = None,
         epoch: int = 0,
         step: int = 0,
         features: Features | None = None,
@@ -388,6 +413,7 @@ class Sampler:
         seeds: _Rows,
         offsets: _Ids,
         *,
+        times: _Ids | None = None,
         epoch: int = 0,
         features: Features | None = None,
         edge_features: Features | None = None,
@@ -416,8 +442,9 @@ class SampledBatch:
     """Nodes level by level, and one CSR over those of all levels but the last.
 
     The sources of row i are the nodes ``indices[indptr[i]:indptr[i + 1]]``. ``e_id`` has the ids of these in-edges and
-    ``edge_rows`` their rows (see :attr:`Topology.edge_starts`), if wanted. ``n_id`` has the original id of each node.
-    Arrays lie in memory that is used again once the last of them is gone. That of the features is apart.
+    ``edge_rows`` their rows (see :attr:`Topology.edge_starts`), if wanted. ``n_id`` has the original id of each node,
+    and ``seed_time`` the time of its seeds, if they have times. Arrays lie in memory that is used again once the last
+    of them is gone. That of the features is apart.
     """
 
     rows: _Rows
@@ -426,6 +453,7 @@ class SampledBatch:
     indices: npt.NDArray[np.int32]
     e_id: _Ids | None
     edge_rows: _Ids | None
+    seed_time: _Ids | None
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int]
     features: npt.NDArray[Any] | None
@@ -475,6 +503,8 @@ class TypedSampler:
         merged: bool = False,
         edge_ids: bool = False,
         weights: npt.NDArray[Any] | None = None,
+        times: Times | None = None,
+        temporal: str = "uniform",
     ) -> TypedSampler: ...
     def read_seconds(self) -> tuple[float, float]:
         """Return the seconds of sampling and of copying features since the last call, of all threads."""
@@ -482,6 +512,7 @@ class TypedSampler:
         self,
         seeds: _Rows,
         *,
+        times: _Ids | None = None,
         epoch: int = 0,
         step: int = 0,
         features: Sequence[Features | None] | None = None,
@@ -492,6 +523,7 @@ class TypedSampler:
         seeds: _Rows,
         offsets: _Ids,
         *,
+        times: _Ids | None = None,
         epoch: int = 0,
         features: Sequence[Features | None] | None = None,
         ahead: int = 2,
@@ -517,6 +549,7 @@ class TypedSampledBatch:
 
     rows: list[_Rows]
     n_id: list[_Ids]
+    seed_time: list[_Ids] | None
     indptr: list[npt.NDArray[np.int32]]
     indices: list[npt.NDArray[np.int32]]
     e_id: list[_Ids] | None

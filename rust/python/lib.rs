@@ -62,8 +62,8 @@ mod _core {
     use super::run::{default_threads, memory_budget};
     #[pymodule_export]
     use super::sampling::{
-        Batches, Coding, Features, Pack, SampledBatch, Sampler, Topology, TypedBatches, TypedSampledBatch,
-        TypedSampler, Types, disk_rates,
+        Batches, Coding, Features, Pack, SampledBatch, Sampler, Times, Topology, TypedBatches,
+        TypedSampledBatch, TypedSampler, Types, disk_rates,
     };
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};

@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::batch::BatchMaker;
-use super::sampler::Place;
+use super::sampler::{Place, Seeds};
 use super::workers::{Worker, Workers};
 use crate::base::{Error, Result, locked};
 
@@ -20,19 +20,25 @@ use crate::base::{Error, Result, locked};
 #[derive(Debug)]
 pub struct Steps {
     seeds: Vec<u32>,
+    /// Empty: they have none.
+    times: Vec<i64>,
     offsets: Vec<usize>,
     epoch: u64,
 }
 
 impl Steps {
-    /// Step i of `epoch` has `seeds[offsets[i]..offsets[i + 1]]`, which are rows.
-    pub fn new(seeds: Vec<u32>, offsets: &[i64], epoch: u64) -> Result<Self> {
+    /// Step i of `epoch` has `seeds[offsets[i]..offsets[i + 1]]`, which are rows. Each has a time, or `times` is empty.
+    pub fn new(seeds: Vec<u32>, times: Vec<i64>, offsets: &[i64], epoch: u64) -> Result<Self> {
         let ascend = offsets.is_sorted() && offsets.first() == Some(&0);
         if !ascend || offsets.last() != Some(&(seeds.len() as i64)) {
             let what = format!("expected numbers that ascend from 0 to {}, the number of seeds", seeds.len());
             return Err(Error::parameter("offsets", what));
         }
-        Ok(Self { seeds, offsets: offsets.iter().map(|&offset| offset as usize).collect(), epoch })
+        if !times.is_empty() && times.len() != seeds.len() {
+            let what = format!("{} times for {} seeds", times.len(), seeds.len());
+            return Err(Error::parameter("times", what));
+        }
+        Ok(Self { seeds, times, offsets: offsets.iter().map(|&offset| offset as usize).collect(), epoch })
     }
 
     /// Number of steps.
@@ -48,7 +54,9 @@ impl Steps {
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<M::Batch> {
-        let seeds = &self.seeds[self.offsets[step]..self.offsets[step + 1]];
+        let own = self.offsets[step]..self.offsets[step + 1];
+        let times = self.times.get(own.clone()).unwrap_or_default();
+        let seeds = Seeds { rows: &self.seeds[own], times };
         maker.make(seeds, Place { epoch: self.epoch, step: step as u64 }, worker, check)
     }
 }

@@ -9,7 +9,7 @@ use super::gather::{FeatureRows, Features};
 use super::pack::Pack;
 use super::pool::{Memory, Pool, Pooled};
 use super::sample::Sample;
-use super::sampler::{Place, Sampler};
+use super::sampler::{Place, Sampler, Seeds};
 use super::workers::Worker;
 use crate::base::Result;
 
@@ -29,10 +29,10 @@ pub trait BatchMaker: Debug + Send + Sync + 'static {
     /// What it makes.
     type Batch: Debug + Send;
 
-    /// Makes the batch of the `seeds`, which are rows.
+    /// Makes the batch of the `seeds`.
     fn make(
         &self,
-        seeds: &[u32],
+        seeds: Seeds<'_>,
         place: Place,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
@@ -115,7 +115,7 @@ impl BatchMaker for Maker {
 
     fn make(
         &self,
-        seeds: &[u32],
+        seeds: Seeds<'_>,
         place: Place,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,

@@ -11,7 +11,8 @@
 //! **Algorithm.** What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex), where the vertex is its
 //! original id ([`HopKey`]), and picks positions in its list of in-edges, which every partition has in the order of
 //! records. So neighbours are the same for any partition, number of parts, threads and processes. They are picked
-//! uniformly (`neighbours`), by weights (`weighted`) or by LABOR (`labor`). The picks are looked up in
+//! uniformly (`neighbours`), by weights (`weighted`), by LABOR (`labor`), or among those before the time of a seed
+//! (`temporal`). The picks are looked up in
 //! blocks, one array after the other, and each loop brings into the cache what the next one reads (`picks`). Features
 //! of the nodes and of the in-edges are copied from the files of the parts ([`Features`]), or read past the page cache (`direct`), and decoded
 //! on the way if they are coded ([`Coding`]). [`walks()`] and [`subgraph()`] make the batches of other methods.
@@ -56,6 +57,7 @@ mod sampler;
 mod small_numbers;
 mod subgraph;
 mod targets;
+mod temporal;
 mod topology;
 mod typed;
 mod vertices;
@@ -75,8 +77,9 @@ pub use pool::Pooled;
 pub use rates::{DiskRates, disk_rates};
 pub use row_space::{RowId, RowSpace};
 pub use sample::{EdgeColumns, Sample};
-pub use sampler::{Kind, Place, Sampler, Settings};
+pub use sampler::{Kind, Place, Sampler, Seeds, Settings};
 pub use subgraph::subgraph;
+pub use temporal::{Strategy, Temporal, Times};
 pub use topology::Topology;
 pub use typed::{TypedBatch, TypedInEdges, TypedMaker, TypedSample, TypedSampler, TypedSamples, Types};
 pub use vertices::{append_degrees, append_ids};

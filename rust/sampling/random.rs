@@ -27,6 +27,12 @@ impl HopKey {
         Draws(splitmix64(self.0 ^ vertex as u64))
     }
 
+    /// The draws of a vertex for seeds of one time.
+    #[inline(always)]
+    pub(crate) fn draws_at(self, vertex: i64, time: i64) -> Draws {
+        Draws(splitmix64(splitmix64(self.0 ^ vertex as u64) ^ time as u64))
+    }
+
     /// The draws of a walk that is at a vertex.
     #[inline(always)]
     pub(crate) fn of_walk(self, walk: u64, root: i64) -> Draws {

@@ -26,6 +26,10 @@ pub struct Sample {
     pub edge_ids: Vec<i64>,
     /// Row of each in-edge, if wanted.
     pub edge_rows: Vec<i64>,
+    /// Whether seeds have times.
+    pub temporal: bool,
+    /// Time of the seeds that each node belongs to, if they have times.
+    pub seed_times: Vec<i64>,
     /// Nodes of each level.
     pub num_nodes: Vec<u64>,
     /// In-edges of the nodes of each level but the last.
@@ -35,13 +39,26 @@ pub struct Sample {
 impl Sample {
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
-        let Self { rows, ids, indptr, indices, edge_ids, edge_rows, num_nodes, num_edges } = self;
+        let Self {
+            rows,
+            ids,
+            indptr,
+            indices,
+            edge_ids,
+            edge_rows,
+            temporal,
+            seed_times,
+            num_nodes,
+            num_edges,
+        } = self;
         rows.clear();
         ids.clear();
         indptr.clear();
         indices.clear();
         edge_ids.clear();
         edge_rows.clear();
+        *temporal = false;
+        seed_times.clear();
         num_nodes.clear();
         num_edges.clear();
         indptr.push(0);
@@ -50,9 +67,9 @@ impl Sample {
 
 impl Memory for Sample {
     fn bytes(&self) -> u64 {
-        let Self { rows, ids, indptr, indices, edge_ids, edge_rows, .. } = self;
+        let Self { rows, ids, indptr, indices, edge_ids, edge_rows, seed_times, .. } = self;
         let small = rows.capacity() + indptr.capacity() + indices.capacity();
-        let large = ids.capacity() + edge_ids.capacity() + edge_rows.capacity();
+        let large = ids.capacity() + edge_ids.capacity() + edge_rows.capacity() + seed_times.capacity();
         (4 * small + 8 * large) as u64
     }
 }

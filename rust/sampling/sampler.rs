@@ -9,6 +9,7 @@ use super::neighbours::Uniform;
 use super::picks::Places;
 use super::random::HopKey;
 use super::sample::{EdgeColumns, Sample};
+use super::temporal::{self, Graph, Temporal};
 use super::topology::Topology;
 use super::vertices::append_ids;
 use super::weighted::{RecordWeights, Weighted};
@@ -33,12 +34,23 @@ pub struct Settings<F = Option<usize>> {
     pub fanouts: Vec<F>,
     /// How they are picked.
     pub kind: Kind,
+    /// If seeds have times: only what was there before, and how it is picked, whatever `kind` is.
+    pub temporal: Option<Temporal>,
     /// Seed of all draws.
     pub seed: u64,
     /// Whether a vertex occurs once in the batch, instead of once in a level.
     pub merged: bool,
     /// What is wanted of in-edges.
     pub edges: EdgeColumns,
+}
+
+/// The seeds of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds<'a> {
+    /// Their rows.
+    pub rows: &'a [u32],
+    /// Their times, if samples are temporal.
+    pub times: &'a [i64],
 }
 
 /// Which batch of which epoch.
@@ -63,17 +75,22 @@ impl Sampler {
         Self { topology, settings }
     }
 
-    /// Samples the batch of the `seeds`, which are rows. `check` is asked now and then and ends the work by an error.
+    /// Samples the batch of the `seeds`. `check` is asked now and then and ends the work by an error.
     pub fn sample(
         &self,
-        seeds: &[u32],
+        seeds: Seeds<'_>,
         place: Place,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
         into: &mut Sample,
     ) -> Result<()> {
-        let Settings { fanouts, kind, seed, merged, edges } = &self.settings;
-        levels(&self.topology, seeds, fanouts.len(), *merged, worker, into, |level| {
+        let Settings { fanouts, kind, temporal, seed, merged, edges } = &self.settings;
+        if let Some(temporal) = temporal {
+            let graph = Graph { temporal, topology: &self.topology, types: None };
+            let (place, of_hop) = ((&self.settings, place), std::slice::from_ref);
+            return temporal::sample(graph, place, of_hop, seeds, worker, check, into);
+        }
+        levels(&self.topology, seeds.rows, fanouts.len(), *merged, worker, into, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let expansion =
                 Expansion { topology: &self.topology, places: level.places, edges: *edges, check };

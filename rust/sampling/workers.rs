@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::ids::IdTable;
 use super::labor::SmallNumbers;
 use super::picks::Picks;
+use super::temporal::Scratch;
 use super::topology::Topology;
 use super::weighted::Candidates;
 use crate::base::{Result, locked};
@@ -22,6 +23,8 @@ pub struct Worker {
     pub small_numbers: Vec<SmallNumbers>,
     /// Relations of the in-edges of the batch, if the graph has types.
     pub relations: Vec<u16>,
+    /// For seeds with times.
+    pub(crate) temporal: Scratch,
 }
 
 impl Worker {
@@ -29,8 +32,8 @@ impl Worker {
     pub fn new(topology: &Topology) -> Result<Self> {
         let ids = IdTable::new(topology.num_vertices())?;
         let small_numbers = topology.parts().iter().map(|_| SmallNumbers::default()).collect();
-        let (picks, candidates) = (Picks::default(), Candidates::new());
-        Ok(Self { ids, picks, candidates, small_numbers, relations: Vec::new() })
+        let (picks, candidates, temporal) = (Picks::default(), Candidates::new(), Scratch::default());
+        Ok(Self { ids, picks, candidates, small_numbers, relations: Vec::new(), temporal })
     }
 
     /// Begins a batch. One that an error ended may have left picks.

@@ -73,6 +73,9 @@ class Batch:
     rows : numpy.ndarray
         uint32, of shape (nodes,): row of each node in the directory. The rows of part p are its inner vertices, behind
         those of the parts before it.
+    seed_time : torch.Tensor or None
+        int64, of shape (nodes,): time of the seed that each node belongs to, in temporal batches. There a node is a
+        vertex with such a time, so a vertex may occur several times in a level, with the neighbours that it had then.
     input_id : torch.Tensor
         int64, of shape (batch_size,): position of each seed among the vertices of the loader.
     indptr, indices : torch.Tensor
@@ -94,6 +97,7 @@ class Batch:
     e_id: Tensor | None
     edge_attr: Tensor | None
     rows: npt.NDArray[np.uint32]
+    seed_time: Tensor | None
     input_id: Tensor
     indptr: Tensor
     indices: Tensor

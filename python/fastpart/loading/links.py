@@ -15,15 +15,16 @@ from ..core import parameters
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..measures.ranking import Epoch
-from ..partitions.loadable import LinkOptions
+from ..partitions.loadable import LinkOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds, Steps
 from .batch import Batch
 from .loader import Loader
 from .making import ScheduledSource
-from .negatives import NEGATIVE_RULES, instead, others, partners
+from .negatives import NEGATIVE_RULES, AllVertices, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
+from .timed_edges import EarlierVertices, times_of
 
 Ids = npt.NDArray[np.int64]
 RowIds = npt.NDArray[np.uint32]
@@ -34,7 +35,8 @@ class LinkBatch(Batch):
     """A mini-batch of edges to tell from negatives, with the names of PyG. It also has all of :class:`Batch`.
 
     The first level of its nodes are the ends of the edges and of their negatives, each once. The positives of the
-    global batch are not among the in-edges, in no direction and with none of their parallel records. ``batch_size`` and
+    global batch are not among the in-edges, in no direction and with none of their parallel records. In temporal
+    batches each end has the time of its edge, and only edges before it are among the in-edges. ``batch_size`` and
     ``global_size`` count positives. ``input_id`` are their positions among the edges of the loader.
 
     Attributes
@@ -68,15 +70,34 @@ class LinkSteps(Steps):
         int64: places of the edges of this rank in this order.
     ends : numpy.ndarray
         uint32, of shape (edges, 2 + negatives): rows of the source, the target and the negative targets.
+    times : numpy.ndarray or None
+        int64: times of the edges, for temporal samples.
     """
 
     order: Ids
     places: Ids
     ends: RowIds
+    times: Ids | None
 
     def of(self, step: int) -> slice:
         """Return which of the edges are those of a step."""
         return slice(int(self.offsets[step]), int(self.offsets[step + 1]))
+
+    def roots(self, step: int) -> tuple[RowIds, Ids | None, npt.NDArray[np.intp]]:
+        """Return the distinct ends of a step with their times, and the place of each end among them."""
+        ends = self.ends[self.of(step)]
+        if self.times is None:
+            rows, places = np.unique(ends, return_inverse=True)
+            return rows, None, places.reshape(ends.shape)
+        times, numbers = np.unique(self.times[self.of(step)], return_inverse=True)
+        keys, places = np.unique(
+            keys_of(np.broadcast_to(numbers[:, None], ends.shape), ends), return_inverse=True
+        )
+        return (
+            keys.astype(np.uint32),
+            times[keys >> np.uint64(32)],
+            places.reshape(ends.shape),
+        )  # the lower half
 
 
 class LinkLoader(Loader):
@@ -109,12 +130,21 @@ class LinkLoader(Loader):
             )
         super().__init__(partition, edges, fanouts=fanouts, **given)  # type: ignore[misc]  # it reads its own
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
-        self.edges = edges_of(vertices, partition)
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
+        self.edges = edges_of(vertices, partition, repeated=given["input_time"] is not None)
+        times = times_of(vertices, self.edges, partition, given)
+        self._known: AllVertices | EarlierVertices = AllVertices(len(partition))
+        if times is not None and "times" in (partition.manifest or {}):
+            if self._rule == "local":
+                raise ParameterError(
+                    'negatives: "local" does not tell which vertices were there before an edge. Use "uniform" or '
+                    '"batch"'
+                )
+            self._known = EarlierVertices(partition)
         self.vertices = np.unique(self.edges)
         self._rows = partition._topology.rows_of(self.edges.reshape(-1)).reshape(-1, 2)
         keys = keys_of(self.edges[:, 0], self.edges[:, 1]).view(np.int64)
-        return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None)
+        return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None, times)
 
     def _epoch_of(self) -> Epoch:
         rows = np.unique(self._rows)
@@ -124,7 +154,7 @@ class LinkLoader(Loader):
         steps = super()._dealt(order, epoch)
         places = np.flatnonzero(self._deal.ranks[order] == self.rank)
         ends = np.empty((len(places), 2 + self._count), np.uint32)
-        made = LinkSteps(**vars(steps), order=order, places=places, ends=ends)
+        made = LinkSteps(**vars(steps), order=order, places=places, ends=ends, times=steps.seed_times)
         if isinstance(self._source, ScheduledSource):
             return made
         everything = slice(None)
@@ -132,12 +162,26 @@ class LinkLoader(Loader):
             self._positive(made, everything),
             self._negative(made, everything, epoch),
         )
+        if made.times is not None:
+            return self._with_timed_roots(made)
         seeds = np.unique(keys_of(np.repeat(places // self.batch_size, ends.shape[1]), ends.reshape(-1)))
         starts = np.arange(len(self) + 1, dtype=np.uint64) << np.uint64(32)
         return replace(
             made,
             seeds=seeds.astype(np.uint32),  # the lower half
             seed_offsets=np.searchsorted(seeds, starts).astype(np.int64),
+        )
+
+    def _with_timed_roots(self, steps: LinkSteps) -> LinkSteps:
+        """Return steps whose seeds are the ends of their edges, each with the time of its edge."""
+        roots = [steps.roots(step)[:2] for step in range(len(self))]
+        return replace(
+            steps,
+            seeds=np.concatenate([np.empty(0, np.uint32), *(rows for rows, _ in roots)]),
+            seed_times=np.concatenate(
+                [np.empty(0, np.int64), *(times for _, times in roots if times is not None)]
+            ),
+            seed_offsets=np.cumsum([0, *(len(rows) for rows, _ in roots)], dtype=np.int64),
         )
 
     def sample(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
@@ -173,13 +217,14 @@ class LinkLoader(Loader):
 
     def _negatives(self, order: Ids, places: Ids, epoch: int) -> Ids:
         """Return the negative targets of the edges at places in the order of an epoch."""
-        n, positions = self._topology.num_vertices, order[places]
+        positions = order[places]
         sources, targets = (self.edges[positions, end][:, None] for end in (0, 1))
         random = hashed(self._seeds.ids[positions].view(np.uint64), self._count, self.seed, epoch)
         if not random.size:
             return random.astype(np.int64)
+        before = None if self._seeds.times is None else self._seeds.times[positions][:, None]
         if self._rule == "uniform":
-            return others(random, sources, targets, n)
+            return self._known.others(random, sources, targets, before)
         if self._rule == "batch":
             found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
         else:
@@ -187,12 +232,11 @@ class LinkLoader(Loader):
             start, stop = self._topology.starts[first], self._topology.starts[last + 1]
             local = (np.uint64(start) + random % np.uint64(stop - start)).astype(np.uint32)
             found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
-        return instead(found, random, sources, targets, n)
+        return self._known.instead(found, random, sources, targets, before)
 
     def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
-        _, places = np.unique(steps.ends[steps.of(step)], return_inverse=True)
-        ends = places.reshape(-1, 2 + self._count)
+        ends = steps.roots(step)[2]
         pairs = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
         sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
         labels = torch.zeros(len(pairs))
@@ -202,14 +246,16 @@ class LinkLoader(Loader):
             edge_label_index=torch.from_numpy(np.stack([sources, pairs])),
             edge_label=labels,
         )
+        if steps.times is not None:
+            return batch  # nothing was there before itself
         positives = self.edges[steps.order[step * self.batch_size : (step + 1) * self.batch_size]]
         return _without(batch, np.unique(undirected_keys(positives[:, 0], positives[:, 1])))
 
 
-def edges_of(edges: Any, partition: VertexPartition) -> Ids:
-    """Return the pairs of a split by target and source, or given pairs, checked."""
+def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> Ids:
+    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated."""
     if not isinstance(edges, str):
-        return _checked(edges, len(partition))
+        return _checked(edges, len(partition), repeated)
     splits = (partition.manifest or {}).get("edge_splits", {})
     if edges not in splits:
         there = ", ".join(map(repr, splits)) or "none"
@@ -221,7 +267,7 @@ def edges_of(edges: Any, partition: VertexPartition) -> Ids:
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
 
 
-def _checked(edges: Any, n: int) -> Ids:
+def _checked(edges: Any, n: int, repeated: bool) -> Ids:
     array = np.asarray(edges)
     if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
@@ -235,7 +281,7 @@ def _checked(edges: Any, n: int) -> Ids:
     if loops.size:
         raise ParameterError(f"edges: {array[loops[0]].tolist()} is a loop")
     keys, first = np.unique(keys_of(array[:, 0], array[:, 1]), return_index=True)
-    if len(keys) < len(array):
+    if len(keys) < len(array) and not repeated:
         again = np.setdiff1d(np.arange(len(array)), first)[0]
         raise ParameterError(f"edges: {array[again].tolist()} occurs more than once")
     return np.ascontiguousarray(array, np.int64)

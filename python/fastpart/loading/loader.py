@@ -18,7 +18,8 @@ from ..errors import ParameterError
 from ..measures.ranking import Epoch
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part, seeds_of
+from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
+from ..partitions.temporal import loaded_seeds
 from .agreement import refuse_other_directories
 from .batch import Batch
 from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
@@ -87,7 +88,7 @@ class Loader:
         self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
         self._epoch = 0
         self._topology = partition._topology
-        self._seeds = self._seeds_of(vertices, partition)
+        self._seeds = self._seeds_of(vertices, partition, given)
         owners = rank_of_part(partition.k, self.world_size)
         self._own = owners == self.rank
         self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, given)
@@ -151,15 +152,15 @@ class Loader:
         if self.fetching.planned is not None:
             self.fetching.planned.end = epochs
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
-        splits = (partition.manifest or {}).get("splits", [])
-        seeds = seeds_of(vertices, partition.parts, partition._topology, splits)
+        seeds = loaded_seeds(vertices, partition, given)
         self.vertices = seeds.ids
         return seeds
 
     def _epoch_of(self) -> Epoch:
-        return Epoch(self._seeds.rows, self.fanouts, self.batch_size)
+        rows = self._seeds.rows if self._seeds.times is None else np.unique(self._seeds.rows)
+        return Epoch(rows, self.fanouts, self.batch_size)
 
     def keep(self, device: torch.device, memory: int | None) -> None:
         """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
@@ -265,7 +266,7 @@ class Loader:
         epoch : int
             Number of the epoch.
         """
-        return self._source.batches(steps.seeds, steps.seed_offsets, epoch)
+        return self._source.batches(steps, epoch)
 
     def fetch(self, sampled: Iterator[SampledArrays]) -> Generator[FilledBatch]:
         """Stage 3: yield each neighbourhood with the features of its nodes, an array or a tensor."""
@@ -292,6 +293,7 @@ class Loader:
             e_id=_tensor(arrays.e_id),
             edge_attr=_tensor(arrays.edge_features),
             rows=arrays.rows,
+            seed_time=_tensor(arrays.seed_time),
             input_id=torch.from_numpy(positions),
             indptr=torch.from_numpy(arrays.indptr),
             indices=torch.from_numpy(arrays.indices),

@@ -19,6 +19,7 @@ from ..errors import ParameterError
 from ..partitions.loadable import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
+from ..partitions.seeds import Steps
 from .edge_rows import with_edge_rows
 from .fetching import Fetching
 from .sample import Sample, SampledArrays, entries_of, refuse_broken, refuse_other_types
@@ -61,11 +62,12 @@ class SequentialSource:
         """Let batches take no more bytes before they are used. One is always made."""
         self._free_bytes = free_bytes
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+    def batches(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+        """Yield the batches of the steps of an epoch."""
         made = self._sampler.batches(
-            rows,
-            offsets,
+            steps.seeds,
+            steps.seed_offsets,
+            times=steps.seed_times,
             epoch=epoch,
             features=self._fetching.with_batches,
             edge_features=_files_of(self._of_edges),
@@ -109,9 +111,9 @@ class ScheduledSource:
         """Launch batches only as long as they fit the given memory."""
         self._scheduler.free_bytes = free_bytes
 
-    def batches(self, rows: Rows, offsets: npt.NDArray[np.int64], epoch: int) -> Generator[SampledArrays]:
-        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
-        pieces = [rows[begin:end] for begin, end in pairwise(offsets)]
+    def batches(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
+        """Yield the batches of the steps of an epoch."""
+        pieces = [steps.seeds[begin:end] for begin, end in pairwise(steps.seed_offsets)]
         return self.run(len(pieces), epoch, lambda making: pieces[making.step], lambda making: making["seed"])
 
     def run(self, steps: int, epoch: int, seed: Run, roots: Run, **before: Run) -> Generator[SampledArrays]:
@@ -163,6 +165,10 @@ def source_of(
         topology, list(fanouts), edge_ids=edge_ids, edge_rows=edge_rows, **sampling_of(partition, given)
     )
     if parameters.flag("scheduled", given["scheduled"]):
+        if given.get("temporal") is not None:
+            raise ParameterError(
+                "scheduled: temporal samples are not scheduled. Leave out scheduled or temporal"
+            )
         num_records = int((partition.manifest or {})["m"]) if edge_rows else None
         neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), topology, num_records)
         return ScheduledSource(neighbourhood, topology, fetching, threads, trace, of_edges)

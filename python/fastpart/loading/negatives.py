@@ -23,10 +23,20 @@ def others(random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
     return ids
 
 
-def instead(ids: Ids, random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
-    """Return the vertices, with uniform ones in the place of those of the pair itself."""
-    clash = (ids == sources) | (ids == targets)
-    return np.where(clash, others(mixed(random), sources, targets, n), ids)
+class AllVertices:
+    """The vertices that negatives are taken from: all ``n`` of a graph, at any time."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def others(self, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
+        """Return what :func:`others` does."""
+        return others(random, sources, targets, self._n)
+
+    def instead(self, ids: Ids, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
+        """Return the vertices, with uniform ones in the place of those of the pair itself."""
+        clash = (ids == sources) | (ids == targets)
+        return np.where(clash, others(mixed(random), sources, targets, self._n), ids)
 
 
 def partners(random: Keys, places: Ids, batch_size: int, total: int) -> Ids:

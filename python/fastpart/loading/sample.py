@@ -31,6 +31,8 @@ class SampledArrays(Protocol):
     @property
     def num_sampled_edges(self) -> list[int]: ...  # noqa: D102
     @property
+    def seed_time(self) -> npt.NDArray[np.int64] | None: ...  # noqa: D102
+    @property
     def features(self) -> npt.NDArray[Any] | None: ...  # noqa: D102
     @property
     def edge_features(self) -> npt.NDArray[Any] | None: ...  # noqa: D102
@@ -60,6 +62,8 @@ class Sample:
         A row per node. The loader reads them.
     edge_features : numpy.ndarray, optional
         A row per in-edge. The loader reads them.
+    seed_time : numpy.ndarray, optional
+        int64: time of the seed that each node belongs to. Only temporal samplers of the core give it.
     """
 
     rows: npt.NDArray[np.uint32]
@@ -72,6 +76,7 @@ class Sample:
     n_id: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     features: npt.NDArray[Any] | None = None
     edge_features: npt.NDArray[Any] | None = None
+    seed_time: npt.NDArray[np.int64] | None = None
 
 
 _ARRAYS = {

@@ -18,7 +18,8 @@ from ..core.pairs import distinct
 from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
-from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part, seeds_of
+from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part
+from ..partitions.temporal import loaded_seeds
 
 Rows = npt.NDArray[np.uint32]
 
@@ -85,8 +86,8 @@ class SampledEpochs:
     ) -> Self:
         """Check the parameters, all of those of a loader but for rank and world_size."""
         partition.refuse_without_edges()
-        topology, hops = partition._topology, list(parameters.fanouts_of(fanouts))
-        seeds = seeds_of(vertices, partition.parts, topology, (partition.manifest or {}).get("splits", []))
+        hops = list(parameters.fanouts_of(fanouts))
+        seeds = loaded_seeds(vertices, partition, given)
         return cls.of_seeds(partition, seeds, hops, world_size, given, vertices)
 
     @classmethod
@@ -118,7 +119,12 @@ class SampledEpochs:
         """Yield the distinct rows of each batch of a rank, those of each type on their own. They ascend."""
         steps = self.deal.steps(self.deal.order(epoch), rank)
         batches = self.sampler.batches(
-            steps.seeds, steps.seed_offsets, epoch=epoch, ahead=2 * self.threads, threads=self.threads
+            steps.seeds,
+            steps.seed_offsets,
+            times=steps.seed_times,
+            epoch=epoch,
+            ahead=2 * self.threads,
+            threads=self.threads,
         )
         with closing(batches):
             for batch in batches:

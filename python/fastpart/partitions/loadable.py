@@ -14,7 +14,7 @@ from ..core.options import Options, with_options
 from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
-from .parts import Parts
+from .parts import Parts, time_files
 from .typed_parts import typed_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
+
+Temporal = Literal["uniform", "last"]
 
 Remote = Literal["maps", "messages"]
 
@@ -83,6 +85,24 @@ class SamplingOptions(TypedDict, total=False):
     merged: bool
 
 
+class TemporalOptions(TypedDict, total=False):
+    """Samples that do not look ahead.
+
+    Parameters
+    ----------
+    temporal : {"uniform", "last"}, optional
+        Sample only what was there before the time of a seed, in every hop: in-edges whose time, the later one of their
+        own and of their source's, is strictly earlier. All subsets alike, or the latest ones, of equal times those of
+        later records. What has no time was always there. Default: times do not count.
+    input_time : array, optional
+        A time for each seed, for ``temporal``: whole numbers, in the order of the ids that are passed. A vertex may be
+        a seed several times. Default: the times that the directory has.
+    """
+
+    temporal: Temporal | None
+    input_time: Any
+
+
 class FetchingOptions(TypedDict, total=False):
     """Where features come from.
 
@@ -121,7 +141,7 @@ class FetchingOptions(TypedDict, total=False):
     resident: int | str | None
 
 
-class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, FetchingOptions, total=False):
+class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, TemporalOptions, FetchingOptions, total=False):
     """Parameters of loaders.
 
     Parameters
@@ -153,7 +173,7 @@ class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, FetchingOptions, 
     trace: Any
 
 
-class PlanOptions(SeedOptions, SamplingOptions, Options, total=False):
+class PlanOptions(SeedOptions, SamplingOptions, TemporalOptions, Options, total=False):
     """What decides the batches of a plan, and how it is made."""
 
 
@@ -249,6 +269,17 @@ class Loadable:
             [each.first for each in typed.types],
             [(numbers[each.source], numbers[each.target]) for each in typed.edge_types],
         )
+
+    @cached_property
+    def _times(self) -> _core.Times:
+        """When vertices and edges came to be, mapped."""
+        vertices, edges = time_files(self.parts)
+        if not (any(vertices) or any(edges)):
+            raise ParameterError(
+                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with edge_times= "
+                "or times="
+            )
+        return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
 
     @partial(declared, defaults=LOADER_DEFAULTS)
     def loader(

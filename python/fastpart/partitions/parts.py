@@ -16,7 +16,7 @@ from ..core.parameters import shown
 from ..core.parsing import json_object
 from ..core.protocols import facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from .part_files import Array, Ids, LocalIds
+from .part_files import Array, Ids, LocalIds, PartFiles
 from .typed_parts import TypedPart
 from .vertex_rows import VertexRows
 
@@ -458,6 +458,27 @@ class Parts(Sequence[AnyPart], Generic[AnyPart]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parts, (self._cls, self._folder.absolute(), self._manifest)
+
+
+def time_files(parts: Parts[VertexPartData]) -> tuple[list[Path | None], list[Path | None]]:
+    """Return the files with times of vertices and of in-edges: one for each part, None where it has none.
+
+    If there are types, one for each type of vertices or of edges in each part.
+    """
+    vertices, edges = [], []
+    for part in parts:
+        if part.types is None:
+            vertices.append(_file_of(part, "times"))
+            edges.append(_file_of(part, "edge_times"))
+        else:
+            vertices += [_file_of(part.of_type(each.name), "times") for each in part.types]
+            edges += [_file_of(part.of_relation(each.name), "times") for each in part.edge_types or ()]
+    return vertices, edges
+
+
+def _file_of(data: PartFiles, name: str) -> Path | None:
+    """Return the file of an array, which is checked. None if it was not saved."""
+    return None if getattr(data, name) is None else data._file(f"{name}.npy")
 
 
 def _count(sizes: Mapping[str, Any], name: str) -> int:

@@ -26,13 +26,24 @@ _SCHEMA = 1
 Key = dict[str, Any]
 """What decides the batches, as JSON has it."""
 
-_SHOWN = ("fanouts", "batch_size", "seed", "sampling", "merged", "shuffle", "drop_last", "workers")
+_SHOWN = (
+    "fanouts",
+    "batch_size",
+    "seed",
+    "sampling",
+    "merged",
+    "temporal",
+    "shuffle",
+    "drop_last",
+    "workers",
+)
 """Entries that a user has passed."""
 
 _OF = {
     "partition": "another partition",
     "vertices": "other vertices",
     "weights": "other weights",
+    "times": "other times of the seeds",
 }
 """What it means if another entry differs."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -10,18 +11,31 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.rows import rows_of
 from ..errors import ParameterError
-from .loadable import Sampling, SamplingOptions
+from .loadable import Sampling, Temporal
 from .partition import VertexPartition
 
 
-def sampling_of(partition: VertexPartition, given: SamplingOptions) -> dict[str, Any]:
+def sampling_of(partition: VertexPartition, given: Mapping[str, Any]) -> dict[str, Any]:
     """Check how neighbours are sampled, and return it as the sampler of the core takes it."""
     return {
         "kind": parameters.choice("sampling", given["sampling"], get_args(Sampling)),
         "weights": _weights_of(given.get("weights"), partition),
         "seed": parameters.seed(given["seed"]),
         "merged": parameters.flag("merged", given["merged"]),
+        **_temporal_of(partition, given),
     }
+
+
+def _temporal_of(partition: VertexPartition, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the sampler of the core takes for temporal samples. Nothing, unless the user wants them."""
+    if given.get("temporal") is None:
+        return {}
+    temporal = parameters.choice("temporal", given["temporal"], get_args(Temporal))
+    if given["sampling"] != "uniform":
+        raise ParameterError(
+            f"sampling: temporal={temporal!r} says how neighbours are sampled. Leave out sampling={given['sampling']!r}"
+        )
+    return {"times": partition._times, "temporal": temporal}
 
 
 def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:

@@ -30,16 +30,22 @@ class Seeds:
         uint32: row of each in the topology.
     labels : numpy.ndarray or None
         Label of each.
+    times : numpy.ndarray or None
+        int64: time of each, for temporal samples. A vertex may then occur several times.
     """
 
     ids: Ids
     rows: npt.NDArray[np.uint32]
     labels: npt.NDArray[Any] | None
+    times: Ids | None = None
 
     def order(self, seed: int, epoch: int) -> Ids:
-        """Return a permutation of the positions. It depends on the ids, not on their order."""
+        """Return a permutation of the positions. It depends on the ids and times, not on their order."""
         key = mixed(mixed(np.uint64(seed)) ^ np.uint64(epoch))
-        return np.argsort(mixed(self.ids.astype(np.uint64) ^ key))  # different ids have different numbers
+        numbers = mixed(self.ids.astype(np.uint64) ^ key)  # different ids have different numbers
+        if self.times is not None:
+            numbers = mixed(numbers ^ self.times.view(np.uint64))
+        return np.argsort(numbers)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class Steps:
         int64: items of each step on all ranks.
     seeds, seed_offsets : numpy.ndarray
         Rows of the vertices to sample from, and where those of each step begin.
+    seed_times : numpy.ndarray or None
+        int64: their times, for temporal samples.
     """
 
     positions: Ids
@@ -61,6 +69,7 @@ class Steps:
     global_sizes: Ids
     seeds: npt.NDArray[np.uint32]
     seed_offsets: Ids
+    seed_times: Ids | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +138,18 @@ class Deal:
         own = self.ranks[order] == rank
         offsets = np.concatenate(([0], np.cumsum(own)))[bounds]
         positions = order[own]
-        return Steps(positions, offsets, np.diff(bounds), self.seeds.rows[positions], offsets)
+        times = None if self.seeds.times is None else self.seeds.times[positions]
+        return Steps(positions, offsets, np.diff(bounds), self.seeds.rows[positions], offsets, times)
 
 
 def seeds_of(
-    vertices: Any, parts: Parts[VertexPartData], topology: _core.Topology, splits: list[str]
+    vertices: Any,
+    parts: Parts[VertexPartData],
+    topology: _core.Topology,
+    splits: list[str],
+    repeated: bool = False,
 ) -> Seeds:
-    """Return the labelled vertices of a split, or given vertices."""
+    """Return the labelled vertices of a split, or given vertices. Each is there once, unless they may be repeated."""
     if isinstance(vertices, str):
         if vertices not in splits:
             there = ", ".join(map(repr, splits)) or "none"
@@ -145,8 +159,8 @@ def seeds_of(
             )
         masks = [part.labelled(vertices) for part in parts]
     else:
-        rows = topology.rows_of(vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', "))
-        return _of_rows(rows, parts, topology)
+        ids = vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', ", repeated)
+        return _of_rows(topology.rows_of(ids), parts, topology)
     places = [
         np.flatnonzero(mask) + start
         for mask, start in zip(masks, topology.starts, strict=False)
@@ -159,8 +173,11 @@ def seeds_of(
     return Seeds(seeds.ids[order], rows[order], labels)
 
 
-def vertex_ids(vertices: Any, n: int, names: str = "") -> Ids:
-    """Return ids as int64, from ids or from a mask. ``names`` are what else is accepted, for the text of an error."""
+def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False) -> Ids:
+    """Return ids as int64, from ids or from a mask. ``names`` are what else is accepted, for the text of an error.
+
+    Each is there once, unless they may be ``repeated``.
+    """
     array = np.asarray(vertices)
     if array.dtype == np.bool_ and array.shape == (n,):
         return np.flatnonzero(array)
@@ -172,9 +189,10 @@ def vertex_ids(vertices: Any, n: int, names: str = "") -> Ids:
     bad = np.flatnonzero((array < 0) | (array >= n))
     if bad.size:
         raise ParameterError(f"vertices: {array[bad[0]]} is not between 0 and {n - 1}")
-    ids, counts = np.unique(array, return_counts=True)
-    if len(ids) < len(array):
-        raise ParameterError(f"vertices: {ids[counts > 1][0]} occurs more than once")
+    if not repeated:
+        ids, counts = np.unique(array, return_counts=True)
+        if len(ids) < len(array):
+            raise ParameterError(f"vertices: {ids[counts > 1][0]} occurs more than once")
     return np.ascontiguousarray(array, np.int64)
 
 

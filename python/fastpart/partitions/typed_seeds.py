@@ -64,8 +64,10 @@ def relation_fanouts(fanouts: Any, keys: Sequence[EdgeKey]) -> list[list[int]]:
     return [[given.get(place, none)[hop] for place in range(len(keys))] for hop in range(hops)]
 
 
-def typed_seeds(vertices: Any, partition: VertexPartition, name: str | None) -> tuple[str, Seeds]:
-    """Return the type of the seeds, and the labelled vertices of a split, or given vertices."""
+def typed_seeds(
+    vertices: Any, partition: VertexPartition, name: str | None, repeated: bool = False
+) -> tuple[str, Seeds]:
+    """Return the type of the seeds, and the labelled vertices of a split, or given vertices, as :func:`.seeds_of`."""
     names, topology = type_names(partition), partition._topology
     if name is not None and name not in names:
         raise ParameterError(f"input: {name!r} is none of the types {', '.join(names)}")
@@ -77,7 +79,7 @@ def typed_seeds(vertices: Any, partition: VertexPartition, name: str | None) -> 
         ]
         rows = np.concatenate(pieces).astype(np.uint32)
     else:
-        ids = vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', ")
+        ids = vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', ", repeated)
         rows = topology.rows_of(ids)
         name = _type_of(rows, partition, name)
     seeds = _of_rows(rows, partition, name)

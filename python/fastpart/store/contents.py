@@ -16,7 +16,7 @@ from ..errors import FastpartError, ParameterError
 from ..graphs.held_out import Pairs
 from ..graphs.types import TypedRanges
 from .coding import Features, stored_features
-from .edge_splits import held_out_of
+from .edge_splits import held_out_from, held_out_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Contents:
     edge_times: Rows | None = None
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
+    held_out_from: int | None = None
+    """Their earliest time. None if they were not split by time."""
     of_types: Mapping[str, Contents] = field(default_factory=dict)
     of_relations: Mapping[str, Contents] = field(default_factory=dict)
 
@@ -62,7 +64,8 @@ class Given:
         given = self._given["edge_splits"]
         held_out = None if given is None else held_out_of(given, n)
         rows = self._of_vertices(self._given, n) | self._of_edges(self._given, m)
-        return Contents(**self._shape, **rows, held_out=held_out)
+        since = None if given is None else held_out_from(given)
+        return Contents(**self._shape, **rows, held_out=held_out, held_out_from=since)
 
     def open_typed(self, typed: TypedRanges) -> Contents:
         """Open the data of each type and relation."""

@@ -138,6 +138,8 @@ def _write_parts(
         entries["edge_splits"] = write_edge_splits(
             inside, shape, partition.assignment, held_out, sizes, graph._typed
         )
+        if contents.held_out_from is not None:
+            entries["held_out_from"] = contents.held_out_from
         _write_sizes(inside, sizes)
     listing.add()
     write = _Rows(inside, sizes, listing, options)

@@ -47,6 +47,16 @@ def held_out_of(edge_splits: Any, n: int, typed: TypedRanges | None = None) -> d
     return held_out
 
 
+def held_out_from(edge_splits: Any) -> int | None:
+    """Return the earliest time of the held-out pairs. None: they were not split by time."""
+    if isinstance(edge_splits, EdgeSplits):
+        edge_splits = vars(edge_splits)
+    elif isinstance(edge_splits, str | bytes | os.PathLike):
+        edge_splits = arrays_of("edge_splits", edge_splits)
+    times = [edge_splits.get(f"{name}_times") for name in HELD_OUT]
+    return min((int(each.min()) for each in times if each is not None and len(each)), default=None)
+
+
 def write_edge_splits(
     inside: Path,
     manifest: Mapping[str, Any],

@@ -142,6 +142,7 @@ _CHECKS: dict[str, Check] = {
     "times": row_type,
     "splits": _names,
     "edge_splits": _counts,
+    "held_out_from": lambda name, value: integer(name, value, -(2**63), 2**63 - 1),
     "summary": _an(dict, "an object"),
     "input": _an(dict, "an object"),
     "changed_parts": _an(list, "a list"),

@@ -178,6 +178,7 @@ def costs(source: StrPath, **training: Any) -> Costs:
         "batch_size": batch_size,
         "seed": options.seed,
         "sampling": batches.sampling,
+        "temporal": batches.temporal,
         "threads": call.run.threads or _core.default_threads(),
     }
     epochs = SampledEpochs.of(partition, "train", options.fanouts, workers, given)

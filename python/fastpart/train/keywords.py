@@ -27,6 +27,9 @@ SCORES: tuple[Scores, ...] = get_args(Scores)
 SamplingRule = Literal["uniform", "labor"]
 SAMPLING_RULES: tuple[SamplingRule, ...] = get_args(SamplingRule)
 
+TemporalRule = Literal["uniform", "last"]
+TEMPORAL_RULES: tuple[TemporalRule, ...] = get_args(TemporalRule)
+
 
 class Learning(TypedDict, total=False):
     """The model and its training.
@@ -192,6 +195,19 @@ class Sampling(TypedDict, total=False):
     sampling: SamplingRule
 
 
+class Temporal(TypedDict, total=False):
+    """Samples that do not look ahead.
+
+    Parameters
+    ----------
+    temporal : {"uniform", "last"}, optional
+        Sample only what was there before the time of a vertex or edge that is trained on, as for
+        :meth:`fastpart.VertexPartition.loader`. Times come from the directory. Default: times do not count.
+    """
+
+    temporal: TemporalRule | None
+
+
 class InputRows(TypedDict, total=False):
     """How a worker gets rows of features, and which it keeps.
 
@@ -239,6 +255,14 @@ class ScoredTraining(BatchTraining, Scored, OfType, total=False):
 
 class SampledTraining(ScoredTraining, Sampling, InputRows, total=False):
     """Parameters of ``sampled`` and its like."""
+
+
+class TemporalTraining(SampledTraining, Temporal, total=False):
+    """Parameters of ``sampled``."""
+
+
+class LinkTraining(BatchTraining, Temporal, total=False):
+    """Parameters of ``links``."""
 
 
 class ReceivedTraining(ScoredTraining, Sampling, total=False):

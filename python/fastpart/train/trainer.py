@@ -6,7 +6,7 @@ The methods of ``fastpart.train`` are presets of them. Nothing here imports torc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
 from .config import Call, methods_of
 from .keywords import DEFAULTS as OF_RUN
-from .keywords import BatchTraining, SamplingRule, ScoredTraining, Training
+from .keywords import BatchTraining, SamplingRule, ScoredTraining, TemporalRule, Training
 from .libraries import import_torch
 
 DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
@@ -45,6 +45,7 @@ class Neighbours:
     """Training vertices with sampled neighbours. Models may ask for clusters or walks (SAINT) instead."""
 
     sampling: SamplingRule = "uniform"
+    temporal: TemporalRule | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Pairs:
     num_negatives: int = 1
     decoder: PairDecoderName = "dot"
     candidates: int = 1000
+    temporal: TemporalRule | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,13 @@ def sampled_by(training: Mapping[str, Any]) -> tuple[Neighbours, InputRows, dict
     """Return the choices of workers that sample, by the parameters of a user, and the parameters that are left."""
     rest = dict(training)
     rows = InputRows(*map(rest.pop, ("cache", "cache_by", "resident", "io", "plan")))
-    return Neighbours(rest.pop("sampling")), rows, rest
+    return Neighbours(rest.pop("sampling"), rest.pop("temporal", None)), rows, rest
+
+
+def paired_by(training: Mapping[str, Any], pairs: Pairs) -> tuple[Pairs, dict[str, Any]]:
+    """Return the choice of pairs, by the parameters of a user, and the parameters that are left."""
+    rest = dict(training)
+    return replace(pairs, temporal=rest.pop("temporal")), rest
 
 
 # How weights agree.

@@ -304,6 +304,7 @@ class TypedInference(ExactOutputs):
             n_id_dict=dict(zip(types, map(torch.from_numpy, sample.n_id), strict=True)),
             indptr_dict=dict(zip(relations, indptr, strict=True)),
             indices_dict=dict(zip(relations, indices, strict=True)),
+            seed_time_dict={},
             e_id_dict={},
             edge_attr_dict={},
             rows_dict=dict(zip(types, sample.rows, strict=True)),

@@ -15,6 +15,7 @@ pub struct SampledBatch {
     indices: Py<PyArray1<i32>>,
     e_id: Option<Py<PyArray1<i64>>>,
     edge_rows: Option<Py<PyArray1<i64>>>,
+    seed_time: Option<Py<PyArray1<i64>>>,
     num_sampled_nodes: Vec<u64>,
     num_sampled_edges: Vec<u64>,
     features: Option<Py<PyAny>>,
@@ -30,6 +31,7 @@ impl SampledBatch {
         [features, edge_features]: [Option<Py<PyAny>>; 2],
     ) -> PyResult<Self> {
         let (num_sampled_nodes, num_sampled_edges) = (sample.num_nodes.clone(), sample.num_edges.clone());
+        let temporal = sample.temporal;
         let sample = Bound::new(py, Owned(sample))?;
         Ok(Self {
             rows: within(&sample, |sample| &sample.rows),
@@ -38,6 +40,7 @@ impl SampledBatch {
             indices: within(&sample, |sample| &sample.indices),
             e_id: edges.ids.then(|| within(&sample, |sample| &sample.edge_ids)),
             edge_rows: edges.rows.then(|| within(&sample, |sample| &sample.edge_rows)),
+            seed_time: temporal.then(|| within(&sample, |sample| &sample.seed_times)),
             num_sampled_nodes,
             num_sampled_edges,
             features,

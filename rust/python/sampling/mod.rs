@@ -7,6 +7,7 @@ mod features;
 mod pack;
 mod rates;
 mod sampler;
+mod times;
 mod topology;
 mod typed;
 
@@ -17,5 +18,6 @@ pub use features::Features;
 pub use pack::Pack;
 pub use rates::disk_rates;
 pub use sampler::Sampler;
+pub use times::Times;
 pub use topology::Topology;
 pub use typed::{TypedBatches, TypedSampledBatch, TypedSampler, Types};

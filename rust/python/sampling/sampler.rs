@@ -10,13 +10,15 @@ use super::batch::SampledBatch;
 use super::batches::{Batches, Columns, Source};
 use super::features::{Features, data};
 use super::pack::Pack;
+use super::times::Times;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, copied};
 use crate::run::in_place;
 use fastpart::internals::base::{Error, Result, named};
 use fastpart::internals::sampling::{
-    self, BatchMaker, EdgeColumns, Kind, Maker, Place, RecordWeights, Settings, Spent, Steps,
+    self, BatchMaker, EdgeColumns, Kind, Maker, Place, RecordWeights, Seeds, Settings, Spent, Steps,
+    Strategy, Temporal,
 };
 
 /// Makes batches. See `_core.pyi`.
@@ -33,7 +35,7 @@ pub struct Sampler {
 #[pymethods]
 impl Sampler {
     #[new]
-    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, edge_rows = false, weights = None))]
+    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, edge_rows = false, weights = None, times = None, temporal = "uniform"))]
     fn new(
         py: Python<'_>,
         topology: Py<Topology>,
@@ -44,12 +46,15 @@ impl Sampler {
         edge_ids: bool,
         edge_rows: bool,
         weights: Option<Bound<'_, PyUntypedArray>>,
+        times: Option<&Bound<'_, Times>>,
+        temporal: &str,
     ) -> PyResult<Self> {
         let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
         let fanouts =
             fanouts.into_iter().map(fanout).collect::<Result<_>>().map_err(|error| raise(py, error))?;
         let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
-        let settings = Settings { fanouts, kind, seed, merged, edges };
+        let temporal = temporal_of(times, temporal).map_err(|error| raise(py, error))?;
+        let settings = Settings { fanouts, kind, temporal, seed, merged, edges };
         let inner = Arc::new(sampling::Sampler::new(Arc::clone(&topology.get().inner), settings));
         Ok(Self { inner, edges, topology, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
     }
@@ -60,33 +65,36 @@ impl Sampler {
     }
 
     /// Samples one batch.
-    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None, edge_features = None))]
+    #[pyo3(signature = (seeds, *, times = None, epoch = 0, step = 0, features = None, edge_features = None))]
     fn sample(
         &self,
         py: Python<'_>,
         seeds: View<'_, u32>,
+        times: Option<View<'_, i64>>,
         epoch: u64,
         step: u64,
         features: Option<Py<Features>>,
         edge_features: Option<Py<Features>>,
     ) -> PyResult<SampledBatch> {
-        let seeds = copied(&seeds, "seeds")?;
+        let (rows, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
+        let seeds = Seeds { rows: &rows, times: &times };
         let columns = self.columns(py, features, edge_features)?;
         let (maker, workers) = (self.maker(&columns, None), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
-        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
+        let batch = in_place(py, |check| maker.make(seeds, place, &mut worker, check));
         workers.put_back(worker);
         columns.of(py, batch?)
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, edge_features = None, pack = None, ahead = 2, max_bytes = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, times = None, epoch = 0, features = None, edge_features = None, pack = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
         seeds: View<'_, u32>,
         offsets: View<'_, i64>,
+        times: Option<View<'_, i64>>,
         epoch: u64,
         features: Option<Py<Features>>,
         edge_features: Option<Py<Features>>,
@@ -99,8 +107,8 @@ impl Sampler {
         let columns = this.columns(py, features, edge_features)?;
         let (maker, workers) =
             (this.maker(&columns, pack.as_ref()), Arc::clone(&this.topology.get().workers));
-        let seeds = copied(&seeds, "seeds")?;
-        let steps = Steps::new(seeds, offsets.as_slice()?, epoch);
+        let (seeds, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
+        let steps = Steps::new(seeds, times, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
         let source = steps.and_then(|steps| Source::new(maker, steps, ahead, max_bytes, threads, workers));
         let source = source.map_err(|error| raise(py, error))?;
@@ -134,6 +142,18 @@ impl Sampler {
             spent: Arc::clone(&self.spent),
         }
     }
+}
+
+/// How samples with times are picked. None: there are no times.
+pub(super) fn temporal_of(times: Option<&Bound<'_, Times>>, strategy: &str) -> Result<Option<Temporal>> {
+    let strategies = [("uniform", Strategy::Uniform), ("last", Strategy::Last)];
+    let strategy = named("temporal", "value", strategy, &strategies)?;
+    Ok(times.map(|times| Temporal { times: Arc::clone(&times.get().inner), strategy }))
+}
+
+/// The times of seeds, none if they have none.
+pub(super) fn copied_times(times: Option<&View<'_, i64>>) -> PyResult<Vec<i64>> {
+    times.map_or(Ok(Vec::new()), |times| copied(times, "times"))
 }
 
 pub(super) fn fanout(fanout: i64) -> Result<Option<usize>> {

@@ -8,21 +8,22 @@ use pyo3::prelude::*;
 
 use super::batches::{Open, Source};
 use super::features::Features;
-use super::sampler::{fanout, kind_of};
+use super::sampler::{copied_times, fanout, kind_of, temporal_of};
+use super::times::Times;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{Array, View, array_within, copied};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{
-    self, BatchMaker, EdgeColumns, FeatureRows, Place, Pooled, Settings, Spent, Steps, TypedBatch,
+    self, BatchMaker, EdgeColumns, FeatureRows, Place, Pooled, Seeds, Settings, Spent, Steps, TypedBatch,
     TypedMaker, TypedSample, TypedSamples,
 };
 
 /// Types of vertices and of edges. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Types {
-    inner: Arc<sampling::Types>,
+    pub(super) inner: Arc<sampling::Types>,
     samples: Arc<TypedSamples>,
     topology: Py<Topology>,
 }
@@ -100,7 +101,7 @@ type OfTypes = Vec<Option<Py<Features>>>;
 #[pymethods]
 impl TypedSampler {
     #[new]
-    #[pyo3(signature = (types, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None))]
+    #[pyo3(signature = (types, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, weights = None, times = None, temporal = "uniform"))]
     fn new(
         py: Python<'_>,
         types: Py<Types>,
@@ -110,12 +111,15 @@ impl TypedSampler {
         merged: bool,
         edge_ids: bool,
         weights: Option<Bound<'_, PyUntypedArray>>,
+        times: Option<&Bound<'_, Times>>,
+        temporal: &str,
     ) -> PyResult<Self> {
+        let temporal = temporal_of(times, temporal).map_err(|error| raise(py, error))?;
         let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
         let of_hop = |hop: Vec<i64>| hop.into_iter().map(fanout).collect::<Result<Vec<_>>>();
         let inner = fanouts.into_iter().map(of_hop).collect::<Result<_>>().and_then(|fanouts| {
-            let settings =
-                Settings { fanouts, kind, seed, merged, edges: EdgeColumns { ids: edge_ids, rows: false } };
+            let edges = EdgeColumns { ids: edge_ids, rows: false };
+            let settings = Settings { fanouts, kind, temporal, seed, merged, edges };
             let topology = Arc::clone(&types.get().topology.get().inner);
             sampling::TypedSampler::new(topology, Arc::clone(&types.get().inner), settings)
         });
@@ -129,32 +133,35 @@ impl TypedSampler {
     }
 
     /// Samples one batch.
-    #[pyo3(signature = (seeds, *, epoch = 0, step = 0, features = None))]
+    #[pyo3(signature = (seeds, *, times = None, epoch = 0, step = 0, features = None))]
     fn sample(
         &self,
         py: Python<'_>,
         seeds: View<'_, u32>,
+        times: Option<View<'_, i64>>,
         epoch: u64,
         step: u64,
         features: Option<OfTypes>,
     ) -> PyResult<TypedSampledBatch> {
-        let seeds = copied(&seeds, "seeds")?;
+        let (rows, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
+        let seeds = Seeds { rows: &rows, times: &times };
         let features = features.unwrap_or_default();
         let (maker, workers) = (self.maker(&features), &self.types.get().topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
-        let batch = in_place(py, |check| maker.make(&seeds, place, &mut worker, check));
+        let batch = in_place(py, |check| maker.make(seeds, place, &mut worker, check));
         workers.put_back(worker);
         TypedSampledBatch::new(py, batch?, self.inner.types(), self.edge_ids, &features)
     }
 
     /// Samples the batches of an epoch.
-    #[pyo3(signature = (seeds, offsets, *, epoch = 0, features = None, ahead = 2, max_bytes = None, threads = 1))]
+    #[pyo3(signature = (seeds, offsets, *, times = None, epoch = 0, features = None, ahead = 2, max_bytes = None, threads = 1))]
     fn batches(
         slf: Bound<'_, Self>,
         py: Python<'_>,
         seeds: View<'_, u32>,
         offsets: View<'_, i64>,
+        times: Option<View<'_, i64>>,
         epoch: u64,
         features: Option<OfTypes>,
         ahead: usize,
@@ -164,7 +171,8 @@ impl TypedSampler {
         let this = slf.get();
         let features = features.unwrap_or_default();
         let workers = Arc::clone(&this.types.get().topology.get().workers);
-        let steps = Steps::new(copied(&seeds, "seeds")?, offsets.as_slice()?, epoch);
+        let steps =
+            Steps::new(copied(&seeds, "seeds")?, copied_times(times.as_ref())?, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
         let maker = this.maker(&features);
         let source = steps.and_then(|steps| Source::new(maker, steps, ahead, max_bytes, threads, workers));
@@ -219,6 +227,7 @@ impl TypedBatches {
 pub struct TypedSampledBatch {
     rows: Vec<Py<PyArray1<u32>>>,
     n_id: Vec<Py<PyArray1<i64>>>,
+    seed_time: Option<Vec<Py<PyArray1<i64>>>>,
     indptr: Vec<Py<PyArray1<i32>>>,
     indices: Vec<Py<PyArray1<i32>>>,
     e_id: Option<Vec<Py<PyArray1<i64>>>>,
@@ -251,10 +260,12 @@ impl TypedSampledBatch {
             true => vec![Vec::new(); types.num_relations()],
             false => by(&sample.num_edges, types.num_relations()),
         };
+        let temporal = sample.temporal;
         let owned = Bound::new(py, Owned(sample))?;
         Ok(Self {
             rows: within(&owned, |sample| (&sample.rows, &sample.nodes)),
             n_id: within(&owned, |sample| (&sample.ids, &sample.nodes)),
+            seed_time: temporal.then(|| within(&owned, |sample| (&sample.seed_times, &sample.nodes))),
             indptr: within(&owned, |sample| (&sample.indptr, &sample.targets)),
             indices: within(&owned, |sample| (&sample.indices, &sample.edges)),
             e_id: edge_ids.then(|| within(&owned, |sample| (&sample.edge_ids, &sample.edges))),

@@ -8,7 +8,7 @@ use crate::base::Result;
 use crate::sampling::batch::{BatchMaker, Pools, Spent, timed};
 use crate::sampling::gather::{FeatureRows, Features};
 use crate::sampling::pool::{Memory, Pool, Pooled};
-use crate::sampling::sampler::Place;
+use crate::sampling::sampler::{Place, Seeds};
 use crate::sampling::workers::Worker;
 
 /// A batch.
@@ -56,7 +56,7 @@ impl BatchMaker for TypedMaker {
 
     fn make(
         &self,
-        seeds: &[u32],
+        seeds: Seeds<'_>,
         place: Place,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,

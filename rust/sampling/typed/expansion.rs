@@ -89,15 +89,11 @@ impl TypedExpansion<'_> {
         into: &mut Sample,
         pickers: &mut impl RelationPicker,
     ) -> Result<()> {
-        let relations = &self.types.relations[target.part as usize];
         let (mut first, end) = (target.first, target.first + target.degree);
         let (mut begin, mut before) = (tables.picks.len(), None);
         while first < end {
-            let relation = relations.get(first).filter(|&relation| before < Some(relation));
-            let Some(relation) = relation.filter(|&it| usize::from(it) < self.types.ends.len()) else {
-                return Err(relations.damaged("relations that do not ascend among the in-edges of a vertex"));
-            };
-            let run = Target { first, degree: relations.run_end(first, end, relation) - first, ..*target };
+            let (relation, run_end) = self.types.run(target.part, first, end, before)?;
+            let run = Target { first, degree: run_end - first, ..*target };
             (first, before) = (first + run.degree, Some(relation));
             if !pickers.wants(relation) {
                 continue;

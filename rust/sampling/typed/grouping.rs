@@ -24,6 +24,10 @@ pub struct TypedSample {
     pub edge_ids: Vec<i64>,
     /// Where the in-edges of each relation begin, and their number.
     pub edges: Vec<usize>,
+    /// Whether seeds have times.
+    pub temporal: bool,
+    /// Time of the seeds that each node belongs to, if they have times.
+    pub seed_times: Vec<i64>,
     /// Nodes of each type in each level, type by type.
     pub num_nodes: Vec<u64>,
     /// In-edges of each relation in each hop, relation by relation.
@@ -80,9 +84,14 @@ impl TypedSample {
         let Scratch { types, places, rows, .. } = &self.scratch;
         self.rows.resize(rows.len(), 0);
         self.ids.resize(rows.len(), 0);
+        self.temporal = sample.temporal;
+        self.seed_times.resize(sample.seed_times.len(), 0);
         for (((&number, &place), &row), &id) in types.iter().zip(places).zip(rows).zip(&sample.ids) {
             let there = self.nodes[usize::from(number)] + place as usize;
             (self.rows[there], self.ids[there]) = (row, id);
+        }
+        for ((&number, &place), &time) in types.iter().zip(places).zip(&sample.seed_times) {
+            self.seed_times[self.nodes[usize::from(number)] + place as usize] = time;
         }
     }
 
@@ -166,6 +175,7 @@ impl Memory for TypedSample {
         let Scratch { types, places, rows, .. } = &self.scratch;
         let small = self.rows.capacity() + self.indptr.capacity() + self.indices.capacity();
         let of_nodes = 2 * types.capacity() + 4 * (places.capacity() + rows.capacity());
-        (4 * small + 8 * (self.ids.capacity() + self.edge_ids.capacity()) + of_nodes) as u64
+        let wide = self.ids.capacity() + self.edge_ids.capacity() + self.seed_times.capacity();
+        (4 * small + 8 * wide + of_nodes) as u64
     }
 }

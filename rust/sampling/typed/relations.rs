@@ -1,5 +1,6 @@
 //! The relation of each in-edge of a part.
 
+use std::ops::Range;
 use std::path::Path;
 
 use crate::base::{Error, Result, shown};
@@ -11,7 +12,7 @@ const NEAR: usize = 16;
 
 /// One number per in-edge, which ascend among those of a vertex.
 #[derive(Debug)]
-pub(super) enum Relations {
+pub(in crate::sampling) enum Relations {
     /// Up to 256 of them.
     Narrow(Column<u8>),
     /// More.
@@ -33,7 +34,8 @@ impl Relations {
         Err(Error::format(shown(&file), what))
     }
 
-    fn len(&self) -> usize {
+    /// Number of in-edges.
+    pub(in crate::sampling) fn len(&self) -> usize {
         match self {
             Self::Narrow(column) => column.len(),
             Self::Wide(column) => column.len(),
@@ -42,7 +44,7 @@ impl Relations {
 
     /// The relation of an in-edge.
     #[inline(always)]
-    pub(super) fn get(&self, edge: usize) -> Option<u16> {
+    pub(in crate::sampling) fn get(&self, edge: usize) -> Option<u16> {
         match self {
             Self::Narrow(column) => column.get(edge).map(u16::from),
             Self::Wide(column) => column.get(edge),
@@ -51,11 +53,16 @@ impl Relations {
 
     /// Brings the relation of an in-edge into the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, edge: usize) {
+    pub(in crate::sampling) fn prefetch(&self, edge: usize) {
         match self {
             Self::Narrow(column) => column.prefetch(edge),
             Self::Wide(column) => column.prefetch(edge),
         }
+    }
+
+    /// How many in-edges within a range are of a relation.
+    pub(in crate::sampling) fn count(&self, edges: Range<usize>, relation: u16) -> usize {
+        edges.filter(|&edge| self.get(edge) == Some(relation)).count()
     }
 
     /// The end of the run that begins at `first`, among in-edges up to `end`.

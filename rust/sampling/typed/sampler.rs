@@ -11,7 +11,8 @@ use crate::sampling::neighbours::Uniform;
 use crate::sampling::picker::Picker;
 use crate::sampling::random::HopKey;
 use crate::sampling::sample::Sample;
-use crate::sampling::sampler::{Kind, Place, Settings, levels};
+use crate::sampling::sampler::{Kind, Place, Seeds, Settings, levels};
+use crate::sampling::temporal::{self, Graph};
 use crate::sampling::topology::Topology;
 use crate::sampling::weighted::{Candidates, RecordWeights, Weighted};
 use crate::sampling::workers::Worker;
@@ -44,20 +45,26 @@ impl TypedSampler {
         &self.types
     }
 
-    /// Samples the batch of the `seeds`, which are rows. `check` is asked now and then and ends the work by an error.
+    /// Samples the batch of the `seeds`. `check` is asked now and then and ends the work by an error.
     pub fn sample(
         &self,
-        seeds: &[u32],
+        seeds: Seeds<'_>,
         place: Place,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
         sample: &mut Sample,
         into: &mut TypedSample,
     ) -> Result<()> {
-        let Settings { fanouts, kind, seed, merged, edges } = &self.settings;
+        let Settings { fanouts, kind, temporal, seed, merged, edges } = &self.settings;
+        if let Some(temporal) = temporal {
+            let graph = Graph { temporal, topology: &self.topology, types: Some(&self.types) };
+            let place = (&self.settings, place);
+            temporal::sample(graph, place, |fanouts| fanouts, seeds, worker, check, sample)?;
+            return into.fill(sample, &worker.temporal.relations, &self.types);
+        }
         let mut relations = std::mem::take(&mut worker.relations);
         relations.clear();
-        let made = levels(&self.topology, seeds, fanouts.len(), *merged, worker, sample, |level| {
+        let made = levels(&self.topology, seeds.rows, fanouts.len(), *merged, worker, sample, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
             let (topology, types, places, edge_ids) =

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::relations::Relations;
 use crate::base::{Error, Result};
@@ -19,7 +20,7 @@ pub struct Types {
     /// Relations of the in-edges of each part.
     pub(super) relations: Vec<Relations>,
     /// The rows of each type in each part, part by part.
-    segments: RowSpace,
+    segments: Arc<RowSpace>,
     /// Of each segment: its type, and what makes a row of it one among those of the type.
     of_segment: Vec<(u16, u32)>,
     /// First row of each part among those of a type, and their number.
@@ -63,8 +64,37 @@ impl Types {
                 of_type.push(there + (bound[1] - bound[0]));
             }
         }
-        let segments = RowSpace::of(sizes.into_iter());
+        let segments = Arc::new(RowSpace::of(sizes.into_iter()));
         Ok(Self { ends, incoming, relations, segments, of_segment, starts })
+    }
+
+    /// The rows of each type in each part, part by part.
+    pub(in crate::sampling) fn segments(&self) -> &Arc<RowSpace> {
+        &self.segments
+    }
+
+    /// Relations of the in-edges of a part.
+    #[inline(always)]
+    pub(in crate::sampling) fn relations(&self, part: u32) -> &Relations {
+        &self.relations[part as usize]
+    }
+
+    /// The first run of in-edges of one relation, among in-edges of a vertex from `first` up to `end`: the relation, which is
+    /// larger than that of the run `before`, and its end.
+    #[inline(always)]
+    pub(in crate::sampling) fn run(
+        &self,
+        part: u32,
+        first: usize,
+        end: usize,
+        before: Option<u16>,
+    ) -> Result<(u16, usize)> {
+        let relations = self.relations(part);
+        let relation = relations.get(first).filter(|&relation| before < Some(relation));
+        match relation.filter(|&relation| usize::from(relation) < self.ends.len()) {
+            Some(relation) => Ok((relation, relations.run_end(first, end, relation))),
+            None => Err(relations.damaged("relations that do not ascend among the in-edges of a vertex")),
+        }
     }
 
     /// Number of types of vertices.

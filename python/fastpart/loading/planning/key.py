@@ -32,6 +32,8 @@ def key_of(
         "seed": deal.seed,
         "sampling": sampling["kind"],
         "merged": sampling["merged"],
+        "temporal": sampling.get("temporal"),
+        "times": None if deal.seeds.times is None else _hash(deal.seeds.times),
         "shuffle": deal.shuffle,
         "drop_last": deal.drop_last,
         "workers": workers,

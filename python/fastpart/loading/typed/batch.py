@@ -62,6 +62,9 @@ class TypedBatch:
     indptr_dict, indices_dict : dict of torch.Tensor
         By relation, int32: the in-edges by target. Those of target i are ``indices[indptr[i] : indptr[i + 1]]``, places
         among the nodes of the sources' type.
+    seed_time_dict : dict of torch.Tensor
+        int64: time of the seed that each node belongs to, by type, as in :class:`fastpart.loading.Batch`. Empty unless
+        batches are temporal.
     e_id_dict : dict of torch.Tensor
         int64: id of each in-edge in the graph, by relation. Empty with ``edge_ids=False``.
     edge_attr_dict : dict of torch.Tensor
@@ -87,6 +90,7 @@ class TypedBatch:
     n_id_dict: dict[str, Tensor]
     indptr_dict: dict[EdgeKey, Tensor]
     indices_dict: dict[EdgeKey, Tensor]
+    seed_time_dict: dict[str, Tensor]
     e_id_dict: dict[EdgeKey, Tensor]
     edge_attr_dict: dict[EdgeKey, Tensor]
     rows_dict: dict[str, npt.NDArray[np.uint32]]
@@ -144,6 +148,8 @@ class TypedBatch:
             of_type = data[name]
             of_type.n_id, of_type.num_nodes = n_id, len(n_id)
             of_type.num_sampled_nodes = self.num_sampled_nodes_dict[name]
+            if name in self.seed_time_dict:
+                of_type.seed_time = self.seed_time_dict[name]
             if name in self.x_dict:
                 of_type.x = self.x_dict[name]
         for key, edge_index in self.edge_index_dict.items():

@@ -20,6 +20,7 @@ from ...partitions.loadable import Fanouts, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Seeds, Steps
+from ...partitions.temporal import with_times
 from ...partitions.typed_seeds import edge_keys, of_type, relation_fanouts, type_names, typed_seeds
 from ..agreement import refuse_other_directories
 from ..cached_rows import cached_rows_of, checked
@@ -46,13 +47,12 @@ class TypedSource:
         """Let batches take no more bytes before they are used. One is always made."""
         self._free_bytes = free_bytes
 
-    def batches(
-        self, rows: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], epoch: int
-    ) -> Generator[_core.TypedSampledBatch]:
-        """Yield the batches of an epoch. Step i has the seeds ``rows[offsets[i]:offsets[i + 1]]``."""
+    def batches(self, steps: Steps, epoch: int) -> Generator[_core.TypedSampledBatch]:
+        """Yield the batches of the steps of an epoch."""
         made = self._sampler.batches(
-            rows,
-            offsets,
+            steps.seeds,
+            steps.seed_offsets,
+            times=steps.seed_times,
             epoch=epoch,
             features=self._fetching.with_batches,
             ahead=self._ahead,
@@ -111,10 +111,11 @@ class TypedLoader(Loader):
     def _take_fanouts(self, fanouts: Any, partition: VertexPartition) -> None:
         self.fanouts = relation_fanouts(fanouts, self.edge_types)
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition) -> Seeds:
-        self.input, seeds = typed_seeds(vertices, partition, self._given_input)
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
+        repeated = given["input_time"] is not None
+        self.input, seeds = typed_seeds(vertices, partition, self._given_input, repeated)
         self.vertices = seeds.ids
-        return seeds
+        return with_times(seeds, vertices, partition, given)
 
     def _fetching_of(  # type: ignore[override]  # one for each type
         self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
@@ -212,6 +213,7 @@ class TypedLoader(Loader):
             n_id_dict=by_type(arrays.n_id),
             indptr_dict=by_relation(arrays.indptr),
             indices_dict=by_relation(arrays.indices),
+            seed_time_dict={} if arrays.seed_time is None else by_type(arrays.seed_time),
             e_id_dict={} if arrays.e_id is None else by_relation(arrays.e_id),
             edge_attr_dict={},
             rows_dict=dict(zip(self.types, arrays.rows, strict=True)),

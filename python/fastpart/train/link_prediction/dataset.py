@@ -29,6 +29,12 @@ class LinkDataset(Dataset):
         """Number of edges to validate on."""
         return int(self.manifest["edge_splits"].get("val", 0))
 
+    @property
+    def held_out_from(self) -> int | None:
+        """The earliest time of the held-out pairs, if they were split by time."""
+        since = self.manifest.get("held_out_from")
+        return None if since is None else int(since)
+
     def pairs(self, split: str) -> Pairs:
         """Return the pairs of a split, none if the directory does not have it."""
         if split not in self.manifest["edge_splits"]:

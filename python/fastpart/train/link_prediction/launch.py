@@ -20,6 +20,7 @@ from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..memory import BatchSize, Need, batches, edge_row_bytes, evaluation, row_bytes, size_of, weights
+from ..mini_batches.temporal import refuse_degrees, temporal_rule
 from ..models import NEIGHBOUR, sampling_of
 from ..runs.run_folder import EMBEDDINGS
 from ..runs.trained import TrainedModel
@@ -28,6 +29,7 @@ from ..trainer import Ahead, InputRows, Pairs, Trainer
 from .dataset import LinkDataset
 from .decoders import OF_PAIRS, network_with
 from .embeddings import NEW_EMBEDDINGS, files_of
+from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
 
 
@@ -56,13 +58,17 @@ class Driver(driver.Driver):
         if rows.embeddings is not None:
             width = parameters.integer("embeddings", rows.embeddings, 1, 2**16)
         decoder = parameters.choice("decoder", pairs.decoder, OF_PAIRS)
-        how = {
+        how: dict[str, Any] = {
             "decoder": decoder,
             "negatives": parameters.choice("negatives", pairs.negatives, NEGATIVE_RULES),
             "num_negatives": parameters.integer("num_negatives", pairs.num_negatives, 1, 2**16),
             "candidates": parameters.integer("candidates", pairs.candidates, 1, 2**31 - 1),
             "embeddings": width,
         }
+        temporal = temporal_rule(pairs.temporal)
+        if temporal is not None:
+            refuse_look_ahead(dataset)
+            how["temporal"] = temporal
         ahead = parameters.integer("ahead", made.batches, 0, 2**10)
         processors = call.run.threads or _core.default_threads()
         count = number_of_workers(dataset.partition.k, asked, processors)
@@ -73,6 +79,8 @@ class Driver(driver.Driver):
             known.features + (width or 0), options.hidden, multilabel=False, edge_features=known.edge_features
         )
         self.make, self.example = network_with(decoder), (torch.zeros(2), torch.zeros(2))
+        if temporal is not None:
+            refuse_degrees(self.task, options)
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows."""

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from ... import _core
 from ...core.pairs import hashed, keys_of, mixed
 from ...loading.fetching import Fetching
-from ...loading.negatives import others
+from ...loading.negatives import AllVertices
+from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import owner_of
 from ..data import Dataset
 from ..inference import Fits, Inference
@@ -125,6 +126,8 @@ class Scorer:
         Number of vertices that each positive's target is ranked among, the same for all. All if there are no more.
     seed : int
         Seed of the candidates, and of the negatives of the AUC.
+    known : EarlierVertices, optional
+        Then both are vertices that were there before the held-out pairs.
     """
 
     def __init__(
@@ -134,10 +137,14 @@ class Scorer:
         own: npt.NDArray[np.bool_],
         candidates: int,
         seed: int,
+        known: EarlierVertices | None = None,
     ) -> None:
         self._rows, self._dataset, self._own, self._seed = rows, dataset, own, seed
         ids = np.arange(len(dataset.partition), dtype=np.uint64)
         order = np.argsort(mixed(ids ^ mixed(np.uint64(seed))))
+        self._vertices: AllVertices | EarlierVertices = known or AllVertices(len(ids))
+        if known is not None and dataset.held_out_from is not None:
+            order = order[known.times[order] < dataset.held_out_from]
         self._candidates = np.sort(order[:candidates])
         self._known: dict[str, _Split | None] = {}
 
@@ -147,7 +154,9 @@ class Scorer:
             pairs, topology = self._dataset.pairs(name), self._dataset.topology
             n, random = topology.num_vertices, hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
             # Without a third vertex there is no negative.
-            negatives = others(random, pairs[:, :1], pairs[:, 1:], n)[:, 0] if n > 2 else pairs[:, 1]
+            before = np.full((len(pairs), 1), self._dataset.held_out_from or 0)
+            sides = pairs[:, :1], pairs[:, 1:]
+            negatives = self._vertices.others(random, *sides, before)[:, 0] if n > 2 else pairs[:, 1]
             wanted = np.zeros(n, bool)
             for ids in (pairs[:, 0], pairs[:, 1], negatives, self._candidates):
                 wanted[self._places(ids)] = True

@@ -17,6 +17,7 @@ from ...partitions.seeds import owner_of
 from ..batches import Batch, VertexRows
 from ..config import Options
 from ..graphs.rows import Rows
+from ..mini_batches.steps import degrees_of
 from ..ranks import device
 from .dataset import LinkDataset
 
@@ -53,6 +54,7 @@ class Links:
             negatives=how["negatives"],
             num_negatives=how["num_negatives"],
             seed=options.seed,
+            temporal=how.get("temporal"),
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
@@ -88,7 +90,7 @@ class Links:
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),
-            lambda: torch.from_numpy(self._topology.degrees_of(batch.rows)),
+            degrees_of(batch, self._topology),
             batch.n_id,
             sources=batch.num_nodes,
             device=device(),

@@ -14,6 +14,7 @@ from torch import Tensor
 from ...loading import sum_gradients
 from ...loading.remote import exchange_of
 from ...loading.rows.embeddings import Embeddings
+from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
@@ -74,7 +75,9 @@ class Worker(mini_batches.Worker):
             learned=width > 0,
             edge_fetching=self._steps.edge_fetching,
         )
-        self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed)
+        timed = bool(how.get("temporal")) and "times" in dataset.manifest
+        known = EarlierVertices(dataset.partition) if timed else None
+        self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed, known)
         self._table: EmbeddingTable | None = None
         self._best = -math.inf
         if width:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import NegativeRule, StrPath
-from ..keywords import BatchTraining
+from ..keywords import LinkTraining
 from ..preset import preset
-from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer
+from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer, paired_by
 
 if TYPE_CHECKING:
     from ..link_prediction.trained import TrainedLinks
@@ -23,7 +23,7 @@ def links(
     embeddings: int | None = None,
     candidates: int = 1000,
     ahead: int = 2,
-    **training: Unpack[BatchTraining],
+    **training: Unpack[LinkTraining],
 ) -> TrainedLinks:
     """Train to tell edges from other pairs of vertices: link prediction, and training without labels.
 
@@ -84,6 +84,11 @@ def links(
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
 
+    With ``temporal``, each edge is trained on with what was there before its first record, and its negatives are
+    vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs must be split by time
+    (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before them. Candidates are
+    the vertices that were there before.
+
     Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
     that was never interrupted, bit for bit.
 
@@ -105,7 +110,5 @@ def links(
     >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
     ((60, 16), True)
     """
-    pairs = Pairs(negatives, num_negatives, decoder, candidates)
-    return Trainer(pairs, Ahead(ahead), InputRows(embeddings=embeddings), GradientSum()).train(
-        source, **training
-    )
+    pairs, rest = paired_by(training, Pairs(negatives, num_negatives, decoder, candidates))
+    return Trainer(pairs, Ahead(ahead), InputRows(embeddings=embeddings), GradientSum()).train(source, **rest)

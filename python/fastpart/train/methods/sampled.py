@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
-from ..keywords import SampledTraining
+from ..keywords import TemporalTraining
 from ..preset import preset
 from ..trainer import Ahead, GradientSum, Trainer, sampled_by
 
@@ -18,7 +18,7 @@ def sampled(
     source: StrPath,
     *,
     ahead: int = 2,
-    **training: Unpack[SampledTraining],
+    **training: Unpack[TemporalTraining],
 ) -> TrainedModel:
     """Train on mini-batches of sampled neighbours over all parts.
 
@@ -71,6 +71,12 @@ def sampled(
     -----
     A worker holds its batches and the network. Edges and features stay in files, which the workers of a machine share
     in the page cache. Scores are exact, with all neighbours. They are computed layer by layer.
+
+    With ``temporal``, scores come from such samples, too. ``scores="exact"`` are of all vertices of a split, with all
+    in-edges that were there before the time of each, and take long where vertices have many. With ``scores="sampled"``
+    test scores at the end are of all test vertices, sampled. :meth:`TrainedModel.predict` ignores times: it predicts
+    with all edges of a directory. Models that need in-degrees of the whole graph (gcn, gin, sgc, graphsage-gcn) are
+    refused, since these count later edges. ``ClusterGCN`` and ``GraphSAINT`` sample graphs, which have no times.
 
     Under ``torchrun`` the calling process is one of the workers, as with :func:`fastpart.train.sdt`. All machines must
     have the directory, each with ``features.npy`` of the parts of its workers at least. Features of other parts come by

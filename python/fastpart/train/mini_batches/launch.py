@@ -45,6 +45,7 @@ from ..runs.trained import TrainedModel
 from ..scores import TypedTask
 from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
 from ..typed_data import TypedDataset, dataset_of
+from .temporal import refuse_degrees, refuse_untimed, temporal_rule
 from .traces import merge
 
 
@@ -77,6 +78,11 @@ class Driver(driver.Driver):
             _refuse_for_types(scheduled, rows)
         super().__init__(trainer, call, dataset, _workers(dataset, call, asked), asked)
         self.how = {"sampling": sampling}
+        temporal = temporal_rule(trainer.batches.temporal, sampling)
+        if temporal is not None:
+            refuse_degrees(dataset.task, options)
+            refuse_untimed(dataset, temporal)
+            self.how["temporal"] = temporal
         self.running = {**running, "traced": self._trace is not None}
         if sampling_of(options.model) != NEIGHBOUR:
             if scheduled:
@@ -96,6 +102,7 @@ class Driver(driver.Driver):
             )
         given: LoaderOptions = {**LOADER_DEFAULTS, "sampling": self.how["sampling"], "seed": options.seed}
         given["batch_size"] = options.batch_size or self.dataset.num_train
+        given["temporal"] = self.how.get("temporal")
         partition, fanouts = self.dataset.partition, options.fanouts
         return planned_for(rows.plan, partition, "train", fanouts, self.workers, given)[0]
 

@@ -1,4 +1,4 @@
-"""Validation scores from sampled neighbours, for graphs on which exact ones take longer than an epoch."""
+"""Scores from sampled neighbours, for graphs on which exact ones take longer than an epoch, or look ahead."""
 
 from __future__ import annotations
 
@@ -29,11 +29,28 @@ WIDER = 2
 """So many times the neighbours of training in each hop."""
 
 
+WHOLE = 32
+"""Vertices of a batch with all of their neighbours."""
+
+
 class SampledScores:
-    """The scores of validation vertices with sampled neighbours: the same in every epoch, whatever parts and workers.
+    """The scores of some vertices with sampled neighbours: the same in every epoch, whatever parts and workers.
 
     Each worker samples for those of its own parts. Batches are smaller than in training, so that they take no more
     memory.
+
+    Parameters
+    ----------
+    dataset, options, how
+        What is trained, and how.
+    edge_attr : bool
+        Whether the network takes features of edges.
+    split : str
+        The vertices.
+    most : int, optional
+        At most so many of them. None: all.
+    whole : bool
+        With all neighbours instead of some. Only temporal samples are small enough, and have no other way.
 
     Attributes
     ----------
@@ -41,17 +58,28 @@ class SampledScores:
         Where the features come from.
     """
 
-    def __init__(self, dataset: Dataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: Options,
+        how: dict[str, Any],
+        edge_attr: bool,
+        split: str = "val",
+        most: int | None = VERTICES,
+        whole: bool = False,
+    ) -> None:
         self._task, self._metrics, self._device = dataset.task, options.metrics, device()
-        chosen = np.sort(np.random.default_rng(options.seed).permutation(_known(dataset))[:VERTICES])
+        self._split = split
+        chosen = np.sort(np.random.default_rng(options.seed).permutation(_known(dataset, split))[:most])
         size = (options.batch_size or dataset.num_train) // WIDER ** len(options.fanouts)
         loader = dataset.partition.loader(
             chosen,
-            fanouts=_wider(options.relation_fanouts or options.fanouts),
+            fanouts=(_all if whole else _wider)(options.relation_fanouts or options.fanouts),
             input=dataset.target if isinstance(dataset, TypedDataset) else None,
-            batch_size=max(1, min(size, len(chosen))),
+            batch_size=max(1, min(WHOLE if whole else size, len(chosen))),
             seed=options.seed,
             sampling=how["sampling"],
+            temporal=how.get("temporal"),
             edge_ids=edge_attr,
             timeout=how["timeout"],
             io=how.get("io"),
@@ -75,21 +103,30 @@ class SampledScores:
         ``inputs`` returns the input rows of a step. All processes call it as often.
         """
         network.eval()
-        scores = Scores(self._task, self._metrics, ("val",))
+        scores = Scores(self._task, self._metrics, (self._split,))
         steps: Iterator[Any] = self._steps.epoch(0)
         for step in on_device(steps, self._device):
             step.x = inputs(step)
             if len(step.rows):
                 logits = network(step.graphs, step.inputs_as(**numbers_of(network)))[step.rows]
-                scores.add("val", logits, self._task.targets(step.y))
+                scores.add(self._split, logits, self._task.targets(step.y))
         return scores.of_all()
 
 
-def _known(dataset: Dataset) -> npt.NDArray[np.int64]:
-    """Return the labelled validation vertices."""
+def _known(dataset: Dataset, split: str) -> npt.NDArray[np.int64]:
+    """Return the labelled vertices of a split, none if there is no such split."""
+    if split not in dataset.known.get("splits", []):
+        return np.empty(0, np.int64)
     if isinstance(dataset, TypedDataset):
-        return typed_seeds("val", dataset.partition, dataset.target)[1].ids
-    return seeds_of("val", dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
+        return typed_seeds(split, dataset.partition, dataset.target)[1].ids
+    return seeds_of(split, dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
+
+
+def _all(fanouts: Any) -> Any:
+    """Return fanouts of each hop, or of each relation, with all neighbours where there were any."""
+    if isinstance(fanouts, Mapping):
+        return {name: _all(each) for name, each in fanouts.items()}
+    return [-1 if fanout else 0 for fanout in fanouts]
 
 
 def _wider(fanouts: Any) -> Any:

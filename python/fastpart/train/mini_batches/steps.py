@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ... import _core
 from ...core.parameters import RowsIo
+from ...errors import ParameterError
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
@@ -119,7 +120,7 @@ class LoadedSteps:
         whole = Rows(
             batch.indptr.numpy(),
             batch.indices.numpy(),
-            lambda: torch.from_numpy(self._topology.degrees_of(batch.rows)),
+            degrees_of(batch, self._topology),
             batch.n_id,
             sources=batch.num_nodes,
             device=device(),
@@ -137,6 +138,21 @@ class LoadedSteps:
             x=batch.x,
             y=batch.y,
         )
+
+
+def degrees_of(batch: Loaded, topology: _core.Topology) -> Callable[[], Tensor]:
+    """Return what finds the in-degrees of the nodes in the whole graph."""
+    if batch.seed_time is not None:
+        return no_degrees
+    return lambda: torch.from_numpy(topology.degrees_of(batch.rows))
+
+
+def no_degrees() -> Tensor:
+    """Raise an error in the place of in-degrees in temporal batches."""
+    raise ParameterError(
+        "model: it needs in-degrees of the whole graph, which count edges that came later. Use another one with "
+        "temporal=, such as graphsage, gat or gatv2"
+    )
 
 
 def rows_of_own(step: Step, owned: npt.NDArray[np.bool_], topology: _core.Topology) -> int:
@@ -161,6 +177,7 @@ class Neighbours(LoadedSteps):
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
             sampling=how["sampling"],
+            temporal=how.get("temporal"),
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,23 @@ class Worker:
         self._clock = Clock(self._trace)
         self._scored_by = how["scores"]
         self._sampled: SampledScores | None = None
-        if self._scored_by == "sampled" and dataset.num_val:
+        self._temporal = self._sampler_of_scores(dataset, how) if how.get("temporal") else None
+        if self._temporal is not None and self._scored_by == "exact" and dataset.num_val:
+            self._sampled = self._temporal("val")
+        elif self._scored_by == "sampled" and dataset.num_val:
             self._sampled = SampledScores(dataset, options, how, takes_edge_attr(self.network))
+
+    def _sampler_of_scores(self, dataset: Dataset, how: dict[str, Any]) -> Callable[[str], SampledScores]:
+        """Return what samples all vertices of a split for scores that do not look ahead."""
+        return partial(
+            SampledScores,
+            dataset,
+            self._options,
+            how,
+            takes_edge_attr(self.network),
+            most=None,
+            whole=self._scored_by == "exact",
+        )
 
     def _source(
         self,
@@ -219,6 +235,13 @@ class Worker:
         if self._trace is not None:
             save_part(self._trace, self._folder, rank())
         self.learner.put(best)
-        return (
-            {} if self._scored_by == "none" else self._inference.scores(self.network, self._options.metrics)
-        )
+        if self._scored_by == "none":
+            return {}
+        if self._temporal is None:
+            return self._inference.scores(self.network, self._options.metrics)
+        found: dict[str, float] = {}
+        for split in ("val", "test"):
+            sampled = self._temporal(split)
+            found |= sampled.scores(self.network, self._inputs)
+            sampled.fetching.close()
+        return found

@@ -130,6 +130,7 @@ class TypedNeighbours(TypedLoadedSteps):
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
             sampling=how["sampling"],
+            temporal=how.get("temporal"),
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],

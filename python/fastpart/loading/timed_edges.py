@@ -1,0 +1,115 @@
+"""Edges with times: when they came to be, and which vertices were there before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.pairs import Keys, keys_of, mixed
+from ..errors import ParameterError
+from ..partitions.partition import VertexPartition
+from ..partitions.parts import VertexPartData
+from ..partitions.seeds import owner_of
+from ..partitions.temporal import NO_TIME, given_times_of, refuse_other_times
+
+Ids = npt.NDArray[np.int64]
+
+
+def times_of(edges: Any, pairs: Ids, partition: VertexPartition, given: Mapping[str, Any]) -> Ids | None:
+    """Return the time of each edge of a loader, given its parameters: that of the user, or of its first record.
+
+    None: samples are not temporal.
+    """
+    times = given_times_of(given)
+    if given.get("temporal") is None:
+        return None
+    if times is None:
+        return _of_records(pairs, partition)
+    if isinstance(edges, str):
+        raise ParameterError(
+            f"input_time: the order of the edges of {edges!r} is not yours. Pass pairs of ids, a time for each"
+        )
+    refuse_other_times(keys_of(pairs[:, 0], pairs[:, 1]).view(np.int64), times, "edges")
+    return times
+
+
+def _of_records(pairs: Ids, partition: VertexPartition) -> Ids:
+    """Return the time of the first record of each pair, which the directory has."""
+    times = np.full(len(pairs), NO_TIME)
+    owners = owner_of(partition._topology.rows_of(pairs[:, 1].copy()), partition._topology.starts)
+    for part in partition.parts:
+        those = np.flatnonzero(owners == part.index)
+        if part.edge_times is not None and len(those):
+            times[those] = _in_part(part, pairs[those])
+    missing = np.flatnonzero(times == NO_TIME)
+    if missing.size:
+        raise ParameterError(
+            f"temporal: {len(missing)} of {len(pairs)} edges have no time, the first is {pairs[missing[0]].tolist()}. "
+            "Save the partition with edge_times=, leave such edges out, or pass pairs of ids with input_time="
+        )
+    return times
+
+
+def _in_part(part: VertexPartData, pairs: Ids) -> Ids:
+    """Return the earliest time of the in-edges of pairs whose targets are inner. None has that of no edge."""
+    assert part.edge_times is not None
+    edges = int(part.indptr[part.num_inner])
+    sources, targets, _ = part.in_edges()
+    keys, times = keys_of(targets[:edges], sources[:edges]), np.asarray(part.edge_times[:edges])
+    order = np.lexsort((times, keys))
+    keys, wanted = keys[order], keys_of(pairs[:, 1], pairs[:, 0])
+    places = np.searchsorted(keys, wanted)
+    there = places < len(keys)
+    there[there] = keys[places[there]] == wanted[there]
+    found = np.full(len(pairs), NO_TIME)
+    found[there] = times[order[places[there]]]
+    return found
+
+
+class EarlierVertices:
+    """The vertices in the order of their times, to take negatives from those that were there before an edge."""
+
+    def __init__(self, partition: VertexPartition) -> None:
+        times = np.empty(len(partition), np.int64)
+        for part in partition.parts:
+            assert part.times is not None
+            times[part.inner] = part.times
+        self.times = times
+        self._order = np.argsort(times, kind="stable")
+        self._place = np.empty_like(self._order)
+        self._place[self._order] = np.arange(len(times))
+        self._sorted = times[self._order]
+
+    def others(self, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
+        """Return vertices from random numbers: each that was there before, but the two of its pair, alike.
+
+        Raises
+        ------
+        ParameterError
+            An edge that no third vertex was there before.
+        """
+        assert before is not None
+        sources, targets, before = (
+            np.broadcast_to(each, random.shape) for each in (sources, targets, before)
+        )
+        count = np.searchsorted(self._sorted, before)
+        low, high = np.sort(np.stack([self._place[sources], self._place[targets]]), axis=0)
+        left = count - (low < count) - (high < count)
+        if (none := np.flatnonzero(left < 1)).size:
+            pair = int(sources.flat[none[0]]), int(targets.flat[none[0]])
+            raise ParameterError(
+                f"negatives: no other vertex was there before the edge {pair}, at {before.flat[none[0]]}. Leave it out"
+            )
+        places = (random % left.astype(np.uint64)).astype(np.int64)
+        places += places >= low
+        places += places >= high
+        return self._order[places]
+
+    def instead(self, ids: Ids, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
+        """Return vertices, with others in the place of those of the pair itself and of those that came later."""
+        assert before is not None
+        wrong = (ids == sources) | (ids == targets) | (self.times[ids] >= before)
+        return np.where(wrong, self.others(mixed(random), sources, targets, before), ids)

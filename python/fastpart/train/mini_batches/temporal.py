@@ -1,0 +1,73 @@
+"""What training with temporal samples asks of a directory and of a model, before workers start for it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core import parameters
+from ...errors import ParameterError
+from ...partitions.loadable import LOADER_DEFAULTS
+from ...partitions.temporal import loaded_seeds, with_times
+from ...partitions.typed_seeds import typed_seeds
+from ..config import Options
+from ..data import SPLITS, Dataset
+from ..graphs.rows import Rows
+from ..keywords import TEMPORAL_RULES, SamplingRule, TemporalRule
+from ..models import NEIGHBOUR, build, sampling_of
+from ..scores import Task, TypedTask
+from ..typed_data import TypedDataset
+from .steps import no_degrees
+
+
+def temporal_rule(given: TemporalRule | None, sampling: SamplingRule = "uniform") -> TemporalRule | None:
+    """Check how temporal samples are made. None: times do not count."""
+    if given is None:
+        return None
+    temporal = parameters.choice("temporal", given, TEMPORAL_RULES)
+    if sampling != "uniform":
+        raise ParameterError(
+            f"sampling: temporal={temporal!r} says how neighbours are sampled. Leave out sampling={sampling!r}"
+        )
+    return temporal
+
+
+def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:
+    """Raise an error unless all vertices that are trained on or scored have times."""
+    given = {**LOADER_DEFAULTS, "temporal": temporal}
+    for split in SPLITS:
+        if split not in dataset.known.get("splits", []):
+            continue
+        if isinstance(dataset, TypedDataset):
+            seeds = typed_seeds(split, dataset.partition, dataset.target)[1]
+            with_times(seeds, split, dataset.partition, given)
+        else:
+            loaded_seeds(split, dataset.partition, given)
+
+
+def refuse_degrees(task: Task, options: Options) -> None:
+    """Raise an error if a model samples graphs, or needs in-degrees of the whole graph."""
+    if sampling_of(options.model) != NEIGHBOUR:
+        raise ParameterError(
+            f"model: {options.model} trains on sampled graphs, which have no times. Use another one with temporal="
+        )
+    if isinstance(task, TypedTask):
+        return  # typed networks know no degrees
+    asked: list[bool] = []
+
+    def degrees() -> Tensor:
+        asked.append(True)
+        return torch.ones(2, dtype=torch.int64)
+
+    two = Rows(np.arange(3), np.array([1, 0], np.int32), degrees, sources=2)
+    with (
+        torch.random.fork_rng(devices=[]),
+        torch.no_grad(),
+        suppress(Exception),
+    ):  # others tell what does not fit
+        build(task, options).eval()([two] * options.layers, torch.ones(2, task.features))
+    if asked:
+        no_degrees()

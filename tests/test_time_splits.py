@@ -1,0 +1,100 @@
+"""Edges split by time: what is trained on, what is held out, and that nothing of it comes earlier."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastpart as fp
+from strategies import edge_lists
+from temporal import NO_TIME
+
+
+def oracle(records, times, val, test):
+    """Return the training records, and the held-out pairs with the time of their first record, by definition."""
+    m, ordered = len(records), sorted(times)
+    starts = [ordered[min(int(np.ceil(round((1 - share) * m, 6))), m - 1)] for share in (val + test, test)]
+    first = {}
+    for (u, v), time in zip(records, times, strict=True):
+        key = min(u, v), max(u, v)
+        if u != v and (key not in first or time < first[key][1]):
+            first[key] = (u, v), time
+    held_out = [each for each in first.values() if each[1] >= starts[0]]
+    split = [[each for each in held_out if (each[1] >= starts[1]) == late] for late in (False, True)]
+    return [list(record) for record, time in zip(records, times, strict=True) if time < starts[0]], *split
+
+
+@settings(max_examples=60)
+@given(edge_lists(max_n=8, max_m=30), st.data())
+def test_splits_follow_the_definition(graph, data):
+    n, records = graph
+    times = data.draw(
+        st.lists(st.integers(0, 9) | st.just(NO_TIME), min_size=len(records), max_size=len(records))
+    )
+    val, test = data.draw(st.sampled_from([(0.1, 0.2), (0.25, 0.25), (0.5, 0.3)]))
+    opened = fp.open_graph(records, num_vertices=n)
+    expected = oracle(records.tolist(), times, val, test) if times else ([], [], [])
+    if not expected[0]:
+        with pytest.raises(fp.ParameterError):
+            fp.split_edges(opened, val, test, times=np.array(times, np.int64))
+        return
+    splits = fp.split_edges(opened, val, test, times=np.array(times, np.int64))
+    assert splits.graph._source.block(0, splits.graph.num_edges).tolist() == expected[0]
+    for pairs, at, wanted in zip(
+        (splits.val, splits.test), (splits.val_times, splits.test_times), expected[1:], strict=True
+    ):
+        found = [(tuple(pair), time) for pair, time in zip(pairs.tolist(), at.tolist(), strict=True)]
+        assert sorted(found) == sorted(wanted)
+    assert all(splits.edge_times.max() < at.min() for at in (splits.val_times, splits.test_times) if len(at))
+
+
+def graph(n=200, m=3000):
+    rng = np.random.default_rng(0)
+    return rng.integers(0, n, (m, 2), dtype=np.uint32), rng.integers(0, 1000, m)
+
+
+def test_files_hold_the_same(tmp_path):
+    records, times = graph()
+    records.tofile(tmp_path / "g.bin")
+    np.save(tmp_path / "times.npy", times)
+    source = fp.open_graph(tmp_path / "g.bin", dtype="u32", num_vertices=200)
+    there = fp.split_edges(source, times=tmp_path / "times.npy", out=tmp_path / "train.bin")
+    here = fp.split_edges(source, times=times)
+    assert fp.open_graph(tmp_path / "train.bin") == there.graph
+    assert np.array_equal(np.load(tmp_path / "train.bin.times.npy"), here.edge_times)
+    with np.load(tmp_path / "train.bin.splits.npz") as found:
+        for name in ("val", "test", "val_times", "test_times"):
+            assert np.array_equal(found[name], getattr(here, name))
+    for number, splits in enumerate((here, tmp_path / "train.bin.splits.npz")):
+        fp.spring(there.graph, k=2).save(
+            tmp_path / f"{number}", graph=there.graph, edge_splits=splits, edge_times=here.edge_times
+        )
+        stored = fp.open_partition(tmp_path / f"{number}")
+        assert stored.manifest["held_out_from"] == here.val_times.min() > here.edge_times.max()
+        fp.store.verify(tmp_path / f"{number}")
+
+
+def test_a_random_split_has_no_times(tmp_path):
+    records, _ = graph()
+    splits = fp.split_edges(records)
+    assert splits.edge_times is splits.val_times is splits.test_times is None
+    fp.spring(splits.graph, k=2).save(tmp_path / "parts", graph=splits.graph, edge_splits=splits)
+    assert "held_out_from" not in json.loads((tmp_path / "parts" / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"times": np.zeros(5, int)}, fp.ParameterError, r"expected one per record, of shape \(3000,\)"),
+        ({"times": np.zeros(3000)}, TypeError, "whole numbers of int64, got float64"),
+        ({"times": np.zeros(3000, int)}, fp.ParameterError, "no record is before 0"),
+        ({"val": 0.6, "test": 0.5}, fp.ParameterError, "leave no edges to train on"),
+        ({"val": 0, "test": 0}, fp.ParameterError, "nothing is held out"),
+    ],
+)
+def test_refusals(given, error, text):
+    records, times = graph()
+    with pytest.raises(error, match=text):
+        fp.split_edges(records, **{"times": times} | given)
