@@ -15,7 +15,7 @@ from .core.parameters import CacheCriterion, StrPath
 from .errors import FastpartError, ParameterError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
-from .partitions.loadable import Fanouts, LinkOptions, LoaderOptions, PlanOptions
+from .partitions.loadable import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
 from .partitions.partition import Partition, VertexPartition, read_partition
 from .partitions.plan import Plan
 from .partitions.results import Evaluation
@@ -24,7 +24,7 @@ from .partitions.saved import SaveOptions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .loading import LinkLoader, Loader, TypedLoader
+    from .loading import LinkLoader, Loader, TypedLinkLoader, TypedLoader
 
 
 @bind(Partition.evaluate)
@@ -118,12 +118,17 @@ def _link_loader(
     partition: VertexPartition,
     edges: Any = "train",
     *,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
+    relation: str | EdgeKey | None = None,
     **given: Unpack[LinkOptions],
-) -> LinkLoader:
-    from .loading import LinkLoader
+) -> LinkLoader | TypedLinkLoader:
+    from .loading import LinkLoader, TypedLinkLoader
 
-    return LinkLoader(partition, edges, fanouts=fanouts, **given)
+    if partition.is_typed:
+        return TypedLinkLoader(partition, edges, fanouts=fanouts, relation=relation, **given)
+    if relation is not None:
+        raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
+    return LinkLoader(partition, edges, fanouts=parameters.fanouts_of(fanouts), **given)
 
 
 @bind(VertexPartition.save_cache)

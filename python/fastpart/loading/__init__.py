@@ -27,6 +27,8 @@ __all__ = [
     "Trace",
     "TypedBatch",
     "TypedBlock",
+    "TypedLinkBatch",
+    "TypedLinkLoader",
     "TypedLoader",
     "dropout",
     "link_loader",
@@ -42,6 +44,7 @@ if TYPE_CHECKING or find_spec("torch") is not None:
     from .links import LinkBatch, LinkLoader, link_loader
     from .loader import Loader, loader
     from .typed.batch import TypedBatch, TypedBlock
+    from .typed.links import TypedLinkBatch, TypedLinkLoader
     from .typed.loader import TypedLoader
 else:
 

@@ -121,7 +121,6 @@ class LinkLoader(Loader):
         fanouts: Sequence[int],
         **given: Unpack[LinkOptions],
     ) -> None:
-        partition.refuse_types("partition", "negatives are of")
         self._rule = parameters.choice("negatives", given["negatives"], NEGATIVE_RULES)
         self._count = parameters.integer("num_negatives", given["num_negatives"], 0, 2**16)
         if self._count and len(partition) < 3:
@@ -133,14 +132,14 @@ class LinkLoader(Loader):
     def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
         self.edges = edges_of(vertices, partition, repeated=given["input_time"] is not None)
         times = times_of(vertices, self.edges, partition, given)
-        self._known: AllVertices | EarlierVertices = AllVertices(len(partition))
+        self._known: AllVertices | EarlierVertices = AllVertices(range(len(partition)))
         if times is not None and "times" in (partition.manifest or {}):
             if self._rule == "local":
                 raise ParameterError(
                     'negatives: "local" does not tell which vertices were there before an edge. Use "uniform" or '
                     '"batch"'
                 )
-            self._known = EarlierVertices(partition)
+            self._known = EarlierVertices.of_all(partition)
         self.vertices = np.unique(self.edges)
         self._rows = partition._topology.rows_of(self.edges.reshape(-1)).reshape(-1, 2)
         keys = keys_of(self.edges[:, 0], self.edges[:, 1]).view(np.int64)
@@ -228,27 +227,40 @@ class LinkLoader(Loader):
         if self._rule == "batch":
             found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
         else:
-            first, last = np.flatnonzero(self._own)[[0, -1]]
-            start, stop = self._topology.starts[first], self._topology.starts[last + 1]
-            local = (np.uint64(start) + random % np.uint64(stop - start)).astype(np.uint32)
-            found = self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
+            found = self._local(random)
         return self._known.instead(found, random, sources, targets, before)
+
+    def _local(self, random: Keys) -> Ids:
+        """Return vertices of the parts of this rank from random numbers."""
+        first, last = np.flatnonzero(self._own)[[0, -1]]
+        start, stop = self._topology.starts[first], self._topology.starts[last + 1]
+        local = (np.uint64(start) + random % np.uint64(stop - start)).astype(np.uint32)
+        return self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
+
+    def _pairs(self, steps: LinkSteps, step: int) -> tuple[npt.NDArray[np.intp], Tensor]:
+        """Return the pairs of a step, as places of their ends among the seeds of its sample, and their labels."""
+        ends = steps.roots(step)[2]
+        targets = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
+        sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
+        labels = torch.zeros(len(targets))
+        labels[: len(ends)] = 1
+        return np.stack([sources, targets]), labels
+
+    def _positives(self, steps: LinkSteps, step: int) -> Ids:
+        """Return the edges of a step of all ranks."""
+        return self.edges[steps.order[step * self.batch_size : (step + 1) * self.batch_size]]
 
     def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
         assert isinstance(steps, LinkSteps)
-        ends = steps.roots(step)[2]
-        pairs = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
-        sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
-        labels = torch.zeros(len(pairs))
-        labels[: len(ends)] = 1
+        pairs, labels = self._pairs(steps, step)
         batch = LinkBatch(
             **vars(super()._batch(arrays, x, steps, epoch, step)),
-            edge_label_index=torch.from_numpy(np.stack([sources, pairs])),
+            edge_label_index=torch.from_numpy(pairs),
             edge_label=labels,
         )
         if steps.times is not None:
             return batch  # nothing was there before itself
-        positives = self.edges[steps.order[step * self.batch_size : (step + 1) * self.batch_size]]
+        positives = self._positives(steps, step)
         return _without(batch, np.unique(undirected_keys(positives[:, 0], positives[:, 1])))
 
 

@@ -15,28 +15,42 @@ NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
 Ids = npt.NDArray[np.int64]
 
 
-def others(random: Keys, sources: Ids, targets: Ids, n: int) -> Ids:
-    """Return vertices from random numbers, each of the n vertices but the two of its pair with the same probability."""
-    ids = (random % np.uint64(n - 2)).astype(np.int64)
-    ids += ids >= np.minimum(sources, targets)
-    ids += ids >= np.maximum(sources, targets)
+def others(random: Keys, sources: Ids | None, targets: Ids, n: int) -> Ids:
+    """Return vertices from random numbers, each of the n vertices but those of its pair with the same probability.
+
+    ``sources`` are None if they are not among these vertices.
+    """
+    excluded = [targets] if sources is None else [np.minimum(sources, targets), np.maximum(sources, targets)]
+    ids = (random % np.uint64(n - len(excluded))).astype(np.int64)
+    for each in excluded:
+        ids += ids >= each
     return ids
 
 
 class AllVertices:
-    """The vertices that negatives are taken from: all ``n`` of a graph, at any time."""
+    """The vertices that negatives are taken from, at any time.
 
-    def __init__(self, n: int) -> None:
-        self._n = n
+    Parameters
+    ----------
+    vertices : range
+        All vertices, or those of the type of the targets.
+    with_sources : bool
+        Whether the sources are among them.
+    """
+
+    def __init__(self, vertices: range, with_sources: bool = True) -> None:
+        self._vertices, self._with_sources = vertices, with_sources
 
     def others(self, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
         """Return what :func:`others` does."""
-        return others(random, sources, targets, self._n)
+        first = self._vertices.start
+        known = sources - first if self._with_sources else None
+        return first + others(random, known, targets - first, len(self._vertices))
 
     def instead(self, ids: Ids, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
         """Return the vertices, with uniform ones in the place of those of the pair itself."""
         clash = (ids == sources) | (ids == targets)
-        return np.where(clash, others(mixed(random), sources, targets, self._n), ids)
+        return np.where(clash, self.others(mixed(random), sources, targets, before), ids)
 
 
 def partners(random: Keys, places: Ids, batch_size: int, total: int) -> Ids:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,18 @@ from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
 from ..partitions.temporal import NO_TIME, given_times_of, refuse_other_times
+from ..partitions.typed_parts import TypeData
 
 Ids = npt.NDArray[np.int64]
 
 
-def times_of(edges: Any, pairs: Ids, partition: VertexPartition, given: Mapping[str, Any]) -> Ids | None:
+def times_of(
+    edges: Any,
+    pairs: Ids,
+    partition: VertexPartition,
+    given: Mapping[str, Any],
+    relation: str | None = None,
+) -> Ids | None:
     """Return the time of each edge of a loader, given its parameters: that of the user, or of its first record.
 
     None: samples are not temporal.
@@ -27,7 +34,7 @@ def times_of(edges: Any, pairs: Ids, partition: VertexPartition, given: Mapping[
     if given.get("temporal") is None:
         return None
     if times is None:
-        return _of_records(pairs, partition)
+        return _of_records(pairs, partition, relation)
     if isinstance(edges, str):
         raise ParameterError(
             f"input_time: the order of the edges of {edges!r} is not yours. Pass pairs of ids, a time for each"
@@ -36,14 +43,15 @@ def times_of(edges: Any, pairs: Ids, partition: VertexPartition, given: Mapping[
     return times
 
 
-def _of_records(pairs: Ids, partition: VertexPartition) -> Ids:
-    """Return the time of the first record of each pair, which the directory has."""
+def _of_records(pairs: Ids, partition: VertexPartition, relation: str | None) -> Ids:
+    """Return the time of the first record of each pair, which the directory has, among those of a relation."""
     times = np.full(len(pairs), NO_TIME)
     owners = owner_of(partition._topology.rows_of(pairs[:, 1].copy()), partition._topology.starts)
     for part in partition.parts:
         those = np.flatnonzero(owners == part.index)
-        if part.edge_times is not None and len(those):
-            times[those] = _in_part(part, pairs[those])
+        known = _known_times(part, relation) if len(those) else None
+        if known is not None:
+            times[those] = _of_pairs(*known, pairs[those])
     missing = np.flatnonzero(times == NO_TIME)
     if missing.size:
         raise ParameterError(
@@ -53,12 +61,24 @@ def _of_records(pairs: Ids, partition: VertexPartition) -> Ids:
     return times
 
 
-def _in_part(part: VertexPartData, pairs: Ids) -> Ids:
-    """Return the earliest time of the in-edges of pairs whose targets are inner. None has that of no edge."""
-    assert part.edge_times is not None
+def _known_times(part: VertexPartData, relation: str | None) -> tuple[Ids, Ids, Ids] | None:
+    """Return sources, targets and times of the in-edges of a part that have times."""
     edges = int(part.indptr[part.num_inner])
-    sources, targets, _ = part.in_edges()
-    keys, times = keys_of(targets[:edges], sources[:edges]), np.asarray(part.edge_times[:edges])
+    if relation is None:
+        sources, targets, _ = part.in_edges()
+        times = part.edge_times
+        return None if times is None else (sources[:edges], targets[:edges], np.asarray(times[:edges]))
+    data = part.of_relation(relation)
+    if data.times is None:
+        return None
+    sources, targets, _ = data.in_edges()
+    inner = data.edges < edges
+    return sources[inner], targets[inner], np.asarray(data.times)[inner]
+
+
+def _of_pairs(sources: Ids, targets: Ids, times: Ids, pairs: Ids) -> Ids:
+    """Return the earliest time of the in-edges of pairs. None has that of no edge."""
+    keys = keys_of(targets, sources)
     order = np.lexsort((times, keys))
     keys, wanted = keys[order], keys_of(pairs[:, 1], pairs[:, 0])
     places = np.searchsorted(keys, wanted)
@@ -72,16 +92,23 @@ def _in_part(part: VertexPartData, pairs: Ids) -> Ids:
 class EarlierVertices:
     """The vertices in the order of their times, to take negatives from those that were there before an edge."""
 
-    def __init__(self, partition: VertexPartition) -> None:
-        times = np.empty(len(partition), np.int64)
-        for part in partition.parts:
+    def __init__(
+        self, parts: Sequence[VertexPartData | TypeData], vertices: range, with_sources: bool = True
+    ) -> None:
+        times, self._first = np.empty(len(vertices), np.int64), vertices.start
+        for part in parts:
             assert part.times is not None
-            times[part.inner] = part.times
-        self.times = times
+            times[part.inner - vertices.start] = part.times
+        self.times, self._with_sources = times, with_sources
         self._order = np.argsort(times, kind="stable")
         self._place = np.empty_like(self._order)
         self._place[self._order] = np.arange(len(times))
         self._sorted = times[self._order]
+
+    @classmethod
+    def of_all(cls, partition: VertexPartition) -> EarlierVertices:
+        """Return all vertices of a graph without types."""
+        return cls(list(partition.parts), range(len(partition)))
 
     def others(self, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
         """Return vertices from random numbers: each that was there before, but the two of its pair, alike.
@@ -96,20 +123,21 @@ class EarlierVertices:
             np.broadcast_to(each, random.shape) for each in (sources, targets, before)
         )
         count = np.searchsorted(self._sorted, before)
-        low, high = np.sort(np.stack([self._place[sources], self._place[targets]]), axis=0)
-        left = count - (low < count) - (high < count)
+        ends = [sources, targets] if self._with_sources else [targets]
+        excluded = np.sort(np.stack([self._place[each - self._first] for each in ends]), axis=0)
+        left = count - (excluded < count).sum(axis=0)
         if (none := np.flatnonzero(left < 1)).size:
             pair = int(sources.flat[none[0]]), int(targets.flat[none[0]])
             raise ParameterError(
                 f"negatives: no other vertex was there before the edge {pair}, at {before.flat[none[0]]}. Leave it out"
             )
         places = (random % left.astype(np.uint64)).astype(np.int64)
-        places += places >= low
-        places += places >= high
-        return self._order[places]
+        for place in excluded:
+            places += places >= place
+        return self._first + self._order[places]
 
     def instead(self, ids: Ids, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
         """Return vertices, with others in the place of those of the pair itself and of those that came later."""
         assert before is not None
-        wrong = (ids == sources) | (ids == targets) | (self.times[ids] >= before)
+        wrong = (ids == sources) | (ids == targets) | (self.times[ids - self._first] >= before)
         return np.where(wrong, self.others(mixed(random), sources, targets, before), ids)

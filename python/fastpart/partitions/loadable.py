@@ -27,7 +27,10 @@ Temporal = Literal["uniform", "last"]
 
 Remote = Literal["maps", "messages"]
 
-Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]]
+EdgeKey = tuple[str, str, str]
+"""Type of the sources, name of the relation, and type of the targets, as PyG writes it."""
+
+Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[EdgeKey, Sequence[int]]
 
 
 class SeedOptions(TypedDict, total=False):
@@ -441,7 +444,8 @@ class Loadable:
         self,
         edges: Any = "train",
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
+        relation: str | EdgeKey | None = None,
         **given: Unpack[LinkOptions],
     ) -> MiniBatches:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
@@ -453,15 +457,19 @@ class Loadable:
         ----------
         edges : {"train", "val", "test"} or array
             The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
-        fanouts : sequence of int
-            In-edges to sample per vertex in each hop. -1 takes all.
+        fanouts : sequence of int, or mapping of them
+            In-edges to sample per vertex in each hop, as in :meth:`loader`.
+        relation : str or tuple of str, optional
+            The relation of the positives in a graph with types. Negatives are of the type of its targets. Default: the
+            only relation.
         batch_size
             Here positives are the seeds.
 
         Returns
         -------
-        fastpart.loading.LinkLoader
-            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`.
+        fastpart.loading.LinkLoader or fastpart.loading.TypedLinkLoader
+            Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`, or a
+            :class:`fastpart.loading.TypedLinkBatch` for a graph with types.
 
         Raises
         ------

@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..errors import ParameterError
+from .loadable import EdgeKey as EdgeKey
 from .partition import VertexPartition
 from .seeds import Seeds, vertex_ids
 from .typed_parts import TypeData
 
 RowIds = npt.NDArray[np.uint32]
-
-EdgeKey = tuple[str, str, str]
-"""Type of the sources, name of the relation, and type of the targets, as PyG writes it."""
 
 
 def edge_keys(partition: VertexPartition) -> list[EdgeKey]:

@@ -167,7 +167,8 @@ class TypedLoader(Loader):
         rows = np.argsort(-scores, kind="stable").astype(np.uint32)
         numbers, of_type_rows = self._types.locate(rows)
         sizes = np.array(list(self.fetching.row_bytes.values()))[numbers]
-        fits = (sizes > 0) & self._may_keep(rows) & (np.cumsum(sizes) <= left)
+        wanted = (sizes > 0) & self._may_keep(rows)
+        fits = wanted & (np.cumsum(sizes * wanted) <= left)
         for number, fetching in enumerate(self.fetching.of_type.values()):
             kept = np.sort(of_type_rows[fits & (numbers == number)])
             if len(kept):

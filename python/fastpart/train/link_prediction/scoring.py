@@ -142,7 +142,7 @@ class Scorer:
         self._rows, self._dataset, self._own, self._seed = rows, dataset, own, seed
         ids = np.arange(len(dataset.partition), dtype=np.uint64)
         order = np.argsort(mixed(ids ^ mixed(np.uint64(seed))))
-        self._vertices: AllVertices | EarlierVertices = known or AllVertices(len(ids))
+        self._vertices: AllVertices | EarlierVertices = known or AllVertices(range(len(ids)))
         if known is not None and dataset.held_out_from is not None:
             order = order[known.times[order] < dataset.held_out_from]
         self._candidates = np.sort(order[:candidates])

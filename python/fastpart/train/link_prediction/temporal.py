@@ -21,7 +21,7 @@ def refuse_look_ahead(dataset: LinkDataset) -> None:
             f"temporal: the held-out pairs in {shown(dataset.path)} were not split by time, so that scores would look "
             "ahead. Split the edges with splits = fastpart.split_edges(graph, times=times)"
         )
-    timed = EarlierVertices(dataset.partition).times if "times" in dataset.manifest else None
+    timed = EarlierVertices.of_all(dataset.partition).times if "times" in dataset.manifest else None
     for part in dataset.partition.parts:
         late = part.edge_times is not None and bool(np.any(part.edge_times >= since))
         if late or (timed is not None and np.any((timed[part.vertices] >= since)[part.indices])):

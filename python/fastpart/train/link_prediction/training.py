@@ -76,7 +76,7 @@ class Worker(mini_batches.Worker):
             edge_fetching=self._steps.edge_fetching,
         )
         timed = bool(how.get("temporal")) and "times" in dataset.manifest
-        known = EarlierVertices(dataset.partition) if timed else None
+        known = EarlierVertices.of_all(dataset.partition) if timed else None
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed, known)
         self._table: EmbeddingTable | None = None
         self._best = -math.inf
