@@ -135,3 +135,27 @@ def test_types_without_features_learn_rows(tmp_path):
         fp.ParameterError, match="has 200 vertices of 'author', but the model has learned 160 rows"
     ):
         again.predict(tmp_path / "larger" / "parts")
+
+
+def test_a_comparison_shows_halo_and_traffic_of_each_type(tmp_path):
+    _, features, labels, splits = typed_parts(tmp_path, 2)
+    graph = fp.open_graph(tmp_path / "g.bin")
+    given = {"features": features, "labels": {"paper": labels}, "splits": {"paper": splits}}
+    how = {"fanouts": {"cites": [4, 3], "writes": [2, 2]}, "model": "rgcn", "epochs": 1, "batch_size": 20}
+    table = fp.train.compare(
+        graph, 2, **given, methods=["sampled"], partitioners=["random", "multilevel"], seeds=1, **how
+    )
+    assert len(table) == 2
+    for name, row in zip(("random", "multilevel"), table.rows(named=True), strict=True):
+        p = getattr(fp, name)(graph, 2)
+        types = p.evaluate().types
+        assert [row[f"halo_rf_{each}"] for each in types["type"]] == types["halo_rf"].to_list()
+        p.save(tmp_path / name, graph=graph, **given)
+        traffic = fp.predict_traffic(tmp_path / name, how["fanouts"], 40, cache=0).types
+        assert [row[f"remote_rows_{each}"] for each in types["type"]] == [
+            round(rows, 1) for rows in traffic["remote_rows"]
+        ]
+    with pytest.raises(fp.ParameterError, match="labels: there are none"):
+        fp.train.compare(graph, 2, features=features, splits={"paper": splits})
+    with pytest.raises(fp.ParameterError, match="targets of a regression"):
+        fp.train.compare(graph, 2, **given | {"labels": {"paper": labels + 0.5}})

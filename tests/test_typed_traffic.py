@@ -282,3 +282,26 @@ def test_comparisons_show_each_type(known, tmp_path):
         fp.open_comparison(tmp_path / "c.json")
     plain = fp.compare([[0, 1], [1, 2]], 2, ["random"])
     assert plain.types is None
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("cache", "seed"), [(0, 3), (0.1, 0), (1, 2)])
+@pytest.mark.parametrize(("fanouts", "batch_size"), [(FANOUTS, 50), ([3, -1], 1000)])
+def test_a_count_is_that_of_the_typed_loaders(known, cache, seed, fanouts, batch_size):
+    _, stored, _ = known
+    found = fp.predict_traffic(stored, fanouts, batch_size, cache=cache, seed=seed, exact=True)
+    options = {"fanouts": fanouts, "batch_size": batch_size, "seed": seed, "cache": float(cache), "ahead": 0}
+    names = found.types["type"].to_list()
+    remote, cached = (dict.fromkeys(names, 0) for _ in range(2))
+    for rank, part in enumerate(found.parts.iter_rows(named=True)):
+        loader = stored.loader("train", rank=rank, world_size=stored.k, **options)
+        assert part["seeds"] == sum(batch.batch_size for batch in loader)
+        of_types = loader.fetching.counts_of_types()
+        for name in names:
+            remote[name] += of_types[name].get("remote_rows", 0)
+            cached[name] += of_types[name].get("cached_rows", 0)
+        assert part["saved_rows"] == sum(of_types[name].get("cached_rows", 0) for name in names)
+    fed = found.types["row_bytes"] > 0
+    fetched = found.types["remote_rows"] - found.types["saved_rows"]
+    assert fetched.filter(fed).to_list() == [remote[name] for name in ("field", "paper")]
+    assert found.types["saved_rows"].to_list() == [cached[name] for name in names]

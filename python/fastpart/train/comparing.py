@@ -20,10 +20,15 @@ from ..core.forks import before_polars_threads
 from ..core.inputs import labels_of
 from ..core.options import NAMES, RunOptions, with_options
 from ..errors import CapacityWarning, ParameterError
+from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..measures.ratios import ratio
+from ..measures.traffic import predict_traffic
 from ..partitions import partitioners as known_partitioners
-from .config import DEFAULTS, MOST
+from ..partitions.partition import VertexPartition
+from ..store.loading import open_partition
+from .config import DEFAULTS, MOST, Options
 from .keywords import ComparisonTraining
 from .lazy import imported
 from .libraries import import_dgl
@@ -65,9 +70,9 @@ def compare(
     graph: Any,
     k: int,
     *,
-    features: Any,
-    labels: Any,
-    splits: Any,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     split: int | None = None,
     methods: Sequence[Method] = ("sampled", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
@@ -83,7 +88,7 @@ def compare(
     k : int
         Number of parts.
     features, labels, splits, split
-        As :meth:`fastpart.VertexPartition.save` takes them.
+        As :meth:`fastpart.VertexPartition.save` takes them. Those of a graph directory need not be given.
     methods : sequence of {"full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"}
         Some of ``"sampled"``, ``"bytegnn"``, ``"armada"``, ``"sdt"``, ``"sancus"`` and ``"distdgl"``, which train over
         parts of vertices, ``"distgnn"``, which trains over parts of edges, and ``"full"``, which needs no parts and
@@ -115,6 +120,10 @@ def compare(
         and sums), ``worker_bytes`` (largest anonymous memory of a process) and ``peak_bytes`` (peak memory of a
         process, with mapped files). Columns that do not apply are null.
 
+        Over a typed graph also, for each type, ``halo_rf_paper``: its vertices and their copies in halos by its
+        vertices, and for ``"sampled"`` ``remote_rows_paper``: the rows that :func:`fastpart.predict_traffic` expects an
+        epoch to fetch, without a cache.
+
     Raises
     ------
     ParameterError
@@ -144,15 +153,11 @@ def compare(
     functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
-    if labels_of(labels, opened.num_vertices, opened._id_tables).dtype.kind == "f":
-        raise ParameterError(
-            "labels: they are targets of a regression, but this table has accuracies. Train with each method, and "
-            "compare the summaries"
-        )
+    saved = {"features": features, "labels": labels, "splits": splits, "split": split}
+    _check_data(opened, saved)
     total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
     done = 0
     rows = []
-    saved = {"features": features, "labels": labels, "splits": splits, "split": split}
     running = {**vars(run), "progress": None}
 
     def trainings(method: str, folder: Path) -> list[TrainedModel]:
@@ -170,11 +175,55 @@ def compare(
             folder = Path(base) / f"{each.of}-{each.partitioner}"
             measured = _save(opened, each, parts, folder, saved, replace(run, progress=None))
             for method in each.methods:
-                rows.append(_row(method, each.partitioner, parts, measured, trainings(method, folder)))
+                runs = trainings(method, folder)
+                row = _row(method, each.partitioner, parts, measured, runs)
+                rows.append(row | _of_types(method, folder, runs[0].options, run))
         if "full" in chosen:
             rows.append(_row("full", None, None, {}, trainings("full", folder)))
     before_polars_threads("train")
-    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    more: dict[str, type[pl.DataType]] = {
+        name: pl.Float64 for row in rows for name in row if name not in COLUMNS
+    }
+    return pl.DataFrame(rows, schema=COLUMNS | more, orient="row")
+
+
+def _check_data(graph: Graph, given: Mapping[str, Any]) -> None:
+    """Refuse a graph without labels, or with targets of a regression."""
+    found = given if graph.directory is None else found_in(graph.directory, graph._typed) | _said(given)
+    for name in ("features", "labels", "splits"):
+        if found.get(name) is None:
+            raise ParameterError(f"{name}: there are none. Pass {name}=")
+    labels = found["labels"]
+    of_types = labels if graph.types is not None and isinstance(labels, Mapping) else {"": labels}
+    sizes = {each.name: each.n for each in graph.types or ()}
+    for name, each in of_types.items():
+        if labels_of(each, sizes.get(name, graph.num_vertices), graph._id_tables).dtype.kind == "f":
+            raise ParameterError(
+                "labels: they are targets of a regression, but this table has accuracies. Train with each method, and "
+                "compare the summaries"
+            )
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _of_types(method: str, folder: Path, trained: Options, run: RunOptions) -> dict[str, float]:
+    """Return the halo of each type in a directory of a typed graph, and its traffic if the method fetches rows."""
+    stored = open_partition(folder)
+    if not isinstance(stored, VertexPartition) or not stored.is_typed:
+        return {}
+    columns = {}
+    for number, each in enumerate(stored.parts[0].types or ()):
+        halo = sum(sum(hop[number] for hop in part.num_halo_of_type or ()) for part in stored.parts)
+        columns[f"halo_rf_{each.name}"] = ratio(each.n + halo, each.n, empty=1.0)
+    if method == "sampled":
+        fanouts, size = trained.relation_fanouts or trained.fanouts, trained.batch_size or MOST
+        options = vars(replace(run, progress=None))
+        traffic = predict_traffic(folder, fanouts, size, cache=0, **options)
+        rows = [] if traffic.types is None else traffic.types.rows(named=True)
+        columns |= {f"remote_rows_{row['type']}": round(row["remote_rows"], 1) for row in rows}
+    return columns
 
 
 def _for_methods(
