@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.loading import Sample  # noqa: E402
+from fastpart.loading.cached_rows import cached_edge_rows_of  # noqa: E402
+from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
@@ -121,6 +123,21 @@ def test_samples_of_a_user_get_them_by_ids(tmp_path):
         np.arange(N), neighbourhood=lambda *of: neighbourhood(*of, ids=False), **given
     ):
         assert batch.edge_attr is None
+
+
+def test_cached_in_edges_are_those_of_whole_vertices(tmp_path):
+    stored = saved(tmp_path / "parts", 4)
+    topology, own = stored._topology, np.arange(4) == 1
+    epoch = Epoch(np.arange(100, dtype=np.uint32), (4, 3), 50)
+    rows = cached_edge_rows_of(stored, own, 0.5, epoch)
+    assert (np.diff(rows) > 0).all()
+    first, end = topology.edge_starts[1:3]
+    assert not ((first <= rows) & (rows < end)).any()
+    assert 0 < len(rows) <= 0.5 * (end - first)
+    targets = np.concatenate([part.in_edges()[1] for part in stored.parts])[rows]
+    for vertex, count in zip(*np.unique(targets, return_counts=True), strict=True):
+        assert count == topology.degrees_of(topology.rows_of(np.array([vertex])))[0]
+    assert len(cached_edge_rows_of(stored, own, 0.5, Epoch(epoch.seeds, (4,), 50))) == 0
 
 
 def test_without_them_nothing_is_kept_of_in_edges(tmp_path):
@@ -235,7 +252,7 @@ def test_inference_layer_by_layer_is_that_of_the_whole_graph(tmp_path, name, mon
     whole = dataset.whole()
     with torch.no_grad():
         expected = network([whole.graph] * 2, whole.features.double())
-    monkeypatch.setattr("fastpart.train.inference._EDGES", 40)  # many blocks
+    monkeypatch.setattr("fastpart.train.inference.EDGES", 40)  # many blocks
     inference = Inference(dataset, [0, 1, 2], tmp_path, 2)
     for part, vertices, rows in inference.outputs(network):
         ids = dataset.partition.parts[part].inner[vertices]
@@ -269,11 +286,10 @@ def directories(tmp_path_factory):
 @pytest.mark.parametrize("model", MODELS)
 def test_losses_are_the_same_for_any_parts_workers_and_methods(directories, model):
     expected = losses("sampled", directories / "1", model=model)
-    for k, method, more in (
-        (2, "sampled", {"workers": 2}),
-        (4, "sampled", {"workers": 2, "ahead": 0}),
-        (4, "bytegnn", {"workers": 2}),
-    ):
+    ways = [(4, "sampled", {"workers": 2})]
+    if model == "gatv2":
+        ways += [(2, "bytegnn", {}), (2, "sampled", {"ahead": 0})]
+    for k, method, more in ways:
         found = losses(method, directories / f"{k}", model=model, **more)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -292,10 +308,8 @@ def test_batch_workers_send_them(directories, order):
 def test_other_features_of_edges_are_other_losses(directories, tmp_path):
     zeros = np.zeros((M, WIDTH), np.float32)
     saved(tmp_path / "zeros", 2, edge_features=zeros)
-    for method in ("sampled", "sdt", "full"):
-        given = {"fanouts": (-1, -1), "model": "gine", "dropout": 0.0}
-        if method == "sdt":
-            given = {key: value for key, value in given.items() if key != "fanouts"} | {"workers": 2}
+    for method in ("sampled", "sdt"):
+        given = {"epochs": 1, "model": "gine", "dropout": 0.0}
         pair = [losses(method, folder, **given)[0] for folder in (directories / "2", tmp_path / "zeros")]
         assert pair[0] != pytest.approx(pair[1], rel=1e-4)
 
@@ -350,7 +364,7 @@ def test_links_take_them(tmp_path):
             "model": "gatv2",
             "dropout": 0.0,
         }
-        found.append(fp.train.links(folder, workers=min(k, 2), **given).history)
+        found.append(fp.train.links(folder, workers=1, **given).history)
     np.testing.assert_allclose(found[0]["loss"], found[1]["loss"], rtol=1e-4)
     np.testing.assert_allclose(found[0]["val_mrr"], found[1]["val_mrr"], rtol=1e-3)
     assert found[0]["loss"][0] != pytest.approx(found[2]["loss"][0], rel=1e-4)

@@ -103,11 +103,19 @@ def machines(tmp_path, size=2):
 
 AUTO = """
 whole = fp.open_partition(folder[: folder.rindex("/")] + "/whole")
-messages = stored.loader(fanouts=[4, 3])
-for one, other in zip(messages, whole.loader(fanouts=[4, 3], remote="maps"), strict=True):
-    assert torch.equal(one.x, other.x)
-    assert torch.equal(one.edge_attr, other.edge_attr)
-messages.close()
+remote = []
+for cache in (None, 0.5):
+    given = {"fanouts": [4, 3], "cache": cache}
+    messages, maps = stored.loader(**given), whole.loader(remote="maps", **given)
+    for one, other in zip(messages, maps, strict=True):
+        assert torch.equal(one.x, other.x)
+        assert torch.equal(one.edge_attr, other.edge_attr)
+    counts, of_maps = messages.read_counts(), maps.read_counts()
+    assert counts["cached_edge_rows"] == of_maps["cached_edge_rows"]
+    remote.append(counts["remote_edge_rows"] + counts["cached_edge_rows"])
+    assert (counts["cached_edge_rows"] > 0) == (cache is not None)
+    messages.close()
+assert remote[0] == remote[1] > 0
 """
 
 

@@ -169,7 +169,7 @@ class Fetching:
             self._kept.put(x, ids)
         return x
 
-    def keep_cached(self, rows: RowIds) -> None:
+    def keep_cached(self, rows: npt.NDArray[Any]) -> None:
         """Keep rows of other ranks, which ascend, so that batches need not fetch them. All ranks have to call it.
 
         Rows in files are only counted as cached: the page cache keeps them.

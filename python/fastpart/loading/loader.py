@@ -22,7 +22,7 @@ from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
 from .agreement import refuse_other_directories
 from .batch import Batch
-from .cached_rows import cached_rows_of, checked, most_accessed_rows, own_rows
+from .cached_rows import cached_edge_rows_of, cached_rows_of, checked, most_accessed_rows, own_rows
 from .edge_rows import with_edge_features
 from .fetching import Fetching, FilledBatch
 from .making import Source, free_memory, source_of
@@ -36,6 +36,7 @@ _EDGE_COUNTS = {
     "rows": "edge_rows",
     "remote_rows": "remote_edge_rows",
     "remote_bytes": "remote_edge_bytes",
+    "cached_rows": "cached_edge_rows",
     "read_bytes": "edge_read_bytes",
 }
 """Names of counts, and what they are called where they are those of in-edges."""
@@ -133,7 +134,11 @@ class Loader:
         together = given["rank"] is None and self.world_size > 1
         seconds = parameters.positive("timeout", given["timeout"])
         files = RowFiles.of_edges(partition)
-        return fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
+        fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
+        share = given["cache"]
+        if share is not None:
+            fetching.keep_cached(cached_edge_rows_of(partition, self._own, share, self._epoch_of()))
+        return fetching
 
     def _read_planned(
         self, partition: VertexPartition, vertices: Any, plan: StrPath, given: LoaderOptions
@@ -206,8 +211,8 @@ class Loader:
             of the messages. ``cached_rows``: rows of other ranks found in the cache, which are no ``remote_rows``.
             ``read_bytes``: bytes that files of features were read for, also for other ranks: whole blocks of 4 KiB with
             direct reads, or each node's row from maps, where the system decides what it reads. With features of
-            in-edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes`` and ``edge_read_bytes``
-            are those of in-edges.
+            in-edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``, ``cached_edge_rows`` and
+            ``edge_read_bytes`` are those of in-edges.
         """
         counts = self.fetching.read_counts()
         if self.edge_fetching is not None:

@@ -123,7 +123,8 @@ class FetchingOptions(TypedDict, total=False):
     cache : float, optional
         How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
         never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
-        :meth:`save_cache` listed, if others come by messages.
+        :meth:`save_cache` listed, if others come by messages. With features of in-edges it also is a share of these:
+        those of the vertices that need them most.
     cache_by : {"access", "degree", "links", "halo"}
         Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
         those with the most edges into the part, or all that have such an edge, for any ``cache``.

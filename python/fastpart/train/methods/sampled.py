@@ -54,9 +54,9 @@ def sampled(
         what it reads. ``remote_rows`` counts rows of features of parts of other workers, each once for all
         batches that are made ahead together, and ``remote_bytes`` their bytes or, between machines, those of the
         messages. ``local_rows`` counts rows of the worker's own parts, ``cached_rows`` those that the
-        cache held. With features of edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes`` and
-        ``edge_read_bytes`` count those of in-edges. ``summary`` adds ``parts``, ``workers``, ``halo_rf`` and
-        ``label_skew``.
+        cache held. With features of edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``,
+        ``cached_edge_rows`` and ``edge_read_bytes`` count those of in-edges. ``summary`` adds ``parts``, ``workers``,
+        ``halo_rf`` and ``label_skew``.
 
     Raises
     ------
