@@ -113,6 +113,15 @@ def test_rows_of_edges_and_times(tmp_path):
             np.testing.assert_array_equal(each[key, "time", None], edge_times["writes"])
         both = torch.tensor([0, sizes["cites"], 2, sizes["cites"] + 2])  # a record, and the edge against it
         np.testing.assert_array_equal(each[CITES, "edge_attr", both], rows["cites"][[0, 0, 2, 2]])
+
+    def with_edge_features(batch):
+        batch[CITES].edge_attr = store[CITES, "edge_attr", batch[CITES].e_id]
+        return batch
+
+    batch = next(iter(node_loader(stored, [-1], transform=with_edge_features)))
+    assert batch["paper"].time.tolist() == times["paper"][batch["paper"].n_id].tolist()
+    np.testing.assert_array_equal(batch[CITES].edge_attr, rows["cites"][batch[CITES].e_id % sizes["cites"]])
+    assert len(batch[CITES].e_id) == 2 * sizes["cites"] - 1
     loop = sizes["cites"] + 1
     for bad in (-1, loop, 2 * sizes["cites"]):
         with pytest.raises(fp.ParameterError, match=f"'cites' has no edge {bad}"):

@@ -132,6 +132,9 @@ def sampler(
     ... )
     >>> [(batch.batch_size, batch.x.shape[1], batch.n_id[:3].tolist()) for batch in loader]
     [(3, 6, [0, 1, 2]), (3, 6, [3, 4, 5])]
+
+    In a graph with types, ``input_nodes=("paper", torch.arange(6))`` names the type of the seeds, and
+    ``edge_label_index=(("author", "writes", "paper"), pairs)`` of ``LinkLoader`` the relation to predict.
     """
     _stored(partition)
     of = TypedPartitionSampler if partition.is_typed else PartitionSampler

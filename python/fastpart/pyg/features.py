@@ -58,15 +58,14 @@ class VertexRows:
         """Return the row of each id in the files of the parts, one behind the other."""
         return self._partition._topology.rows_of(ids)
 
-    def read(self, name: str, ids: Ids) -> Tensor:
-        """Return the rows of an attribute."""
+    def read(self, name: str, rows: npt.NDArray[Any]) -> Tensor:
+        """Return some rows of an attribute."""
         if name not in self._files:
-            file, topology = self.names[name], self._partition._topology
-            parts = self._parts()
+            file, topology, parts = self.names[name], self._partition._topology, self._parts()
             files = [part._file(f"{file}.npy") for part in parts]
-            rows, coding = _core.Features(files, topology, starts=self.starts), parts[0].coding(file)
-            self._files[name] = rows if coding is None else rows.decoded(coding.core)
-        return torch.from_numpy(self._files[name].gather(self.rows_of(ids)))
+            features, coding = _core.Features(files, topology, starts=self.starts), parts[0].coding(file)
+            self._files[name] = features if coding is None else features.decoded(coding.core)
+        return torch.from_numpy(self._files[name].gather(rows))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_files": {}}
@@ -82,28 +81,28 @@ class PartitionFeatures(FeatureStore):
         super().__init__()
         self._groups: dict[Group, VertexRows] = dict(groups)
 
-    def _rows_of(self, attr: TensorAttr) -> VertexRows | None:
-        group = None if None in self._groups else attr.group_name
-        rows = self._groups.get(group)
+    def _of(self, attr: TensorAttr) -> VertexRows | None:
+        rows = self._groups.get(None if None in self._groups else attr.group_name)
         return rows if rows is not None and attr.attr_name in rows.names else None
 
     def _get_tensor(self, attr: TensorAttr) -> Tensor | None:
-        rows = self._rows_of(attr)
-        if rows is None:
-            return None
-        index = slice(None) if not attr.is_set("index") or attr.index is None else attr.index
-        if isinstance(index, slice):
-            ids = np.arange(len(rows))[index]
-        else:
-            ids = np.asarray(index)
-            ids = np.flatnonzero(ids) if ids.dtype == np.bool_ else ids.astype(np.int64)
-        return rows.read(attr.attr_name, np.ascontiguousarray(ids.reshape(-1)))
+        return self._multi_get_tensor([attr])[0]
+
+    def _multi_get_tensor(self, attrs: list[TensorAttr]) -> list[Tensor | None]:
+        found: list[Tensor | None] = []
+        known: dict[Any, npt.NDArray[Any]] = {}  # loaders ask for all attributes of the same vertices
+        for attr in attrs:
+            of, key = self._of(attr), (attr.group_name, id(attr.index))
+            if of is not None and key not in known:
+                known[key] = of.rows_of(_ids_of(attr, len(of)))
+            found.append(None if of is None else of.read(attr.attr_name, known[key]))
+        return found
 
     def _get_tensor_size(self, attr: TensorAttr) -> tuple[int, ...] | None:
-        rows = self._rows_of(attr)
-        if rows is None:
+        of = self._of(attr)
+        if of is None:
             return None
-        return (len(rows), *rows.read(attr.attr_name, np.zeros(0, np.int64)).shape[1:])
+        return (len(of), *of.read(attr.attr_name, np.zeros(0, np.uint32)).shape[1:])
 
     def get_all_tensor_attrs(self) -> list[TensorAttr]:
         """Return one attribute per array that was saved."""
@@ -126,3 +125,11 @@ class PartitionFeatures(FeatureStore):
             for name in rows.names
         )
         return f"PartitionFeatures({', '.join(names)})"
+
+
+def _ids_of(attr: TensorAttr, count: int) -> Ids:
+    """Return the ids that an attribute asks for, of so many."""
+    index = slice(None) if not attr.is_set("index") or attr.index is None else attr.index
+    ids = np.arange(count)[index] if isinstance(index, slice) else np.asarray(index)
+    ids = np.flatnonzero(ids) if ids.dtype == np.bool_ else ids.astype(np.int64)
+    return np.ascontiguousarray(ids.reshape(-1))
