@@ -26,7 +26,7 @@ def public():
 
 def names_of_pyg():
     """Return the names of `fastpart.pyg`, which only PyG lets us import."""
-    tree = ast.parse((Path(fp.__file__).parent / "pyg.py").read_text())
+    tree = ast.parse((Path(fp.__file__).parent / "pyg" / "__init__.py").read_text())
     (names,) = (
         each.value for each in tree.body if isinstance(each, ast.Assign) and each.targets[0].id == "__all__"
     )

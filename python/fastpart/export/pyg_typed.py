@@ -18,15 +18,14 @@ from .common import MASKS, Array, Source, in_edges, inner_edges_of
 class TypedWriter:
     """Writes the parts, and after the last part the parts of all vertices and edges.
 
-    Ids count from 0 in each type of vertices, and in each relation: an edge has the number of its record there. Of m
-    records in a merged relation, the edge against record r has the number m + r.
+    Ids count from 0 in each type of vertices, and in each relation: see :meth:`EdgeType.ids_within`.
     """
 
     def __init__(self, torch: Any, source: Source, inside: Path) -> None:
         self._torch, self._source, self._inside = torch, source, inside
         first = source.partition.parts[0]
         self._types, self._edge_types = first.types or (), first.edge_types or ()
-        self._owners = {each.name: scratch(inside, _edges_of(each)) for each in self._edge_types}
+        self._owners = {each.name: scratch(inside, each.num_ids) for each in self._edge_types}
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
@@ -78,10 +77,6 @@ class TypedWriter:
 
 def _key(of: EdgeType) -> tuple[str, str, str]:
     return of.source, of.name, of.target
-
-
-def _edges_of(of: EdgeType) -> int:
-    return of.relation.m * (2 if of.relation.reverse == "merged" else 1)
 
 
 class _Type:
@@ -152,11 +147,7 @@ class _Relation:
             _within(self._ends[0], sources[: self._count]),
             targets[: self._count] - self._ends[1].span[0],
         ]
-        m, relation = int(part._manifest["m"]), of.type.relation
-        second = (ids[: self._count] >= m).astype(np.int64)
-        self.ids = ids[: self._count] - m * second - relation.first
-        if relation.reverse == "merged":
-            self.ids += relation.m * second
+        self.ids = of.type.ids_within(ids[: self._count], int(part._manifest["m"]))
 
     def data(self) -> dict[str, Any]:
         """Return what ``HeteroData`` has of the edge type."""

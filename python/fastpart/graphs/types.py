@@ -106,6 +106,21 @@ class EdgeType:
     relation: Relation
     reversed: bool
 
+    @property
+    def num_ids(self) -> int:
+        """What the ids of its edges within it are below. See :meth:`ids_within`."""
+        return self.relation.m * (2 if self.relation.reverse == "merged" else 1)
+
+    def ids_within(self, ids: npt.NDArray[np.int64], num_records: int) -> npt.NDArray[np.int64]:
+        """Return the ids of edges within it, given their ids in a graph of so many records.
+
+        An edge has the number of its record in the relation. Of m records in a merged relation, the edge against record
+        r has the number m + r.
+        """
+        against = (ids >= num_records).astype(np.int64)
+        within: npt.NDArray[np.int64] = ids - num_records * against - self.relation.first
+        return within + self.relation.m * against if self.relation.reverse == "merged" else within
+
 
 @dataclass(frozen=True)
 class TypedRanges:

@@ -318,9 +318,16 @@ def edges_without(
     """
     targets = np.repeat(n_id[: len(indptr) - 1], np.diff(indptr))
     stay = ~among(undirected_keys(n_id[indices], targets), keys)
+    return stay, *rows_without(stay, indptr, of_hops)
+
+
+def rows_without(
+    stay: npt.NDArray[np.bool_], indptr: npt.NDArray[Any], of_hops: list[int]
+) -> tuple[npt.NDArray[np.int32], list[int]]:
+    """Return ``indptr`` of the in-edges that stay, and how many each hop has."""
     before = np.concatenate(([0], np.cumsum(stay)))
     ends = np.cumsum([0, *of_hops])
-    return stay, before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
+    return before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
 
 
 def _without(batch: LinkBatch, keys: Keys) -> LinkBatch:

@@ -1,0 +1,98 @@
+"""The in-edges of a partition directory as a whole, as PyG's loaders ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch_geometric.data import EdgeAttr, GraphStore
+from torch_geometric.data.graph_store import EdgeLayout
+
+from ..errors import FastpartError
+from ..partitions.partition import VertexPartition
+from ..partitions.parts import VertexPartData
+from ..partitions.typed_seeds import EdgeKey
+
+Ids = npt.NDArray[np.int64]
+
+
+class InEdges:
+    """The in-edges of all vertices.
+
+    Attributes
+    ----------
+    size : tuple of int
+        Numbers of vertices that sources and targets may be.
+    """
+
+    size: tuple[int, int]
+
+    def __init__(self, partition: VertexPartition) -> None:
+        self._partition, self.size = partition, (len(partition), len(partition))
+
+    def targets_of(self, part: VertexPartData) -> tuple[Ids, Ids]:
+        """Return the inner vertices of a part, and how many in-edges each has."""
+        return part.inner, np.diff(part.indptr[: part.num_inner + 1])
+
+    def sources_of(self, part: VertexPartData) -> Ids:
+        """Return the sources of these in-edges, by target."""
+        return part.vertices[part.indices[: int(part.indptr[part.num_inner])]]
+
+    def by_target(self) -> tuple[Ids, Ids]:
+        """Return ``indptr`` of the targets, and the source of each in-edge."""
+        degrees = np.zeros(self.size[1], np.int64)
+        for part in self._partition.parts:
+            part.check_assignment(self._partition.assignment, self._partition.loads[part.index])
+            ids, counts = self.targets_of(part)
+            degrees[ids] = counts
+        indptr = np.concatenate(([0], np.cumsum(degrees)))
+        sources = np.empty(indptr[-1], np.int64)
+        for part in self._partition.parts:
+            ids, counts = self.targets_of(part)
+            found = self.sources_of(part)
+            shift = np.repeat(indptr[ids] - (np.cumsum(counts) - counts), counts)
+            sources[np.arange(len(found)) + shift] = found
+        return indptr, sources
+
+
+class PartitionEdges(GraphStore):
+    """The in-edges of a partition directory, read-only. See :func:`fastpart.pyg.graph_store`.
+
+    ``edges`` has those of each relation, or only None in a graph without types.
+    """
+
+    def __init__(self, edges: Mapping[Any, InEdges]) -> None:
+        super().__init__()
+        self._edges: dict[EdgeKey | None, InEdges] = dict(edges)
+
+    def _get_edge_index(self, attr: EdgeAttr) -> tuple[Tensor, Tensor] | None:
+        edges = self._edges.get(None if None in self._edges else attr.edge_type)
+        if edges is None or attr.layout == EdgeLayout.CSR:
+            return None
+        indptr, sources = edges.by_target()
+        csc = attr.layout == EdgeLayout.CSC
+        ends = indptr if csc else np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        return torch.from_numpy(sources), torch.from_numpy(ends)
+
+    def get_all_edge_attrs(self) -> list[EdgeAttr]:
+        """Return the layouts that there are: COO and CSC, both sorted by target."""
+        return [
+            EdgeAttr(key, layout, is_sorted=True, size=edges.size)
+            for key, edges in self._edges.items()
+            for layout in ("coo", "csc")
+        ]
+
+    def _put_edge_index(self, edge_index: Any, edge_attr: EdgeAttr) -> bool:
+        raise FastpartError("graph_store: a partition directory is read-only")
+
+    def _remove_edge_index(self, edge_attr: EdgeAttr) -> bool:
+        raise FastpartError("graph_store: a partition directory is read-only")
+
+    def __repr__(self) -> str:
+        if None in self._edges:
+            return f"PartitionEdges({self._edges[None].size[1]} vertices)"
+        return f"PartitionEdges({', '.join(map(str, self._edges))})"
