@@ -83,7 +83,7 @@ class RelationFeatures:
         runs = self._runs[owner]
         first, left, records = runs.first[local], runs.count[local], ids - m * (ids >= m)
         places = first.copy()
-        while np.any(left > 1):  # records ascend among the in-edges of a vertex
+        while np.any(left > 1):  # records ascend among the in-edges of a relation at a vertex
             half = left >> 1
             found = part.edge_ids[places + (half - 1).clip(min=0)]
             places += half * (found - m * (found >= m) < records)
