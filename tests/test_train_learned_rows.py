@@ -9,10 +9,9 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from typed_parts import typed_parts  # noqa: E402
-
 from fastpart.train.learned_rows import LearnedRows, TypeVertices, learned_files, written  # noqa: E402
 from ranks import run_code  # noqa: E402
+from typed_training import typed_parts  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
@@ -32,9 +31,9 @@ if size > 1:
     where = {"init_method": "file://" + sys.argv[4], "rank": rank, "world_size": size}
     dist.init_process_group("gloo", **where)
 stored = fp.open_partition(sys.argv[1])
-loader = stored.loader("train", fanouts=[3, 3], batch_size=10, seed=1)
-task = TypedTask(3, 3, False, types=tuple(loader.types), edge_types=tuple(loader.edge_types),
-                 widths={"author": 0, "field": 2, "paper": 3}, edge_widths={}, returned=("paper",))
+loader = stored.loader("train", fanouts=[3, 3], batch_size=15, seed=1)
+task = TypedTask(5, 3, False, types=tuple(loader.types), edge_types=tuple(loader.edge_types),
+                 widths={"author": 0, "field": 2, "paper": 5}, edge_widths={}, returned=("paper",))
 torch.manual_seed(0)
 network = build(task, Options(model="hgt", hidden=4, heads=2)).double()
 learned = LearnedRows(stored, task.learned, np.arange(size), 4, 7, 0.05, Path(sys.argv[2]), dtype=np.float64)
@@ -69,8 +68,9 @@ os._exit(0)
 def test_losses_are_the_same_for_any_number_of_parts(tmp_path):
     losses, rows = {}, {}
     for k in (1, 2, 4):
-        typed_parts(tmp_path, k)
-        words = (TRAIN, tmp_path / f"parts-{k}", tmp_path / f"out-{k}", k, tmp_path / f"wire-{k}")
+        (tmp_path / f"{k}").mkdir()
+        saved_in(tmp_path / f"{k}", k)
+        words = (TRAIN, tmp_path / f"{k}" / "parts", tmp_path / f"out-{k}", k, tmp_path / f"wire-{k}")
         done = run_code(*words, variables=lambda rank: {"R": f"{rank}"}, size=k)
         assert not any(rank.code for rank in done), done
         losses[k] = [float(line) for line in done[0].out.split()]
@@ -82,6 +82,12 @@ def test_losses_are_the_same_for_any_number_of_parts(tmp_path):
         np.testing.assert_allclose(rows[k], rows[1], rtol=1e-7, atol=1e-9)
 
 
+def saved_in(folder, k):
+    """Save and open parts of a graph whose authors have no features."""
+    stored, *_ = typed_parts(folder, k, widths={"field": 2, "paper": 5}, scale=1)
+    return stored
+
+
 def learned_of(stored, folder, **options):
     owners = np.zeros(stored.k, np.int64)
     given = {"width": 4, "seed": 0, "lr": 0.1, **options}
@@ -89,7 +95,7 @@ def learned_of(stored, folder, **options):
 
 
 def test_rows_of_a_type_have_the_ids_of_its_vertices(tmp_path):
-    stored = typed_parts(tmp_path, 3)
+    stored = saved_in(tmp_path, 3)
     for name in ("author", "field", "paper"):
         vertices = TypeVertices(stored, name)
         ids = vertices.ids_of(np.arange(vertices.starts[-1], dtype=np.uint32))
@@ -109,7 +115,7 @@ def steps(learned, count, first=0):
 
 
 def test_only_used_rows_change_and_a_resume_is_as_if_never_stopped(tmp_path):
-    stored = typed_parts(tmp_path, 2)
+    stored = saved_in(tmp_path, 2)
     whole, first = learned_of(stored, tmp_path / "whole"), learned_of(stored, tmp_path / "run")
     before = [whole.of_part("author", part).copy() for part in range(2)]
     expected = steps(whole, 5)
@@ -139,7 +145,7 @@ def test_only_used_rows_change_and_a_resume_is_as_if_never_stopped(tmp_path):
 
 
 def test_damaged_rows_are_told(tmp_path):
-    stored = typed_parts(tmp_path, 2)
+    stored = saved_in(tmp_path, 2)
     learned = learned_of(stored, tmp_path / "run")
     learned.save()
     file = tmp_path / "run" / "types/author/embeddings/first/part-00001.npy"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from ranks import run_code
 from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
@@ -16,7 +17,7 @@ from fastpart.train.models import TYPED_MODELS, build  # noqa: E402
 from fastpart.train.typed_data import TypedDataset  # noqa: E402
 from fastpart.train.typed_inference import TypedInference  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
 LAYERS = 2
 
@@ -178,3 +179,50 @@ def test_half_features_and_empty_parts(tmp_path):
         found.update(zip(ids.tolist(), rows, strict=True))
     assert len(found) == 60
     assert_same(found, whole(dataset, network))
+
+
+RANK = """
+import os, sys, torch, numpy as np, torch.distributed as dist
+from pathlib import Path
+import fastpart as fp
+from fastpart.partitions.seeds import rank_of_part
+from fastpart.train.config import Options
+from fastpart.train.models import build
+from fastpart.train.typed_data import TypedDataset
+from fastpart.train.typed_inference import TypedInference
+
+rank = int(os.environ["R"])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)
+dataset = TypedDataset(sys.argv[1])
+loader = dataset.partition.loader("train", fanouts=[1], batch_size=60, remote="messages")
+assert loader.fetching.by_messages
+own = np.flatnonzero(rank_of_part(3, 2) == rank).tolist()
+inference = TypedInference(dataset, own, Path(sys.argv[2]), 2, loader.fetching)
+
+def learned(name, part):
+    ids = dataset.partition.parts[part].of_type(name).inner
+    return np.sin(ids[:, None] * np.arange(1, 5)).astype(np.float32)
+
+inference.put_inputs(learned)
+torch.manual_seed(0)
+network = build(dataset.task, Options(model="rgcn", hidden=4, heads=2, layers=2, fanouts=(1, 1)))
+for part, vertices, rows in inference.outputs(network):
+    ids = dataset.partition.parts[part].of_type("paper").inner[vertices]
+    for vertex, row in zip(ids.tolist(), rows.tolist()):
+        print(vertex, *row)
+sys.stdout.flush()
+dist.barrier()
+os._exit(0)
+"""
+
+
+def test_rows_of_other_processes_come_by_messages(datasets, tmp_path):
+    dataset = datasets["learned"]
+    done = run_code(
+        RANK, dataset.path, tmp_path, tmp_path / "wire", variables=lambda rank: {"R": f"{rank}"}, size=2
+    )
+    assert not any(rank.code for rank in done), done
+    lines = [line.split() for rank in done for line in rank.out.splitlines()]
+    found = {int(vertex): torch.tensor(list(map(float, row))) for vertex, *row in lines}
+    assert sorted(found) == list(dataset.targets)
+    assert_same(found, whole(dataset, network_of(dataset, "rgcn")))

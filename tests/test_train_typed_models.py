@@ -1,7 +1,9 @@
 """Models over types: against loops over the edges and PyG, and on batches with nothing of some types."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -439,3 +441,25 @@ def test_a_task_survives_json():
     assert task_of(json.loads(json.dumps(vars(task)))) == task
     assert task_of(json.loads(json.dumps(vars(Task(3, 2, True))))) == Task(3, 2, True)
     assert task.learned == ()
+
+
+def test_the_network_of_the_guide_is_that_of_heterosage():
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "training.md").read_text()
+    (code,) = (
+        block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "TypedNetwork" in block
+    )
+    names = {}
+    exec(code, names)
+    graph = small(9)
+    own, expected = (
+        network_of(model, graph.task("paper"), layers=3) for model in (names["Mine"], "heterosage")
+    )
+    for one, other in zip(own.layers, expected.layers, strict=True):
+        one.own.load_state_dict(other.own.state_dict())
+        one.near.load_state_dict(
+            other.relations.state_dict(), strict=False
+        )  # those of heterosage have no bias
+        for linear in one.near:
+            torch.nn.init.zeros_(linear.bias)
+    rows, x = rows_of(graph, [2, 6], 3)
+    torch.testing.assert_close(own(rows, x), expected(rows, x))

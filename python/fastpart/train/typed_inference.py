@@ -10,6 +10,7 @@ wanted vertices with all their hops. See :mod:`.inference`, which does the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..loading.fetching import Fetching
 from ..loading.remote import RowFiles as PartRows
 from ..loading.remote import exchange_of
 from ..loading.rows.saved import RowFiles
+from ..loading.typed.edge_features import TypedEdgeFeatures
 from ..loading.typed.fetching import TypedFetching
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
@@ -33,7 +35,7 @@ from .blocks import Block, Blocks, VertexMask, piece
 from .graphs.typed_rows import TypedRows
 from .inference import EDGES, FEW, ExactOutputs, Fits, Outputs, numbers_of
 from .learned_rows import TypeVertices
-from .models import TypedNetwork
+from .models import TypedNetwork, takes_edge_attr
 from .models.typed.network import types_by_layer
 from .ranks import barrier, largest, total, world_size
 from .typed_data import TypedDataset
@@ -105,9 +107,13 @@ class TypedInference(ExactOutputs):
         self._hop = self._sampler(1)
         self._fetching = self._messages(fetching, seconds)
 
-    def _sampler(self, hops: int) -> _core.TypedSampler:
+    def _sampler(self, hops: int, edge_ids: bool = False) -> _core.TypedSampler:
         fanouts = [[-1] * len(self._task.edge_types)] * hops
-        return _core.TypedSampler(self._partition._types, fanouts, merged=True)
+        return _core.TypedSampler(self._partition._types, fanouts, merged=True, edge_ids=edge_ids)
+
+    @cached_property
+    def _edge_features(self) -> TypedEdgeFeatures:
+        return TypedEdgeFeatures(self._partition)
 
     def _messages(self, fetching: TypedFetching | None, seconds: float) -> dict[str, Fetching]:
         """Return the messages about the rows of each type. Empty if all are in files here."""
@@ -243,8 +249,8 @@ class TypedInference(ExactOutputs):
         widths = network.input_widths if index == 0 else dict.fromkeys(self._task.types, network.width)
         read = {each: widths[each] for each in network.types[index]}
         width = max(read.values()) + network.width_of_edges(index)
-        blocks = self._split(name, wanted, width)
-        for number, block, batch, x in self._read(self._hop, name, rows, read, blocks, numbers_of(network)):
+        hop, blocks = self._sampler(1, takes_edge_attr(network)), self._split(name, wanted, width)
+        for number, block, batch, x in self._read(hop, name, rows, read, blocks, numbers_of(network)):
             (graph,) = TypedRows.by_layer(batch, next(iter(x.values())).device)
             outputs = network.layer(index, graph, x)[name].cpu()
             del batch, graph, x  # the memory of this block is that of the next one
@@ -252,7 +258,8 @@ class TypedInference(ExactOutputs):
 
     def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
-        hops, target, names = self._sampler(self._layers), self._task.target, self._task.types
+        target, names = self._task.target, self._task.types
+        hops = self._sampler(self._layers, takes_edge_attr(network))
 
         def sizes(rows: npt.NDArray[np.uint32]) -> tuple[list[int], list[int]]:
             sample = hops.sample(rows)
@@ -296,6 +303,7 @@ class TypedInference(ExactOutputs):
     def _batch(self, name: str, sample: _core.TypedSampledBatch, size: int) -> TypedBatch:
         """Return a sample of so many vertices of a type as a batch without features."""
         types, relations = self._task.types, self._task.edge_types
+        edge_attr = {} if sample.e_id is None else self._edge_features.of_sample(sample)
         indptr, indices = ([torch.from_numpy(each) for each in of] for of in (sample.indptr, sample.indices))
         return TypedBatch(
             input_type=name,
@@ -306,7 +314,7 @@ class TypedInference(ExactOutputs):
             indices_dict=dict(zip(relations, indices, strict=True)),
             seed_time_dict={},
             e_id_dict={},
-            edge_attr_dict={},
+            edge_attr_dict={key: torch.from_numpy(rows) for key, rows in edge_attr.items()},
             rows_dict=dict(zip(types, sample.rows, strict=True)),
             num_sampled_nodes_dict=dict(zip(types, sample.num_sampled_nodes, strict=True)),
             num_sampled_edges_dict=dict(zip(relations, sample.num_sampled_edges, strict=True)),

@@ -21,13 +21,14 @@ from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Seeds, Steps
 from ...partitions.temporal import with_times
-from ...partitions.typed_seeds import edge_keys, of_type, relation_fanouts, type_names, typed_seeds
+from ...partitions.typed_seeds import EdgeKey, edge_keys, of_type, relation_fanouts, type_names, typed_seeds
 from ..agreement import refuse_other_directories
 from ..cached_rows import cached_rows_of, checked
 from ..loader import Loader
 from ..remote import RowFiles, fetching_of
 from ..rows.resident import device_bytes
 from .batch import TypedBatch
+from .edge_features import TypedEdgeFeatures
 from .fetching import TypedFetching
 
 _ONLY_PLAIN = ("scheduled", "neighbourhood", "trace", "plan")
@@ -107,6 +108,7 @@ class TypedLoader(Loader):
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types = partition._types
         super().__init__(partition, vertices, fanouts=fanouts, **given)  # type: ignore[arg-type]  # of relations
+        self._of_edges = TypedEdgeFeatures(partition) if given["edge_ids"] else None
 
     def _take_fanouts(self, fanouts: Any, partition: VertexPartition) -> None:
         self.fanouts = relation_fanouts(fanouts, self.edge_types)
@@ -216,7 +218,7 @@ class TypedLoader(Loader):
             indices_dict=by_relation(arrays.indices),
             seed_time_dict={} if arrays.seed_time is None else by_type(arrays.seed_time),
             e_id_dict={} if arrays.e_id is None else by_relation(arrays.e_id),
-            edge_attr_dict={},
+            edge_attr_dict=self._edge_attr(arrays),
             rows_dict=dict(zip(self.types, arrays.rows, strict=True)),
             num_sampled_nodes_dict=dict(zip(self.types, arrays.num_sampled_nodes, strict=True)),
             num_sampled_edges_dict=dict(zip(self.edge_types, arrays.num_sampled_edges, strict=True)),
@@ -227,6 +229,11 @@ class TypedLoader(Loader):
             epoch=epoch,
             step=step,
         )
+
+    def _edge_attr(self, arrays: _core.TypedSampledBatch) -> dict[EdgeKey, Tensor]:
+        if self._of_edges is None:
+            return {}
+        return {key: torch.from_numpy(rows) for key, rows in self._of_edges.of_sample(arrays).items()}
 
     def __repr__(self) -> str:
         return (

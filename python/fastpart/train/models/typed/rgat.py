@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ....errors import ParameterError
 from ...config import Options
 from ...graphs.typed_rows import RelationRows, TypedRows
 from ...neighbourhood import dropped_by
@@ -39,7 +40,11 @@ class RelationAttention(nn.Module):
         source, target = (each.unflatten(1, self.shape) for each in (self.fc_src(x), self.fc_dst(targets)))
         of_edges = kernel.both(source, target)
         if self.fc_edge is not None:
-            assert relation.edge_attr is not None
+            if relation.edge_attr is None:
+                raise ParameterError(
+                    "edge_ids: the network takes features of in-edges, which this batch has not. Make the loader with "
+                    "edge_ids=True"
+                )
             of_edges = of_edges + self.fc_edge(relation.edge_attr.to(x.dtype)).unflatten(1, self.shape)
         scores = (F.leaky_relu(of_edges, SLOPE) * self.attn).sum(-1, keepdim=True)
         shares = kernel.softmax(scores)
