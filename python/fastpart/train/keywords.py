@@ -265,6 +265,10 @@ class LinkTraining(BatchTraining, Temporal, total=False):
     """Parameters of ``links``."""
 
 
+class EmbeddingTraining(BatchTraining, InputRows, total=False):
+    """Parameters of ``embeddings``."""
+
+
 class ReceivedTraining(ScoredTraining, Sampling, total=False):
     """Parameters of ``armada``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -167,16 +168,18 @@ class EmbeddingTable:
         return {"steps": self._adam.steps, "slot": self._slot}
 
 
-def write_embeddings(table: EmbeddingTable, dataset: LinkDataset, out: Path) -> None:
-    """Write the rows of all vertices by id, float32. Every worker writes those of its parts."""
-    shape = len(dataset.partition), *table.row_shape
+def write_embeddings(
+    dataset: LinkDataset, out: Path, own: Iterable[int], width: int, of_part: Callable[[int], Any]
+) -> None:
+    """Write the rows of all vertices by id, float32. Every worker writes those of its own parts."""
+    shape = len(dataset.partition), width
     file = out / NEW_EMBEDDINGS
     if is_first():
         np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
     barrier()
     rows = np.lib.format.open_memmap(file, "r+")
-    for part in table.own:
-        rows[dataset.partition.parts[part].inner] = table.of_part(part)
+    for part in own:
+        rows[dataset.partition.parts[part].inner] = of_part(part)
     rows.flush()
     barrier()
     if is_first():

@@ -176,7 +176,8 @@ class Worker(mini_batches.Worker):
         self.learner.put(best)
         if self._table is not None:
             self._table.put_best()
-            write_embeddings(self._table, self._dataset, self._out)
+            table, width = self._table, self._table.row_shape[0]
+            write_embeddings(self._dataset, self._out, table.own, width, table.of_part)
         self._put_inputs()
         return {
             f"{split}_{name}": value

@@ -1,0 +1,172 @@
+"""Rows of vertices that an encoder over types returns, from sampled neighbours, and from all for scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from ...loading import TypedBatch
+from ...partitions.typed_seeds import of_type
+from ..blocks import VertexMask
+from ..config import Options
+from ..graphs.typed_rows import TypedRows
+from ..learned_rows import LearnedRows
+from ..learning.learner import Learner
+from ..ranks import device, rank
+from ..scores import TypedTask
+from ..typed_inference import TypedInference
+from .dataset import FactDataset
+from .loader import FactLoader
+from .steps import FactSteps, Step
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass
+class _OfTarget:
+    """What :class:`TypedInference` reads of a data set, for one type at a time."""
+
+    partition: Any
+    task: TypedTask
+    target: str
+
+
+class _Rows(nn.Module):
+    """An encoder that returns the rows of one type."""
+
+    def __init__(self, encoder: nn.Module, name: str) -> None:
+        super().__init__()
+        self.encoder, self._name = encoder, name
+
+    def forward(self, graphs: list[TypedRows], x: dict[str, Tensor]) -> Tensor:
+        rows: Tensor = self.encoder.encode(graphs, x)[self._name]
+        return rows
+
+
+class EncodedVertices:
+    """The rows of an encoder. Types without features have learned rows as its inputs."""
+
+    def __init__(
+        self,
+        dataset: FactDataset,
+        options: Options,
+        how: dict[str, Any],
+        folder: Path,
+        steps: FactSteps,
+        owners: Ids,
+        learner: Learner,
+    ) -> None:
+        assert isinstance(dataset.task, TypedTask)
+        self._dataset, self._task, self._learner, self._steps = dataset, dataset.task, learner, steps
+        self._types, self._own = dataset.partition._types, np.flatnonzero(owners == rank()).tolist()
+        self._loader = FactLoader(dataset, steps, options, how)
+        self._loader.keep(device(), how["resident"])
+        self._loader.limit(how["free_bytes"])
+        self._learned: LearnedRows | None = None
+        if self._task.learned:
+            numbers = np.float64 if learner.dtype == torch.float64 else np.float32
+            out = Path(how["out"])
+            given = dataset.partition, self._task.learned, owners, options.hidden, options.seed
+            self._learned = LearnedRows(*given, options.lr, out, how["timeout"], numbers)
+        self._target = _OfTarget(dataset.partition, self._task, self._task.target)
+        given_target: Any = self._target
+        self._inference = TypedInference(given_target, self._own, folder, options.layers)
+
+    def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
+        """Yield the steps of an epoch with the neighbourhoods of their vertices."""
+        self._loader.set_epoch(number)
+        return iter(self._loader)  # type: ignore[arg-type]  # of pairs
+
+    def inputs(self, step: Step, made: TypedBatch) -> dict[str, Tensor]:
+        """Return the rows that the encoder reads."""
+        where, dtype = self._learner.device, self._learner.dtype
+        x = {name: rows.to(where, dtype) for name, rows in made.x_dict.items()}
+        return x if self._learned is None else {**x, **self._learned.inputs(made.rows_dict, where)}
+
+    def rows(self, step: Step, made: TypedBatch, inputs: dict[str, Tensor]) -> Tensor:
+        """Return the rows of the vertices of a step, which may be of several types, in their order."""
+        encoded = self._learner.network.encoder.encode(TypedRows.by_layer(made, self._learner.device), inputs)
+        numbers = self._types.locate(step.rows)[0]
+        places, first = np.empty(len(numbers), np.int64), 0
+        for number, name in enumerate(self._task.types):
+            those = np.flatnonzero(numbers == number)
+            places[those] = first + np.arange(len(those))  # the seeds of a type come in this order
+            first += len(encoded[name]) if name in encoded else 0
+        rows = torch.cat([encoded[name] for name in self._task.types if name in encoded])
+        return rows[torch.from_numpy(places).to(rows.device)]
+
+    def update(self, inputs: Any) -> None:
+        """Change learned rows by the gradients of the last inputs."""
+        if self._learned is not None:
+            self._learned.step()
+
+    def before_scores(self) -> None:
+        """Let the encoder read the learned rows of now."""
+        if self._learned is not None:
+            self._inference.put_inputs(self._learned.of_part)
+
+    def stored(self, part: int) -> npt.NDArray[Any]:
+        """Return the rows of the vertices of a part, from all neighbours. Types that are no end have zeros."""
+        partition = self._dataset.partition
+        rows = np.zeros((partition.parts[part].num_inner, self._task.classes), np.float64)
+        for name in self._task.returned:
+            self._target.target = name
+            first = of_type(partition, name)[part].first_inner
+            encoder = _Rows(self._learner.network.encoder, name)
+            only = self._mask_of(name, part)
+            for _, places, found in self._inference.outputs(encoder, only):
+                rows[first + places] = found.double().numpy()
+        return rows
+
+    def _mask_of(self, name: str, part: int) -> VertexMask:
+        parts = of_type(self._dataset.partition, name)
+        return lambda number: np.full(parts[number].num_inner, number == part)
+
+    def follow(self, score: float | None) -> None:
+        """Keep the learned rows if the score is the best so far."""
+        if self._learned is not None:
+            self._learned.follow(score)
+
+    def read_counts(self) -> dict[str, int]:
+        """Return the rows and bytes of batches since the last call."""
+        counts = self._loader.fetching.read_counts()
+        learned = [] if self._learned is None else self._learned.counts.values()
+        return counts | {
+            "remote_bytes": counts["remote_bytes"] + sum(each.read()["remote_bytes"] for each in learned)
+        }
+
+    def read_seconds(self) -> dict[str, float]:
+        """Return the seconds of making batches since the last call."""
+        return self._loader.read_seconds()
+
+    def store(self) -> None:
+        """Save learned rows before a checkpoint."""
+        if self._learned is not None:
+            self._learned.save()
+
+    def state(self) -> Any:
+        """Return what a resume needs beside the files."""
+        return None if self._learned is None else self._learned.state()
+
+    def load(self, state: Any) -> None:
+        """Go on from a :meth:`state`."""
+        if self._learned is not None:
+            self._learned.load(state)
+
+    def finish(self) -> None:
+        """Set the learned rows of the best epoch."""
+        if self._learned is not None:
+            self._learned.put_best()
+
+    def close(self) -> None:
+        """End the connections to other workers."""
+        self._loader.close()
+        if self._learned is not None:
+            self._learned.close()
