@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...loading import TypedBatch
 from ...partitions.typed_seeds import of_type
-from ..blocks import VertexMask
 from ..config import Options
 from ..graphs.typed_rows import TypedRows
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
+from ..models import TypedNetwork
 from ..ranks import device, rank
 from ..scores import TypedTask
 from ..typed_inference import TypedInference
@@ -29,25 +28,13 @@ from .steps import FactSteps, Step
 Ids = npt.NDArray[np.int64]
 
 
-@dataclass
-class _OfTarget:
-    """What :class:`TypedInference` reads of a data set, for one type at a time."""
+class EncodedDataset:
+    """What :class:`TypedInference` reads of a data set."""
 
-    partition: Any
-    task: TypedTask
-    target: str
-
-
-class _Rows(nn.Module):
-    """An encoder that returns the rows of one type."""
-
-    def __init__(self, encoder: nn.Module, name: str) -> None:
-        super().__init__()
-        self.encoder, self._name = encoder, name
-
-    def forward(self, graphs: list[TypedRows], x: dict[str, Tensor]) -> Tensor:
-        rows: Tensor = self.encoder.encode(graphs, x)[self._name]
-        return rows
+    def __init__(self, dataset: FactDataset) -> None:
+        assert isinstance(dataset.task, TypedTask)
+        self.partition, self.topology, self.task = dataset.partition, dataset.topology, dataset.task
+        self.target = dataset.task.target
 
 
 class EncodedVertices:
@@ -75,9 +62,15 @@ class EncodedVertices:
             out = Path(how["out"])
             given = dataset.partition, self._task.learned, owners, options.hidden, options.seed
             self._learned = LearnedRows(*given, options.lr, out, how["timeout"], numbers)
-        self._target = _OfTarget(dataset.partition, self._task, self._task.target)
-        given_target: Any = self._target
-        self._inference = TypedInference(given_target, self._own, folder, options.layers)
+        self._inference = TypedInference(
+            EncodedDataset(dataset),  # type: ignore[arg-type]  # it has what is read
+            self._own,
+            folder,
+            options.layers,
+            self._loader.fetching,
+            seconds=how["timeout"],
+        )
+        self._stored: dict[int, npt.NDArray[Any]] = {}
 
     def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
         """Yield the steps of an epoch with the neighbourhoods of their vertices."""
@@ -108,26 +101,24 @@ class EncodedVertices:
             self._learned.step()
 
     def before_scores(self) -> None:
-        """Let the encoder read the learned rows of now."""
+        """Compute the rows of the vertices of own parts from all neighbours. All workers call it."""
         if self._learned is not None:
             self._inference.put_inputs(self._learned.of_part)
+        partition, encoder = self._dataset.partition, self._learner.network.encoder
+        assert isinstance(encoder, TypedNetwork)
+        for part in self._own:
+            shape = partition.parts[part].num_inner, self._task.classes
+            self._stored[part] = np.zeros(
+                shape, np.float64 if self._learner.dtype == torch.float64 else np.float32
+            )
+        every: dict[str, Any] = dict.fromkeys(self._task.returned)
+        for name, (part, places, found) in self._inference.outputs_of_types(encoder, every):
+            first = of_type(partition, name)[part].first_inner
+            self._stored[part][first + places] = found.cpu().to(self._learner.dtype).numpy()
 
     def stored(self, part: int) -> npt.NDArray[Any]:
-        """Return the rows of the vertices of a part, from all neighbours. Types that are no end have zeros."""
-        partition = self._dataset.partition
-        rows = np.zeros((partition.parts[part].num_inner, self._task.classes), np.float64)
-        for name in self._task.returned:
-            self._target.target = name
-            first = of_type(partition, name)[part].first_inner
-            encoder = _Rows(self._learner.network.encoder, name)
-            only = self._mask_of(name, part)
-            for _, places, found in self._inference.outputs(encoder, only):
-                rows[first + places] = found.double().numpy()
-        return rows
-
-    def _mask_of(self, name: str, part: int) -> VertexMask:
-        parts = of_type(self._dataset.partition, name)
-        return lambda number: np.full(parts[number].num_inner, number == part)
+        """Return the rows of the vertices of a part. Types that are no end of a relation have zeros."""
+        return self._stored.pop(part)
 
     def follow(self, score: float | None) -> None:
         """Keep the learned rows if the score is the best so far."""

@@ -22,12 +22,12 @@ from ...graphs.held_out import pairs_of
 from ...graphs.relation_weights import checked_relation_weights
 from ...loading.cached_rows import checked as checked_cache
 from ..config import Call
+from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..learned_rows import learned_files
 from ..link_prediction.decoders import DECODERS, relation_network
-from ..link_prediction.embeddings import NEW_EMBEDDINGS, files_of
 from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ..plugged.model_source import checked
 from ..runs.run_folder import EMBEDDINGS

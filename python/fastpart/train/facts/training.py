@@ -18,9 +18,9 @@ from ...loading import dropout, sum_gradients
 from ...partitions.seeds import owner_of, rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
+from ..embedding_table import write_embeddings
 from ..learning.learner import Learner
 from ..link_prediction.decoders import RelationNetwork, relation_network
-from ..link_prediction.embeddings import write_embeddings
 from ..link_prediction.filtered import FilteredScorer
 from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
 from ..seeds import mixed

@@ -17,9 +17,9 @@ from ...loading.remote import exchange_of
 from ...loading.rows.counts import Counts
 from ...loading.rows.embeddings import Embeddings
 from ..config import Options
+from ..embedding_table import EmbeddingTable
 from ..learning.learner import Learner
 from ..learning.validation import is_better
-from ..link_prediction.embeddings import EmbeddingTable
 from ..ranks import rank, world_size
 from .dataset import FactDataset
 from .steps import FactSteps, Step

@@ -13,7 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
 from ..config import Options
-from ..models import build
+from ..models import TypedNetwork, build
+from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
 from ..trainer import DecoderName, PairDecoderName
 
@@ -255,6 +256,11 @@ def relation_network(
 
     def make(task: Task, options: Options) -> RelationNetwork:
         encoder = build(task, options) if isinstance(task, TypedTask) else None
+        if not isinstance(encoder, TypedNetwork | None):
+            raise ParameterError(
+                f"encoder: {name_of(options.model)} returns rows of one type. Make it a TypedNetwork of "
+                "fastpart.train.models, which returns those of several"
+            )
         width = task.features if encoder is None else task.classes
         return RelationNetwork(encoder, Decoder(decoder, width, relations, reciprocal))
 

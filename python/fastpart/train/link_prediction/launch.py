@@ -16,6 +16,7 @@ from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.negatives import NEGATIVE_RULES
 from ..config import Call
+from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
@@ -28,7 +29,6 @@ from ..scores import Task
 from ..trainer import Ahead, InputRows, Pairs, Trainer
 from .dataset import LinkDataset
 from .decoders import OF_PAIRS, network_with
-from .embeddings import NEW_EMBEDDINGS, files_of
 from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
 

@@ -18,6 +18,7 @@ from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
+from ..embedding_table import EmbeddingTable, write_embeddings
 from ..learning.learner import Learner
 from ..learning.validation import is_better
 from ..memory import fitting
@@ -28,7 +29,6 @@ from ..ranks import device, rank, world_size
 from ..scores import Task
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
-from .embeddings import EmbeddingTable, write_embeddings
 from .scoring import Encodings, Scorer
 from .steps import Links, Step
 

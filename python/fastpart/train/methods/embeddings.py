@@ -53,8 +53,8 @@ def embeddings(
         Numbers in a learned row of a vertex. With an encoder the rows have the width ``hidden``.
     encoder : str, callable or torch.nn.Module, optional
         A model of graphs with types, as ``model`` of :func:`fastpart.train.sampled`: rgcn, rgat, hgt, heterosage or
-        your own. Types without features have learned rows as its inputs. The edges of a step are left out of the
-        neighbours that are sampled for it, in both directions. Default: none.
+        your own ``TypedNetwork``. Types without features have learned rows as its inputs. The edges of a step are left
+        out of the neighbours that are sampled for it, in both directions. Default: none.
     decoder : {"distmult", "complex", "rotate", "dot", "mlp"}
         How an edge is scored. ``"distmult"``: the sum of the products of source, relation and target (Yang et al.
         2015). ``"complex"``: the same of complex numbers (Trouillon et al. 2016). ``"rotate"``: minus the distance of

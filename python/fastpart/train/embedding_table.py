@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...core.pairs import hashed
-from ...core.parsing import damaged
-from ...loading.rows.source import RowIds
-from ..ranks import barrier, is_first
-from ..runs.run_folder import EMBEDDINGS
-from .dataset import LinkDataset
+from ..core.pairs import hashed
+from ..core.parsing import damaged
+from ..loading.rows.source import RowIds
+from .data import Dataset
+from .ranks import barrier, is_first
+from .runs.run_folder import EMBEDDINGS
 from .sparse_adam import SparseAdam
 
 Ids = npt.NDArray[np.int64]
@@ -169,7 +169,7 @@ class EmbeddingTable:
 
 
 def write_embeddings(
-    dataset: LinkDataset, out: Path, own: Iterable[int], width: int, of_part: Callable[[int], Any]
+    dataset: Dataset, out: Path, own: Iterable[int], width: int, of_part: Callable[[int], Any]
 ) -> None:
     """Write the rows of all vertices by id, float32. Every worker writes those of its own parts."""
     shape = len(dataset.partition), width
