@@ -16,8 +16,8 @@ from ..core.pairs import hashed
 from ..core.parsing import damaged
 from ..loading.rows.source import RowIds
 from .data import Dataset
+from .file_names import EMBEDDINGS
 from .ranks import barrier, is_first
-from .runs.run_folder import EMBEDDINGS
 from .sparse_adam import SparseAdam
 
 Ids = npt.NDArray[np.int64]

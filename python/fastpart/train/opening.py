@@ -16,6 +16,7 @@ from ..core.parsing import damaged
 from ..errors import ParameterError
 from .config import Options
 from .facts.trained import TrainedEmbeddings
+from .file_names import EMBEDDINGS
 from .learned_rows import written
 from .learning.trainable import Make
 from .link_prediction.decoders import network_with, relation_network
@@ -24,7 +25,7 @@ from .models import build
 from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
 from .runs.beginning import refuse_other_model
 from .runs.history import History
-from .runs.run_folder import EMBEDDINGS, MARKER, RunFolder
+from .runs.run_folder import MARKER, RunFolder
 from .runs.trained import TrainedModel
 from .scores import TypedTask, task_of
 

@@ -23,6 +23,7 @@ from ...graphs.relation_weights import checked_relation_weights
 from ...loading.cached_rows import checked as checked_cache
 from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
+from ..file_names import EMBEDDINGS
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
@@ -30,7 +31,6 @@ from ..learned_rows import learned_files
 from ..link_prediction.decoders import DECODERS, relation_network
 from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ..plugged.model_source import checked
-from ..runs.run_folder import EMBEDDINGS
 from ..runs.trained import TrainedModel
 from ..scores import TypedTask
 from ..trainer import Ahead, Facts, InputRows, PoolRule, Trainer

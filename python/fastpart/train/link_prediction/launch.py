@@ -17,13 +17,13 @@ from ...errors import ParameterError
 from ...loading.negatives import NEGATIVE_RULES
 from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
+from ..file_names import EMBEDDINGS
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..memory import BatchSize, Need, batches, edge_row_bytes, evaluation, row_bytes, size_of, weights
 from ..mini_batches.temporal import refuse_degrees, temporal_rule
 from ..models import NEIGHBOUR, sampling_of
-from ..runs.run_folder import EMBEDDINGS
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..trainer import Ahead, InputRows, Pairs, Trainer

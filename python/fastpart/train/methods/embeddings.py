@@ -84,10 +84,9 @@ def embeddings(
         Vertices of a type that each validation and test pair is ranked among, sampled once. Default: all.
     ahead : int
         Batches of an encoder that are made ahead of their use.
-    hidden, layers, heads, fanouts
-        Here they are those of the encoder.
-    io, cache, cache_by, resident
-        They are about features, which an encoder reads.
+    hidden
+        Without an encoder it, ``layers``, ``heads`` and ``fanouts`` say nothing, and neither do ``io``, ``cache`` and
+        ``resident`` about features.
     dropout
         Here it drops numbers of the rows of vertices and relations. Those of a vertex are the same in a step.
     batch_size
