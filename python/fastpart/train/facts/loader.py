@@ -12,7 +12,7 @@ import torch
 from ... import _core
 from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
-from ...partitions.loadable import LOADER_DEFAULTS
+from ...partitions.loadable import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.seeds import Seeds, Steps
 from ..config import Options
 from .dataset import FactDataset
@@ -57,7 +57,7 @@ class FactLoader(TypedLoader):
         fanouts = options.relation_fanouts or options.fanouts
         super().__init__(dataset.partition, "train", fanouts=fanouts, **given)
 
-    def _seeds_of(self, vertices: Any, partition: Any) -> Seeds:
+    def _seeds_of(self, vertices: Any, partition: Any, given: Any) -> Seeds:
         self.input = self.types[0]
         targets = self._dataset.facts("train")[:, 1]
         self.vertices = np.unique(targets)
@@ -68,8 +68,15 @@ class FactLoader(TypedLoader):
         offsets = np.concatenate([[0], np.cumsum([len(step.rows) for step in made])]).astype(np.int64)
         rows = np.concatenate([np.empty(0, np.uint32), *(step.rows for step in made)]).astype(np.uint32)
         sizes = np.array([len(step.facts) for step in made], np.int64)
-        none = np.zeros(len(made) + 1, np.int64)
-        return FactEpoch(np.empty(0, np.int64), none, sizes, rows, offsets, made)
+        return FactEpoch(
+            positions=np.empty(0, np.int64),
+            offsets=np.zeros(len(made) + 1, np.int64),
+            global_sizes=sizes,
+            seeds=rows,
+            seed_offsets=offsets,
+            seed_times=None,
+            made=made,
+        )
 
     def _batch(  # type: ignore[override]  # with its step
         self, arrays: _core.TypedSampledBatch, x: dict[str, Any], steps: Steps, epoch: int, step: int
