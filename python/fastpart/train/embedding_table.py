@@ -30,6 +30,11 @@ def initial(ids: Ids, width: int, seed: int) -> npt.NDArray[np.float32]:
     return ((random.astype(np.float32) * 2.0**-23 - 1) * bound).astype(np.float32)
 
 
+def numbers_of_rows(dtype: torch.dtype) -> npt.DTypeLike:
+    """Return the type of numbers of learned rows under weights of another type."""
+    return np.float64 if dtype == torch.float64 else np.float32
+
+
 class Vertices(Protocol):
     """All vertices, or those of one type, as the topology of a partition numbers them: part after part."""
 

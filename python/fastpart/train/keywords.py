@@ -261,7 +261,7 @@ class TemporalTraining(SampledTraining, Temporal, total=False):
     """Parameters of ``sampled``."""
 
 
-class LinkTraining(BatchTraining, Temporal, total=False):
+class LinkTraining(BatchTraining, Temporal, InputRows, total=False):
     """Parameters of ``links``."""
 
 

@@ -235,7 +235,10 @@ _ALONE = {
 _OWN = {
     "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers"
 }
-_RANKED = {"metrics": "its scores are MRR, Hits@k and AUC"}
+_RANKED = {
+    "metrics": "its scores are MRR, Hits@k and AUC",
+    "plan": "a plan is of batches of vertices",
+}
 _EMBEDDED = {
     "model": "pass encoder, or leave it out",
     "plan": "it is for graphs without types",

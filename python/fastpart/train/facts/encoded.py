@@ -14,6 +14,7 @@ from torch import Tensor
 from ...loading import TypedBatch
 from ...partitions.typed_seeds import of_type
 from ..config import Options
+from ..embedding_table import numbers_of_rows
 from ..graphs.typed_rows import TypedRows
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
@@ -58,7 +59,7 @@ class EncodedVertices:
         self._loader.limit(how["free_bytes"])
         self._learned: LearnedRows | None = None
         if self._task.learned:
-            numbers = np.float64 if learner.dtype == torch.float64 else np.float32
+            numbers = numbers_of_rows(learner.dtype)
             out = Path(how["out"])
             given = dataset.partition, self._task.learned, owners, options.hidden, options.seed
             self._learned = LearnedRows(*given, options.lr, out, how["timeout"], numbers)
@@ -108,9 +109,7 @@ class EncodedVertices:
         assert isinstance(encoder, TypedNetwork)
         for part in self._own:
             shape = partition.parts[part].num_inner, self._task.classes
-            self._stored[part] = np.zeros(
-                shape, np.float64 if self._learner.dtype == torch.float64 else np.float32
-            )
+            self._stored[part] = np.zeros(shape, numbers_of_rows(self._learner.dtype))
         every: dict[str, Any] = dict.fromkeys(self._task.returned)
         for name, (part, places, found) in self._inference.outputs_of_types(encoder, every):
             first = of_type(partition, name)[part].first_inner

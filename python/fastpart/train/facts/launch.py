@@ -20,7 +20,6 @@ from ...core.parsing import mapped
 from ...errors import ParameterError
 from ...graphs.held_out import pairs_of
 from ...graphs.relation_weights import checked_relation_weights
-from ...loading.cached_rows import checked as checked_cache
 from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
@@ -29,6 +28,7 @@ from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..learned_rows import learned_files
 from ..link_prediction.decoders import DECODERS, relation_network
+from ..link_prediction.launch import kept
 from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ..plugged.model_source import checked
 from ..runs.trained import TrainedModel
@@ -89,10 +89,7 @@ class Driver(driver.Driver):
         self.how = how | {"hard_rows": None if self._hard is None else len(self._hard)}
         self.running = {
             "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
-            "io": parameters.rows_io(rows.io),
-            "cache": checked_cache(rows.cache, rows.cache_by),
-            "cache_by": rows.cache_by,
-            "resident": parameters.memory_size(rows.resident, "resident", 0),
+            **kept(rows),
         }
         self.task = dataset.task_of(width, call.options, encoded)
         self.make = relation_network(decoder, dataset.num_relations, reciprocal)

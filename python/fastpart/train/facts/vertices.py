@@ -17,7 +17,7 @@ from ...loading.remote import exchange_of
 from ...loading.rows.counts import Counts
 from ...loading.rows.embeddings import Embeddings
 from ..config import Options
-from ..embedding_table import EmbeddingTable
+from ..embedding_table import EmbeddingTable, numbers_of_rows
 from ..learning.learner import Learner
 from ..learning.validation import is_better
 from ..ranks import rank, world_size
@@ -90,7 +90,7 @@ class LearnedVertices:
         out, topology, self._device = Path(how["out"]), dataset.topology, learner.device
         own = np.flatnonzero(owners == rank())
         parts, width = range(own[0], own[-1] + 1), how["width"]
-        numbers = np.float64 if learner.dtype == torch.float64 else np.float32
+        numbers = numbers_of_rows(learner.dtype)
         self._table = EmbeddingTable(topology, parts, width, options.seed, options.lr, out, numbers)
         self._exchange = exchange_of(topology.starts, owners, world_size(), how["timeout"])
         self._counts, self._best = Counts(), -math.inf

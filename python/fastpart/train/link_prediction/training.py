@@ -18,7 +18,7 @@ from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
-from ..embedding_table import EmbeddingTable, write_embeddings
+from ..embedding_table import EmbeddingTable, numbers_of_rows, write_embeddings
 from ..learning.learner import Learner
 from ..learning.validation import is_better
 from ..memory import fitting
@@ -81,8 +81,9 @@ class Worker(mini_batches.Worker):
         self._table: EmbeddingTable | None = None
         self._best = -math.inf
         if width:
+            parts, numbers = range(own[0], own[-1] + 1), numbers_of_rows(self.learner.dtype)
             self._table = EmbeddingTable(
-                self._topology, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
+                self._topology, parts, width, options.seed, options.lr, self._out, numbers
             )
             self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), how["timeout"])
             self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
