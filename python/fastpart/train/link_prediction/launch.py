@@ -129,9 +129,8 @@ class Driver(driver.Driver):
         size = BatchSize.sampled(seeds, options.fanouts, n, edges)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
         resident = min(self.running["resident"] or 0, n * dataset.partition.parts[0].feature_bytes)
-        learned = number_bytes(options) * width * part * (3 * parts + 3) + 4 * part * (
-            self.task.features if width else 0
-        )
+        learned = number_bytes(options) * width * part * (3 * parts + 3)
+        learned += 4 * part * (self.task.features if width else 0)
         return [
             weights(options, self.task),
             *batches(

@@ -125,7 +125,7 @@ class Worker(mini_batches.Worker):
         if self._table is not None:
             for part in self._table.own:
                 rows = [*self._dataset.features_of(part), self._table.of_part(part)]
-                self._rows.put(part, np.concatenate(rows, axis=1))
+                self._rows.put(part, np.concatenate(rows, axis=1).astype(np.float32, copy=False))
 
     def _train(self, step: Step) -> float:  # type: ignore[override]  # steps of edges
         """Make a step, and return the sum of the losses here."""
