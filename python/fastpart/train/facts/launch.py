@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, get_args
 
@@ -45,6 +46,7 @@ POOL_RULES: tuple[PoolRule, ...] = get_args(PoolRule)
 class Driver(driver.Driver):
     """Starts workers that learn rows of vertices and relations."""
 
+    synchronised = True
     dataset: FactDataset
 
     def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
@@ -56,43 +58,19 @@ class Driver(driver.Driver):
         if encoded:
             model = checked(facts.encoder, "encoder")
             call = replace(call, options=replace(call.options, model=model))
-        candidates, weights = facts.candidates, facts.relation_weights
-        width = parameters.integer("width", facts.width, 1, 2**16)
-        decoder = parameters.choice("decoder", facts.decoder, DECODERS)
-        reciprocal = parameters.flag("reciprocal", facts.reciprocal)
-        how: dict[str, Any] = {
-            "width": width,
-            "encoded": encoded,
-            "row_width": call.options.hidden if encoded else width,
-            "relations": dataset.num_relations,
-            "decoder": decoder,
-            "reciprocal": reciprocal,
-            "objective": parameters.choice("objective", facts.objective, OBJECTIVES),
-            "negatives": parameters.choice("negatives", facts.negatives, POOL_RULES),
-            "num_negatives": parameters.integer("num_negatives", facts.num_negatives, 1, 2**24),
-            "num_hard_negatives": parameters.integer(
-                "num_hard_negatives", facts.num_hard_negatives, 1, 2**16
-            ),
-            "candidates": None
-            if candidates is None
-            else parameters.integer("candidates", candidates, 1, 2**31 - 1),
-            "relation_weights": checked_relation_weights(
-                None if dataset.typed is None else dataset.typed.relations, weights
-            ),
-        }
+        how = _checked(facts, dataset)
+        how |= {"encoded": encoded, "row_width": call.options.hidden if encoded else how["width"]}
         processors = call.run.threads or _core.default_threads()
         if call.device == "cuda":
             processors = torch.cuda.device_count()
         count = number_of_workers(dataset.partition.k, call.workers, processors)
         super().__init__(trainer, call, dataset, count, call.workers)
         self._hard = None if facts.hard_negatives is None else _hard(facts.hard_negatives, dataset)
-        self.how = how | {"hard_rows": None if self._hard is None else len(self._hard)}
-        self.running = {
-            "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
-            **kept(rows),
-        }
-        self.task = dataset.task_of(width, call.options, encoded)
-        self.make = relation_network(decoder, dataset.num_relations, reciprocal)
+        digest = None if self._hard is None else blake2b(self._hard.tobytes(), digest_size=16).hexdigest()
+        self.how = how | {"hard_negatives": digest}
+        self.running = {"ahead": parameters.integer("ahead", made.batches, 0, 2**10), **kept(rows)}
+        self.task = dataset.task_of(how["width"], call.options, encoded)
+        self.make = relation_network(how["decoder"], how["relations"], how["reciprocal"])
         self.example = torch.zeros(2), torch.zeros(2)
 
     @property
@@ -171,6 +149,26 @@ class Driver(driver.Driver):
         facts = super().summary()
         del facts["label_skew"]
         return facts
+
+
+def _checked(facts: Facts, dataset: FactDataset) -> dict[str, Any]:
+    """Return the parameters of the method that change its results."""
+    candidates, hard = facts.candidates, facts.num_hard_negatives
+    if candidates is not None:
+        candidates = parameters.integer("candidates", candidates, 1, 2**31 - 1)
+    relations = None if dataset.typed is None else dataset.typed.relations
+    return {
+        "width": parameters.integer("width", facts.width, 1, 2**16),
+        "relations": dataset.num_relations,
+        "decoder": parameters.choice("decoder", facts.decoder, DECODERS),
+        "reciprocal": parameters.flag("reciprocal", facts.reciprocal),
+        "objective": parameters.choice("objective", facts.objective, OBJECTIVES),
+        "negatives": parameters.choice("negatives", facts.negatives, POOL_RULES),
+        "num_negatives": parameters.integer("num_negatives", facts.num_negatives, 1, 2**24),
+        "num_hard_negatives": parameters.integer("num_hard_negatives", hard, 1, 2**16),
+        "candidates": candidates,
+        "relation_weights": checked_relation_weights(relations, facts.relation_weights),
+    }
 
 
 def _hard(given: StrPath, dataset: FactDataset) -> Any:
