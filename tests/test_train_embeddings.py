@@ -283,7 +283,7 @@ def test_parts_do_not_change_the_losses_of_an_encoder(attributed, alone, tmp_pat
         np.testing.assert_allclose(other.embeddings, trained[0].embeddings, atol=1e-5)
     assert trained[0].embeddings.shape == (105, 8)
     assert trained[0].scores(tmp_path / "2", [[0, 45]], "writes").shape == (1,)
-    three = fp.train.embeddings(tmp_path / "4", workers=3, **given)
+    three = fp.train.embeddings(tmp_path / "4", workers=3, cache=0.2, **given)
     np.testing.assert_allclose(three.history["loss"], trained[0].history["loss"], rtol=1e-9)
 
 

@@ -135,7 +135,8 @@ def embeddings(
     >>> splits = fp.split_edges(ring)
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
-    >>> trained = fp.train.embeddings(folder, width=16, epochs=30, lr=0.02, workers=1)
+    >>> given = {"width": 16, "epochs": 30, "batch_size": 32, "lr": 0.05, "dropout": 0}
+    >>> trained = fp.train.embeddings(folder, **given, workers=1)
     >>> trained.embeddings.shape, bool(trained.summary["test_filtered_mrr"] > 0.2)
     ((60, 16), True)
     """
