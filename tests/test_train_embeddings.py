@@ -20,6 +20,7 @@ import torch.distributed as dist  # noqa: E402
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.facts.dataset import FactDataset  # noqa: E402
+from fastpart.train.facts.loader import FactLoader  # noqa: E402
 from fastpart.train.facts.objectives import losses_of  # noqa: E402
 from fastpart.train.facts.pools import HardNegatives, Pools  # noqa: E402
 from fastpart.train.facts.steps import FactSteps  # noqa: E402
@@ -253,6 +254,65 @@ def test_parts_do_not_change_the_losses(splits, alone, tmp_path, given):
                 assert other.summary[name] == pytest.approx(value, rel=1e-9)
 
 
+@pytest.fixture(scope="module")
+def attributed(tmp_path_factory):
+    """Splits of a graph whose papers have features, and these."""
+    graph = random_typed_graph(tmp_path_factory.mktemp("attributed") / "graph", 4)
+    return fp.split_edges(graph, 0.1, 0.1), np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize("encoder", ["rgcn", "heterosage"])
+def test_parts_do_not_change_the_losses_of_an_encoder(attributed, alone, tmp_path, encoder):
+    splits, features = attributed
+    given = {
+        **QUICK,
+        "encoder": encoder,
+        "hidden": 8,
+        "fanouts": [3, 2],
+        "precision": "float64",
+        "dropout": 0.2,
+    }
+    trained = []
+    for k in (1, 2, 4):
+        p = fp.VertexPartition(np.arange(105) * 7 % 11 % k, k)
+        folder = tmp_path / f"{k}"
+        p.save(folder, graph=splits.graph, edge_splits=splits, features={"paper": features})
+        trained.append(alone(folder, **given))
+    for other in trained[1:]:
+        np.testing.assert_allclose(other.history["loss"], trained[0].history["loss"], rtol=1e-9)
+        np.testing.assert_allclose(other.embeddings, trained[0].embeddings, atol=1e-5)
+    assert trained[0].embeddings.shape == (105, 8)
+    assert trained[0].scores(tmp_path / "2", [[0, 45]], "writes").shape == (1,)
+    three = fp.train.embeddings(tmp_path / "4", workers=3, cache=0.2, **given)
+    np.testing.assert_allclose(three.history["loss"], trained[0].history["loss"], rtol=1e-9)
+
+
+def test_edges_of_a_step_are_no_neighbours_of_it(parts):
+    dataset = FactDataset(parts)
+    how = {"negatives": "uniform", "num_negatives": 5, "relation_weights": None}
+    how |= {"ahead": 1, "timeout": 60.0, "io": None, "cache": None, "cache_by": "access"}
+    options = Options(batch_size=40, fanouts=(-1, -1))
+    steps = FactSteps(dataset, options, how, np.ones(3, bool), None)
+    with_all = dataset.partition.loader(np.arange(45, 105), input="paper", fanouts=[-1, -1], batch_size=60)
+    assert sum(len(each) for each in next(iter(with_all)).indices_dict.values())
+    relations = {each.name: each for each in dataset.typed.edge_types}
+    for step, batch in FactLoader(dataset, steps, options, how):
+        said = {(r, *sorted((h, t))) for h, t, r in step.facts.tolist()}
+        for key, edges in batch.edge_index_dict.items():
+            number = dataset.typed.names.index(relations[key[1]].relation.name)
+            assert len(edges[0]) == sum(batch.num_sampled_edges_dict[key])
+            for source, target in edges.T.tolist():
+                ends = batch.n_id_dict[key[0]][source].item(), batch.n_id_dict[key[2]][target].item()
+                assert (number, *sorted(ends)) not in said
+        seeds = {
+            name: rows[: batch.num_sampled_nodes_dict[name][0]] for name, rows in batch.n_id_dict.items()
+        }
+        ids = dataset.topology.ids_of(step.rows)
+        for vertex_type in dataset.typed.types:
+            of_type = ids[np.isin(ids, vertex_type.range)]
+            np.testing.assert_array_equal(seeds[vertex_type.name], of_type)
+
+
 def test_workers_do_not_change_the_losses(splits, alone, parts, tmp_path):
     table = np.column_stack([np.arange(60) % 40, 45 + np.arange(60), np.full(60, 2)])  # writes
     np.save(tmp_path / "hard.npy", table)
@@ -307,7 +367,7 @@ def test_a_relation_of_weight_0_is_not_learned(parts, alone):
     trained = alone(parts, dropout=0.0, relation_weights={"has_topic": 0}, **QUICK)
     torch.manual_seed(0)
     start = Decoder("distmult", 6, 3, False).relations.detach()
-    rows = trained.network().relations.detach()
+    rows = trained.network().decoder.relations.detach()
     assert torch.equal(rows[1], start[1])
     assert not torch.equal(rows[0], start[0])
 
@@ -319,6 +379,10 @@ def test_a_plain_graph_has_one_relation(plain, alone):
     assert trained.scores(plain, [[0, 1]]).shape == (1,)
     with pytest.raises(fp.ParameterError, match="relation_weights: the graph has no relations"):
         alone(plain, relation_weights={"cites": 1.0})
+    with pytest.raises(
+        fp.ParameterError, match=r"encoder: the graph has no types\. Train an encoder over it with"
+    ):
+        alone(plain, encoder="rgcn")
 
 
 def test_relations_without_edges_are_no_obstacle(tmp_path, alone):
@@ -345,6 +409,8 @@ def test_relations_without_edges_are_no_obstacle(tmp_path, alone):
         ({"decoder": "complex", "width": 5}, "width: 5 is odd, but 'complex' needs pairs"),
         ({"decoder": "transe"}, "decoder: unknown value 'transe'"),
         ({"negatives": "local"}, "negatives: unknown value 'local'"),
+        ({"encoder": "rgnc"}, "encoder: unknown value 'rgnc'"),
+        ({"encoder": "gcn"}, "the graph has types, and gcn is not for such graphs"),
         ({"table": [[0, 105, 2]]}, "hard_negatives: ids must be from 0 to 104"),
         (
             {"table": [[0, 1, 2]]},
@@ -364,8 +430,8 @@ def test_refused_parameters(parts, tmp_path, given, message):
 
 
 def test_what_has_no_meaning_is_refused(parts):
-    with pytest.raises(TypeError, match="fanouts"):
-        fp.train.embeddings(parts, fanouts=[2])
+    with pytest.raises(TypeError, match="plan"):
+        fp.train.embeddings(parts, plan="folder")
 
 
 def test_it_runs_under_a_launcher(parts, tmp_path):

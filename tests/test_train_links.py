@@ -21,11 +21,11 @@ import torch.distributed as dist  # noqa: E402
 
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
+from fastpart.train.embedding_table import EmbeddingTable, initial  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
-from fastpart.train.link_prediction.embeddings import EmbeddingTable, initial  # noqa: E402
-from fastpart.train.link_prediction.sparse_adam import SparseAdam  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
+from fastpart.train.sparse_adam import SparseAdam  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
 LEARNED = {**QUICK, "embeddings": 6}
@@ -116,6 +116,18 @@ def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, wit
         assert_same(one, other)
         if one.embeddings is not None:
             np.testing.assert_allclose(one.embeddings, other.embeddings, atol=1e-4)
+
+
+def test_float64_is_exact_and_kept_rows_change_nothing(splits, alone, tmp_path):
+    given = {**QUICK, "embeddings": 6, "precision": "float64", "decoder": "mlp"}
+    one = alone(saved(splits, tmp_path / "one", 1), **given)
+    four = saved(splits, tmp_path / "four", 4, np.arange(400) * 7 % 4)
+    kept = {"cache": 0.2, "resident": "10K", "io": "mmap"}
+    for other in (alone(four, **given), fp.train.links(four, workers=2, **kept, **given)):
+        np.testing.assert_allclose(other.history["loss"], one.history["loss"], rtol=1e-11)
+        np.testing.assert_allclose(other.embeddings, one.embeddings, atol=1e-6)
+    with pytest.raises(TypeError, match="plan"):
+        fp.train.links(four, plan=tmp_path / "plan", **given)
 
 
 def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):

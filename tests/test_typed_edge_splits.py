@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,28 @@ def test_a_file_and_names_of_relations_will_do(tmp_path):
         part = fp.open_partition(tmp_path / name).parts[0]
         np.testing.assert_array_equal(part.edge_test, [[0, 5, 4]])
     assert fp.store.verify(tmp_path / "a").foreign == ()
+
+
+def test_triples_of_a_table_are_held_out_by_their_names(tmp_path):
+    """As the guide shows it."""
+    columns = {"head": ["eve", "bob", "bob", "ann"], "relation": ["knows", "knows", "likes", "likes"]}
+    triples = pl.DataFrame({**columns, "tail": ["ann", "eve", "ann", "eve"]})
+    every = {
+        "files": triples,
+        "source": {"entity": "head"},
+        "target": {"entity": "tail"},
+        "relation": "relation",
+    }
+    schema = {"directedness": "directed", "vertices": {"entity": {}}, "relations": {"*": every}}
+    graph = fp.ingest(schema, tmp_path / "graph")
+    vertex = dict(pl.read_parquet(tmp_path / "graph/ids/entity.parquet").select("id", "vertex").iter_rows())
+    held = {
+        name: [[vertex[h], vertex[t]] for h, _, t in rows.iter_rows()]
+        for (name,), rows in triples[1:3].group_by("relation")
+    }
+    splits = fp.split_edges(graph, val={}, test=held)
+    assert sorted(splits.test.tolist()) == [[1, 0, 1], [1, 2, 0]]
+    assert triples_of(splits.graph).tolist() == [[2, 0, 0], [0, 2, 1]]
 
 
 @pytest.mark.parametrize(

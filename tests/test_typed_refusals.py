@@ -50,7 +50,10 @@ def test_refused_by_name(stored, tmp_path, name):
             lambda p, out: fp.train.sampled(p.folder, out=out / "run", workers=1),
             "export.dgl or fastpart.export.pyg",
         ),
-        (lambda p, out: fp.train.links(p.folder, out=out / "run"), "source: .* holds a graph with types"),
+        (
+            lambda p, out: fp.train.links(p.folder, out=out / "run"),
+            "source: .* holds a graph with types.*embeddings",
+        ),
         (
             lambda p, _: p.loader("train", fanouts=[2]),
             "vertices: .* holds a graph with types, each with splits",

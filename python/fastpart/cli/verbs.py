@@ -405,7 +405,8 @@ _VERBS: dict[str, Verb | Family] = {
                 ("train.embeddings",),
                 {"source": "A partition directory with edge splits."},
                 "train embeddings parts/ --width 200 --reciprocal --dropout 0.4 --eval-every 10 -o run/\n"
-                "train embeddings parts/ --decoder complex --negatives degree --relation-weights cites=2,writes=0.5",
+                "train embeddings parts/ --decoder complex --negatives degree --relation-weights cites=2,writes=0.5\n"
+                "train embeddings parts/ --encoder rgcn --hidden 64 --lr 0.01",
             ),
             "compare": Verb(
                 "training:compare",

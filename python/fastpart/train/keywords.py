@@ -261,8 +261,12 @@ class TemporalTraining(SampledTraining, Temporal, total=False):
     """Parameters of ``sampled``."""
 
 
-class LinkTraining(BatchTraining, Temporal, total=False):
+class LinkTraining(BatchTraining, Temporal, InputRows, total=False):
     """Parameters of ``links``."""
+
+
+class EmbeddingTraining(BatchTraining, InputRows, total=False):
+    """Parameters of ``embeddings``."""
 
 
 class ReceivedTraining(ScoredTraining, Sampling, total=False):

@@ -20,10 +20,10 @@ from ..loading.rows.source import RowIds
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of
 from ..partitions.typed_seeds import of_type, type_names
+from .embedding_table import EmbeddingTable, files_of
+from .file_names import EMBEDDINGS
 from .learning.validation import is_better
-from .link_prediction.embeddings import EmbeddingTable, files_of
 from .ranks import barrier, is_first, rank, world_size
-from .runs.run_folder import EMBEDDINGS
 
 Ids = npt.NDArray[np.int64]
 

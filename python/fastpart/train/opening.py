@@ -16,15 +16,16 @@ from ..core.parsing import damaged
 from ..errors import ParameterError
 from .config import Options
 from .facts.trained import TrainedEmbeddings
+from .file_names import EMBEDDINGS
 from .learned_rows import written
 from .learning.trainable import Make
-from .link_prediction.decoders import decoder_with, network_with
+from .link_prediction.decoders import network_with, relation_network
 from .link_prediction.trained import TrainedLinks
 from .models import build
 from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
 from .runs.beginning import refuse_other_model
 from .runs.history import History
-from .runs.run_folder import EMBEDDINGS, MARKER, RunFolder
+from .runs.run_folder import MARKER, RunFolder
 from .runs.trained import TrainedModel
 from .scores import TypedTask, task_of
 
@@ -87,7 +88,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
-    make = _make(method, arguments)
+    how = content["must_agree"]["how"]
+    make = _make(method, arguments, how)
     own = options.model not in NAMES + TYPED_NAMES
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
@@ -101,17 +103,19 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
     trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
-    if isinstance(task, TypedTask) and task.learned:
-        return replace(trained, learned=written(path, task.learned))
     if method == "links":
         return _links(trained, arguments)
-    return _embeddings(trained, arguments) if method == "embeddings" else trained
+    if method == "embeddings":
+        return TrainedEmbeddings.of_training(trained, how, _learned(trained))
+    if isinstance(task, TypedTask) and task.learned:
+        return replace(trained, learned=written(path, task.learned))
+    return trained
 
 
-def _make(method: str, arguments: dict[str, Any]) -> Make:
+def _make(method: str, arguments: dict[str, Any], how: dict[str, Any]) -> Make:
     """Return what makes the networks of a method."""
     if method == "embeddings":
-        return decoder_with(arguments.get("decoder", "distmult"), arguments.get("reciprocal", False))
+        return relation_network(how["decoder"], how["relations"], how["reciprocal"])
     return network_with(arguments.get("decoder", "dot")) if method == "links" else build
 
 
@@ -132,13 +136,6 @@ def _found(model: Any, run: Path) -> Any:
 def _links(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedLinks:
     learned = None if arguments.get("embeddings") is None else _learned(trained)
     return TrainedLinks(**vars(trained), decoder=arguments.get("decoder", "dot"), embeddings=learned)
-
-
-def _embeddings(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedEmbeddings:
-    decoder, reciprocal = arguments.get("decoder", "distmult"), arguments.get("reciprocal", False)
-    return TrainedEmbeddings(
-        **vars(trained), decoder=decoder, reciprocal=reciprocal, embeddings=_learned(trained)
-    )
 
 
 def _learned(trained: TrainedModel) -> Any:

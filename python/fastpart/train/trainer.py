@@ -64,6 +64,7 @@ class Facts:
     """Training edges with their relations, and one sample of negatives for all edges of a step."""
 
     width: int = 100
+    encoder: Any = None
     decoder: DecoderName = "distmult"
     reciprocal: bool = False
     objective: Objective = "softmax"
@@ -234,13 +235,13 @@ _ALONE = {
 _OWN = {
     "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers"
 }
-_RANKED = {"metrics": "its scores are MRR, Hits@k and AUC"}
+_RANKED = {
+    "metrics": "its scores are MRR, Hits@k and AUC",
+    "plan": "a plan is of batches of vertices",
+}
 _EMBEDDED = {
-    "model": "the rows of vertices are learned without one. links trains encoders",
-    "hidden": "there are no layers. The rows have width",
-    "layers": "there are no layers. links trains encoders",
-    "heads": "there are no layers. links trains encoders",
-    "fanouts": "it samples no neighbours. links does",
+    "model": "pass encoder, or leave it out",
+    "plan": "it is for graphs without types",
     "loss": "pass objective",
     "metrics": "its scores are MRR and Hits@k",
 }
@@ -270,7 +271,7 @@ METHODS: dict[Choices, Method] = {
     (Pairs, Ahead, InputRows, GradientSum): Method(
         "links", "link_prediction", "vertices", BatchTraining, _RANKED
     ),
-    (Facts, Here, InputRows, GradientSum): Method(
+    (Facts, Ahead, InputRows, GradientSum): Method(
         "embeddings", "facts", "vertices", BatchTraining, _EMBEDDED
     ),
 }

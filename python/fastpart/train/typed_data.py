@@ -119,17 +119,22 @@ class TypedDataset(Dataset):
 
     def bounds(self, options: Options) -> tuple[int, ...]:
         """Return the most in-edges that a vertex of any type has in each hop of a batch. -1 is all."""
-        targets = [key[2] for key in self.task.edge_types]
-        bounds = []
-        for of_hop in self.fanouts(options):
-            if -1 in of_hop:
-                bounds.append(-1)
-                continue
-            sums = dict.fromkeys(self.task.types, 0)
-            for name, fanout in zip(targets, of_hop, strict=True):
-                sums[name] += fanout
-            bounds.append(max(sums.values()))
-        return tuple(bounds)
+        return bounds_of(options, self.task)
+
+
+def bounds_of(options: Options, task: TypedTask) -> tuple[int, ...]:
+    """Return the most in-edges that a vertex of any type of a task has in each hop of a batch. -1 is all."""
+    targets = [key[2] for key in task.edge_types]
+    bounds = []
+    for of_hop in relation_fanouts(options.relation_fanouts or options.fanouts, task.edge_types):
+        if -1 in of_hop:
+            bounds.append(-1)
+            continue
+        sums = dict.fromkeys(task.types, 0)
+        for name, fanout in zip(targets, of_hop, strict=True):
+            sums[name] += fanout
+        bounds.append(max(sums.values()))
+    return tuple(bounds)
 
 
 def dataset_of(source: StrPath, target: str | None = None) -> Dataset:

@@ -138,7 +138,19 @@ class TypedInference(ExactOutputs):
         if not isinstance(network, TypedNetwork):
             yield from self._at_once(network, wanted)
             return
-        target, depth = self._task.target, len(network.layers) if layers is None else layers
+        for _, found in self.outputs_of_types(network, {self._task.target: wanted}, layers):
+            yield found
+
+    @torch.no_grad()
+    def outputs_of_types(
+        self, network: TypedNetwork, wanted: Masks, layers: int | None = None
+    ) -> Iterator[tuple[str, Outputs]]:
+        """Yield the outputs of some of the types that a network returns, with the name of the type.
+
+        ``wanted`` has the wanted vertices of each.
+        """
+        network.eval()
+        depth = len(network.layers) if layers is None else layers
         needed = self._pushed_back(wanted, depth)
         rows, files = self._inputs(network.types[0]), list[Path]()
         for index, masks in enumerate(needed[:-1]):
@@ -146,16 +158,18 @@ class TypedInference(ExactOutputs):
                 files += self._save(index, name, self._layer(network, index, rows, name, mask))
             barrier()
             rows = {name: self._opened(name, f"layer-{index}") for name in masks}
-        yield from self._layer(network, depth - 1, rows, target, wanted)
+        for name, mask in wanted.items():
+            for found in self._layer(network, depth - 1, rows, name, mask):
+                yield name, found
         barrier()
         for file in files:
             file.unlink()
 
     # What each layer has to compute.
 
-    def _pushed_back(self, wanted: VertexMask | None, depth: int) -> list[Masks]:
+    def _pushed_back(self, wanted: Masks, depth: int) -> list[Masks]:
         """Return the vertices that each layer has to compute, the first layer first."""
-        needed: list[Masks] = [{self._task.target: wanted}]
+        needed: list[Masks] = [wanted]
         for names in reversed(types_by_layer(self._task, depth)[1:-1]):
             needed.insert(0, self._with_sources(needed[0], names))
         return needed

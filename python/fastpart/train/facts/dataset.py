@@ -13,8 +13,11 @@ from ...errors import ParameterError
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.typed_parts import typed_of
+from ...partitions.typed_seeds import edge_keys, type_names
+from ..config import Options
+from ..data import width_of
 from ..link_prediction.dataset import LinkDataset
-from ..scores import Task
+from ..scores import Task, TypedTask
 
 Ids = npt.NDArray[np.int64]
 
@@ -80,3 +83,30 @@ class FactDataset(LinkDataset):
 
     def _task(self) -> Task:
         return Task(0, self.num_relations, multilabel=False)
+
+    def task_of(self, width: int, options: Options, encoded: bool) -> Task:
+        """Return what networks are made for: rows of a width that are learned, or a typed graph to encode.
+
+        The ``classes`` of a typed one are the width of the rows that the encoder returns.
+        """
+        if not encoded:
+            return Task(width, self.num_relations, multilabel=False)
+        if self.typed is None:
+            raise ParameterError(
+                "encoder: the graph has no types. Train an encoder over it with fastpart.train.links"
+            )
+        part, names = self.partition.parts[0], type_names(self.partition)
+        ends = {name for each in self.typed.relations for name in (each.source, each.target)}
+        returned = tuple(name for name in names if name in ends)
+        rows = {name: part.of_type(name).row_type("features") for name in names}
+        widths = {name: 0 if row is None else width_of(row[1]) for name, row in rows.items()}
+        return TypedTask(
+            features=widths[returned[0]],
+            classes=options.hidden,
+            multilabel=False,
+            types=tuple(names),
+            edge_types=tuple(edge_keys(self.partition)),
+            widths=widths,
+            edge_widths={},
+            returned=returned,
+        )

@@ -33,8 +33,10 @@ class Group:
         int64: places of the other ends, of the true ends and of the negatives among the rows of the step.
     relations : torch.Tensor
         int64: relation of each fact.
-    clash : torch.Tensor
-        Mask of shape (facts, negatives): which negatives are the true end.
+    ids : numpy.ndarray
+        int64: the true ends.
+    pool_ids : numpy.ndarray
+        int64: the negatives.
     weights : torch.Tensor
         Factor of the loss of each fact.
     hard, counted : torch.Tensor or None
@@ -46,10 +48,16 @@ class Group:
     others: Tensor
     pool: Tensor
     relations: Tensor
-    clash: Tensor
+    ids: Ids
+    pool_ids: Ids
     weights: Tensor
     hard: Tensor | None = None
     counted: Tensor | None = None
+
+    @property
+    def clash(self) -> Tensor:
+        """Mask of shape (facts, negatives): which negatives are the true end."""
+        return torch.from_numpy(self.ids[:, None] == self.pool_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +73,15 @@ class Step:
     groups : list of Group
     count : float
         Weights of the losses of all workers.
+    facts : numpy.ndarray
+        int64, of shape (facts, 3): the facts of all workers.
     """
 
     number: int
     rows: RowIds
     groups: list[Group]
     count: float
+    facts: Ids
 
 
 class FactSteps:
@@ -88,6 +99,11 @@ class FactSteps:
         Mask of the parts of this worker. It takes the facts whose targets they hold.
     hard : numpy.ndarray or None
         int64, of shape (rows, 3): the table of hard negatives.
+
+    Attributes
+    ----------
+    size : int
+        Facts of a step of all workers.
     """
 
     def __init__(
@@ -101,7 +117,7 @@ class FactSteps:
         self._facts, self._topology, self._seed = dataset.facts("train"), dataset.topology, options.seed
         rows = self._topology.rows_of(np.ascontiguousarray(self._facts[:, 1]))
         self._own = owned[owner_of(rows, self._topology.starts)]
-        self._size = options.batch_size or len(self._facts)
+        self.size = options.batch_size or len(self._facts)
         self._pools = Pools(dataset, self._facts, how["negatives"], how["num_negatives"], options.seed)
         given = how["relation_weights"] or {}
         self._weights = np.ones(dataset.num_relations)
@@ -116,8 +132,8 @@ class FactSteps:
         """Yield the steps of an epoch."""
         key = mixed(mixed(np.uint64(self._seed)) ^ np.uint64(number))
         order = np.argsort(mixed(np.arange(len(self._facts), dtype=np.uint64) ^ key))
-        for step, start in enumerate(range(0, len(order), self._size)):
-            yield self._step(order[start : start + self._size], number, step)
+        for step, start in enumerate(range(0, len(order), self.size)):
+            yield self._step(order[start : start + self.size], number, step)
 
     def _step(self, positions: Ids, epoch: int, step: int) -> Step:
         of_all = self._weights[self._facts[positions, 2]].sum()
@@ -142,7 +158,7 @@ class FactSteps:
         rows, places = np.unique(self._topology.rows_of(wanted), return_inverse=True)
         pieces = iter(torch.from_numpy(places).split([len(each) for each in ids]))
         groups = [self._group(*draft, pieces) for draft in drafts]
-        return Step(step, rows.astype(np.uint32), groups, 2 * float(of_all))
+        return Step(step, rows.astype(np.uint32), groups, 2 * float(of_all), self._facts[positions])
 
     def _group(self, end: int, facts: Ids, pool: Ids, hard: Any, pieces: Iterator[Tensor]) -> Group:
         both, negatives = (next(pieces), next(pieces)), next(pieces)
@@ -152,7 +168,8 @@ class FactSteps:
             both[end],
             negatives,
             torch.from_numpy(facts[:, 2]),
-            torch.from_numpy(facts[:, end][:, None] == pool),
+            facts[:, end],
+            pool,
             torch.from_numpy(self._weights[facts[:, 2]]),
             None if hard is None else next(pieces).view(len(facts), -1),
             None if hard is None else torch.from_numpy(hard[1]),

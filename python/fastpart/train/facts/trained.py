@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
 from ...partitions.seeds import vertex_ids
-from ..link_prediction.decoders import Decoder, decoder_with
+from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..predicting import Predicted
 from ..runs.trained import TrainedModel, test_of
 from ..trainer import DecoderName
@@ -48,21 +49,36 @@ class TrainedEmbeddings(TrainedModel):
         The decoder.
     reciprocal : bool
         Whether relations have rows of their own to predict sources with.
+    num_relations : int
+        Number of relations.
     embeddings : numpy.ndarray or None
-        float32, of shape (n, width): the row of each vertex, which is also in ``embeddings.npy`` in the output folder.
-        None if the training has not ended.
+        float32, of shape (n, width): the row of each vertex, learned or from the encoder with all neighbours, which is
+        also in ``embeddings.npy`` in the output folder. It is 0 for types of vertices that no relation leads from or
+        to. None if the training has not ended.
     """
 
     decoder: DecoderName = "distmult"
     reciprocal: bool = False
+    num_relations: int = 1
     embeddings: Float | None = None
 
-    def network(self) -> Decoder:
-        """Return the decoder with the weights of the best epoch, in evaluation mode.
+    @classmethod
+    def of_training(cls, trained: TrainedModel, how: Mapping[str, Any], embeddings: Float | None) -> Self:
+        """Return the result of a training with these parameters of the method."""
+        names = {
+            "decoder": how["decoder"],
+            "reciprocal": how["reciprocal"],
+            "num_relations": how["relations"],
+        }
+        return cls(**vars(trained), **names, embeddings=embeddings)
 
-        Its ``relations`` are the rows of the relations, in the order of ``graph.relations``.
+    def network(self) -> RelationNetwork:
+        """Return the network with the weights of the best epoch, in evaluation mode.
+
+        ``decoder.relations`` are the rows of the relations, in the order of ``graph.relations``. ``encoder`` is None if
+        rows of vertices were learned.
         """
-        network = decoder_with(self.decoder, self.reciprocal)(self.task, self.options)
+        network = relation_network(self.decoder, self.num_relations, self.reciprocal)(self.task, self.options)
         network.load_state_dict(self.weights)
         return network.eval()
 
@@ -125,7 +141,7 @@ class TrainedEmbeddings(TrainedModel):
         -------
         numpy.ndarray
             float32, of shape (pairs,). Only their order means something, unless the objective was ``"binary"``. Then
-            the probability is the sigmoid of the logit and the ``offset`` of :meth:`network` together.
+            the probability is the sigmoid of the logit and ``network().decoder.offset`` together.
 
         Raises
         ------
@@ -133,7 +149,7 @@ class TrainedEmbeddings(TrainedModel):
             As for :meth:`predict`, ids that are not those of vertices, or an unknown relation.
         """
         dataset = FactDataset(source)
-        rows, number, network = self._rows(dataset), dataset.relation(relation), self.network()
+        rows, number, network = self._rows(dataset), dataset.relation(relation), self.network().decoder
         ids = np.asarray(pairs)
         if ids.ndim != 2 or ids.shape[1] != 2 or (ids.size and ids.dtype.kind not in "iu"):
             raise ParameterError(
@@ -190,7 +206,7 @@ class TrainedEmbeddings(TrainedModel):
             As for :meth:`scores`.
         """
         dataset = FactDataset(source)
-        rows, number, network = self._rows(dataset), dataset.relation(relation), self.network()
+        rows, number, network = self._rows(dataset), dataset.relation(relation), self.network().decoder
         side = ENDS.index(parameters.choice("end", end, get_args(End)))
         first, last = dataset.ends(side)[number]
         k = min(parameters.integer("k", k, 1, 2**31 - 1), last - first)
@@ -216,10 +232,10 @@ class TrainedEmbeddings(TrainedModel):
                 "the learned rows are written when the training ends, which it has not yet. Go on with resume()"
             )
         n, relations = len(dataset.partition), dataset.num_relations
-        if (n, relations) != (len(self.embeddings), self.task.classes):
+        if (n, relations) != (len(self.embeddings), self.num_relations):
             raise ParameterError(
                 f"source: {shown(dataset.path)} has {n} vertices and {relations} relations, but there are learned rows "
-                f"of {len(self.embeddings)} and {self.task.classes}"
+                f"of {len(self.embeddings)} and {self.num_relations}"
             )
         return self.embeddings
 

@@ -36,6 +36,8 @@ class Learner:
         The loss.
     optimizer : torch.optim.Optimizer
         The optimizer of its weights.
+    device : torch.device
+        Where it computes.
     dtype : torch.dtype
         Type of weights and losses.
     normalises : bool
@@ -54,7 +56,7 @@ class Learner:
         loss: Loss | None = None,
     ) -> None:
         torch.manual_seed(options.seed)
-        self._device = device or CPU
+        self.device = device or CPU
         self._precision = PRECISIONS[options.precision]
         self.dtype = torch.promote_types(self._precision, torch.float32)
         self.network = make(task, options).to(device, self.dtype)
@@ -84,7 +86,7 @@ class Learner:
     def computing(self) -> AbstractContextManager[Any]:
         """Return a block in which layers compute with the numbers that the user wants."""
         mixed = self._precision == torch.bfloat16
-        return torch.autocast(self._device.type, self._precision) if mixed else nullcontext()
+        return torch.autocast(self.device.type, self._precision) if mixed else nullcontext()
 
     def outputs(self, graphs: Sequence[Any], x: Tensor | Mapping[str, Tensor]) -> Tensor:
         """Return the outputs of the network in training, as losses take them. Rows may be given by type."""

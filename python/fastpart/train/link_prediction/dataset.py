@@ -41,6 +41,13 @@ class LinkDataset(Dataset):
             return np.empty((0, 2), np.int64)
         return edges_of(split, self.partition)
 
+    def _take_target(self, target: str | None) -> None:
+        if "types" in self.manifest:
+            raise ParameterError(
+                f"source: {shown(self.path)} holds a graph with types. Train over its relations with "
+                "fastpart.train.embeddings, which takes encoder='rgcn'"
+            )
+
     def _refuse_incomplete(self) -> None:
         if "train" not in self.manifest.get("edge_splits", {}):
             raise ParameterError(

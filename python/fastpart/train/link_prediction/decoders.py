@@ -13,8 +13,9 @@ from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
 from ..config import Options
-from ..models import build
-from ..scores import Task
+from ..models import TypedNetwork, build
+from ..plugged.objects import name_of
+from ..scores import Task, TypedTask
 from ..trainer import DecoderName, PairDecoderName
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
@@ -229,13 +230,38 @@ def network_with(decoder: PairDecoderName) -> Callable[[Task, Options], LinkNetw
     return make
 
 
-def decoder_with(name: DecoderName, reciprocal: bool) -> Callable[[Task, Options], Decoder]:
-    """Return a function that makes the decoder of a task.
+class RelationNetwork(nn.Module):
+    """A network that tells edges of relations from others.
 
-    The ``features`` of the task are the width of a row, and its ``classes`` the number of relations.
+    Attributes
+    ----------
+    encoder : torch.nn.Module or None
+        Returns rows of vertices by type. None: they are learned.
+    decoder : Decoder
+        Returns logits of pairs of rows with a relation.
     """
 
-    def make(task: Task, options: Options) -> Decoder:
-        return Decoder(name, task.features, task.classes, reciprocal)
+    def __init__(self, encoder: nn.Module | None, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+
+
+def relation_network(
+    decoder: DecoderName, relations: int, reciprocal: bool
+) -> Callable[[Task, Options], RelationNetwork]:
+    """Return a function that makes the network of a task.
+
+    That of a typed task has an encoder, and ``classes`` of it are the width of rows. Else ``features`` are.
+    """
+
+    def make(task: Task, options: Options) -> RelationNetwork:
+        encoder = build(task, options) if isinstance(task, TypedTask) else None
+        if not isinstance(encoder, TypedNetwork | None):
+            raise ParameterError(
+                f"encoder: {name_of(options.model)} returns rows of one type. Make it a TypedNetwork of "
+                "fastpart.train.models, which returns those of several"
+            )
+        width = task.features if encoder is None else task.classes
+        return RelationNetwork(encoder, Decoder(decoder, width, relations, reciprocal))
 
     return make

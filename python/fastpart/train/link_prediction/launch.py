@@ -14,23 +14,44 @@ from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...loading.cached_rows import checked
 from ...loading.negatives import NEGATIVE_RULES
 from ..config import Call
+from ..embedding_table import NEW_EMBEDDINGS, files_of
+from ..file_names import EMBEDDINGS
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
-from ..memory import BatchSize, Need, batches, edge_row_bytes, evaluation, row_bytes, size_of, weights
+from ..memory import (
+    BatchSize,
+    Need,
+    batches,
+    edge_row_bytes,
+    evaluation,
+    number_bytes,
+    row_bytes,
+    size_of,
+    weights,
+)
 from ..mini_batches.temporal import refuse_degrees, temporal_rule
 from ..models import NEIGHBOUR, sampling_of
-from ..runs.run_folder import EMBEDDINGS
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..trainer import Ahead, InputRows, Pairs, Trainer
 from .dataset import LinkDataset
 from .decoders import OF_PAIRS, network_with
-from .embeddings import NEW_EMBEDDINGS, files_of
 from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
+
+
+def kept(rows: InputRows) -> dict[str, Any]:
+    """Return how rows of features are read and which a worker keeps, checked. It does not change losses."""
+    return {
+        "io": parameters.rows_io(rows.io),
+        "cache": checked(rows.cache, rows.cache_by),
+        "cache_by": rows.cache_by,
+        "resident": parameters.memory_size(rows.resident, "resident", 0),
+    }
 
 
 class Driver(driver.Driver):
@@ -71,9 +92,11 @@ class Driver(driver.Driver):
             how["temporal"] = temporal
         ahead = parameters.integer("ahead", made.batches, 0, 2**10)
         processors = call.run.threads or _core.default_threads()
+        if call.device == "cuda":
+            processors = torch.cuda.device_count()
         count = number_of_workers(dataset.partition.k, asked, processors)
         super().__init__(trainer, call, dataset, count, asked)
-        self.how, self.running, self._width = how, {"ahead": ahead}, width
+        self.how, self.running, self._width = how, {"ahead": ahead, **kept(rows)}, width
         known = dataset.task
         self.task = Task(
             known.features + (width or 0), options.hidden, multilabel=False, edge_features=known.edge_features
@@ -105,17 +128,30 @@ class Driver(driver.Driver):
         seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
         size = BatchSize.sampled(seeds, options.fanouts, n, edges)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
-        learned = 4 * width * part * (3 * parts + 3) + 4 * part * (self.task.features if width else 0)
+        resident = min(self.running["resident"] or 0, n * dataset.partition.parts[0].feature_bytes)
+        learned = number_bytes(options) * width * part * (3 * parts + 3)
+        learned += 4 * part * (self.task.features if width else 0)
         return [
             weights(options, self.task),
             *batches(
                 options, self.task, size, row_bytes(dataset) + 8 * width, 4 + edge_row_bytes(dataset, options)
             ),
             *evaluation(dataset, options, parts),
+            Need(
+                "places of rows that are kept",
+                4 * n * sum(map(bool, self._kept)),
+                "no cache= and no resident=",
+            ),
+            Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
             Need("edges to train on", 50 * training + 100 * own * pairs, "fewer num_negatives="),
             Need("embeddings and their Adam", learned, "smaller embeddings="),
             Need("candidates", 16 * options.hidden * min(n, how["candidates"]), "fewer candidates="),
         ], ()
+
+    @property
+    def _kept(self) -> list[Any]:
+        """What of rows a worker keeps."""
+        return [self.running["cache"], self.running["resident"]]
 
     def summary(self) -> dict[str, Any]:
         """Return what the summary says of parts and workers. Links have no labels."""

@@ -58,8 +58,12 @@ class Links:
             edge_ids=edge_attr,
             ahead=how["ahead"],
             timeout=how["timeout"],
+            io=how["io"],
+            cache=how["cache"],
+            cache_by=how["cache_by"],
         )
         assert isinstance(loader, LinkLoader)
+        loader.keep(device(), how["resident"])
         loader.limit(how["free_bytes"])
         self._loader, self.fetching = loader, loader.fetching
         self.edge_fetching = loader.edge_fetching

@@ -18,6 +18,7 @@ from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..config import Options
+from ..embedding_table import EmbeddingTable, numbers_of_rows, write_embeddings
 from ..learning.learner import Learner
 from ..learning.validation import is_better
 from ..memory import fitting
@@ -28,7 +29,6 @@ from ..ranks import device, rank, world_size
 from ..scores import Task
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
-from .embeddings import EmbeddingTable, write_embeddings
 from .scoring import Encodings, Scorer
 from .steps import Links, Step
 
@@ -81,8 +81,9 @@ class Worker(mini_batches.Worker):
         self._table: EmbeddingTable | None = None
         self._best = -math.inf
         if width:
+            parts, numbers = range(own[0], own[-1] + 1), numbers_of_rows(self.learner.dtype)
             self._table = EmbeddingTable(
-                self._topology, range(own[0], own[-1] + 1), width, options.seed, options.lr, self._out
+                self._topology, parts, width, options.seed, options.lr, self._out, numbers
             )
             self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), how["timeout"])
             self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
@@ -124,7 +125,7 @@ class Worker(mini_batches.Worker):
         if self._table is not None:
             for part in self._table.own:
                 rows = [*self._dataset.features_of(part), self._table.of_part(part)]
-                self._rows.put(part, np.concatenate(rows, axis=1))
+                self._rows.put(part, np.concatenate(rows, axis=1).astype(np.float32, copy=False))
 
     def _train(self, step: Step) -> float:  # type: ignore[override]  # steps of edges
         """Make a step, and return the sum of the losses here."""
@@ -176,7 +177,8 @@ class Worker(mini_batches.Worker):
         self.learner.put(best)
         if self._table is not None:
             self._table.put_best()
-            write_embeddings(self._table, self._dataset, self._out)
+            table, width = self._table, self._table.row_shape[0]
+            write_embeddings(self._dataset, self._out, table.own, width, table.of_part)
         self._put_inputs()
         return {
             f"{split}_{name}": value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ...core.parameters import StrPath
-from ..keywords import BatchTraining
+from ..keywords import EmbeddingTraining
+from ..plugged.model_source import ModelSource
 from ..preset import preset
-from ..trainer import DecoderName, Facts, GradientSum, Here, InputRows, Objective, PoolRule, Trainer
+from ..trainer import Ahead, DecoderName, Facts, GradientSum, InputRows, Objective, PoolRule, Trainer
 
 if TYPE_CHECKING:
     from ..facts.trained import TrainedEmbeddings
@@ -19,6 +20,7 @@ def embeddings(
     source: StrPath,
     *,
     width: int = 100,
+    encoder: ModelSource | None = None,
     decoder: DecoderName = "distmult",
     reciprocal: bool = False,
     objective: Objective = "softmax",
@@ -28,13 +30,15 @@ def embeddings(
     num_hard_negatives: int = 8,
     relation_weights: Mapping[str, float] | None = None,
     candidates: int | None = None,
-    **training: Unpack[BatchTraining],
+    ahead: int = 2,
+    **training: Unpack[EmbeddingTraining],
 ) -> TrainedEmbeddings:
     """Learn a row of each vertex and of each relation that tell edges from others: knowledge graph embeddings.
 
-    There is no encoder, and there are no features. In every step each training edge is compared with others that have
-    another target, and with others that have another source. The other ends are of the type that the relation leads
-    to. All edges of a step share them, so that logits are products of matrices.
+    Without an encoder the rows of vertices are learned, and features are not read. With one, a network over typed
+    graphs returns them from features and sampled neighbours. In every step each training edge is compared with others
+    that have another target, and with others that have another source. The other ends are of the type that the relation
+    leads to. All edges of a step share them, so that logits are products of matrices.
 
     Every worker takes the training edges whose target is in its parts. A row of a vertex belongs to the worker of its
     part. Rows of relations are alike in all workers. Samples are functions of seed, epoch and step. So the losses are
@@ -46,7 +50,11 @@ def embeddings(
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. A graph without types counts as
         one of a single relation.
     width : int
-        Numbers in a row of a vertex.
+        Numbers in a learned row of a vertex. With an encoder the rows have the width ``hidden``.
+    encoder : str, callable or torch.nn.Module, optional
+        A model of graphs with types, as ``model`` of :func:`fastpart.train.sampled`: rgcn, rgat, hgt, heterosage or
+        your own ``TypedNetwork``. Types without features have learned rows as its inputs. The edges of a step are left
+        out of the neighbours that are sampled for it, in both directions. Default: none.
     decoder : {"distmult", "complex", "rotate", "dot", "mlp"}
         How an edge is scored. ``"distmult"``: the sum of the products of source, relation and target (Yang et al.
         2015). ``"complex"``: the same of complex numbers (Trouillon et al. 2016). ``"rotate"``: minus the distance of
@@ -74,6 +82,11 @@ def embeddings(
         Factors of the losses of relations, by name. Default: 1.
     candidates : int, optional
         Vertices of a type that each validation and test pair is ranked among, sampled once. Default: all.
+    ahead : int
+        Batches of an encoder that are made ahead of their use.
+    hidden
+        Without an encoder it, ``layers``, ``heads`` and ``fanouts`` say nothing, and neither do ``io``, ``cache`` and
+        ``resident`` about features.
     dropout
         Here it drops numbers of the rows of vertices and relations. Those of a vertex are the same in a step.
     batch_size
@@ -106,6 +119,8 @@ def embeddings(
     both. Filtered ranks leave out other vertices that are right by any split (Bordes et al. 2013). Equal logits count
     half: the rank is 1 + higher + equal / 2. Logits are computed in blocks.
 
+    An encoder computes the scores from all neighbours. The edges that it is trained on are among these.
+
     A worker holds 150 bytes per edge of all splits, and 5 numbers per number of the rows of its parts.
 
     References
@@ -120,12 +135,14 @@ def embeddings(
     >>> splits = fp.split_edges(ring)
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
-    >>> trained = fp.train.embeddings(folder, width=16, epochs=30, lr=0.02, workers=1)
+    >>> given = {"width": 16, "epochs": 30, "batch_size": 32, "lr": 0.05, "dropout": 0}
+    >>> trained = fp.train.embeddings(folder, **given, workers=1)
     >>> trained.embeddings.shape, bool(trained.summary["test_filtered_mrr"] > 0.2)
     ((60, 16), True)
     """
     facts = Facts(
         width,
+        encoder,
         decoder,
         reciprocal,
         objective,
@@ -136,4 +153,7 @@ def embeddings(
         relation_weights,
         candidates,
     )
-    return Trainer(facts, Here(), InputRows(embeddings=width), GradientSum()).train(source, **training)
+    rest: dict[str, Any] = {**training}
+    names = ("cache", "cache_by", "resident", "io")
+    rows = InputRows(**{name: rest.pop(name) for name in names}, embeddings=width)
+    return Trainer(facts, Ahead(ahead), rows, GradientSum()).train(source, **rest)

@@ -111,4 +111,6 @@ def links(
     ((60, 16), True)
     """
     pairs, rest = paired_by(training, Pairs(negatives, num_negatives, decoder, candidates))
-    return Trainer(pairs, Ahead(ahead), InputRows(embeddings=embeddings), GradientSum()).train(source, **rest)
+    names = ("cache", "cache_by", "resident", "io")
+    rows = InputRows(**{name: rest.pop(name) for name in names}, embeddings=embeddings)
+    return Trainer(pairs, Ahead(ahead), rows, GradientSum()).train(source, **rest)

@@ -45,15 +45,18 @@ _importing: list[str] = []
 """Sources of models that are being imported now."""
 
 
-def checked(model: object) -> ModelSource:
-    """Return a model. Refuse a name that is neither a built-in model nor an import path."""
+def checked(model: object, name: str = "model") -> ModelSource:
+    """Return a model. Refuse a name that is neither a built-in model nor an import path.
+
+    ``name`` is the parameter, for the text of an error.
+    """
     if not (isinstance(model, str) or callable(model)):
-        raise TypeError(f"model: expected a name, a class or a network, got {type(model).__name__}")
+        raise TypeError(f"{name}: expected a name, a class or a network, got {type(model).__name__}")
     names = NAMES + TYPED_NAMES
     if isinstance(model, str) and ":" not in model and model not in names:
         raise ParameterError(
-            f"model: unknown value {model!r}. Valid values are {', '.join(map(repr, names))}, and your own class as "
-            f"module:Class or file.py:Class{meant(model, names)}"
+            f"{name}: unknown value {model!r}. Valid values are {', '.join(map(repr, names))}, and your own class "
+            f"as module:Class or file.py:Class{meant(model, names)}"
         )
     return model
 

@@ -21,6 +21,7 @@ from ...core.parameters import StrPath, shown
 from ...core.parsing import json_object
 from ...errors import GraphFormatError, ParameterError
 from ...store.saving import refuse_unwritable
+from ..file_names import EMBEDDINGS
 from .identity import earlier
 from .weight_files import weights_in
 
@@ -28,9 +29,6 @@ MARKER = "fastpart-run.json"
 """The list of the entries, and what was trained."""
 
 CHECKPOINT, BEST, TABLE, MODEL = "checkpoint.pt", "best.pt", "history.parquet", "model.py"
-
-EMBEDDINGS = "embeddings.npy"
-"""The learned rows of all vertices."""
 
 SCRATCH = "scratch/"
 """Temporary files of the workers of several machines, which have no other folder in common."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...core.pairs import hashed
-from ...core.parsing import damaged
-from ...loading.rows.source import RowIds
-from ..ranks import barrier, is_first
-from ..runs.run_folder import EMBEDDINGS
-from .dataset import LinkDataset
+from ..core.pairs import hashed
+from ..core.parsing import damaged
+from ..loading.rows.source import RowIds
+from .data import Dataset
+from .file_names import EMBEDDINGS
+from .ranks import barrier, is_first
 from .sparse_adam import SparseAdam
 
 Ids = npt.NDArray[np.int64]
@@ -27,6 +28,11 @@ def initial(ids: Ids, width: int, seed: int) -> npt.NDArray[np.float32]:
     bound = (3 / width) ** 0.5
     random = hashed(ids.astype(np.uint64), width, seed) >> np.uint64(40)  # float32 holds 24 bits
     return ((random.astype(np.float32) * 2.0**-23 - 1) * bound).astype(np.float32)
+
+
+def numbers_of_rows(dtype: torch.dtype) -> npt.DTypeLike:
+    """Return the type of numbers of learned rows under weights of another type."""
+    return np.float64 if dtype == torch.float64 else np.float32
 
 
 class Vertices(Protocol):
@@ -167,16 +173,18 @@ class EmbeddingTable:
         return {"steps": self._adam.steps, "slot": self._slot}
 
 
-def write_embeddings(table: EmbeddingTable, dataset: LinkDataset, out: Path) -> None:
-    """Write the rows of all vertices by id, float32. Every worker writes those of its parts."""
-    shape = len(dataset.partition), *table.row_shape
+def write_embeddings(
+    dataset: Dataset, out: Path, own: Iterable[int], width: int, of_part: Callable[[int], Any]
+) -> None:
+    """Write the rows of all vertices by id, float32. Every worker writes those of its own parts."""
+    shape = len(dataset.partition), width
     file = out / NEW_EMBEDDINGS
     if is_first():
         np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
     barrier()
     rows = np.lib.format.open_memmap(file, "r+")
-    for part in table.own:
-        rows[dataset.partition.parts[part].inner] = table.of_part(part)
+    for part in own:
+        rows[dataset.partition.parts[part].inner] = of_part(part)
     rows.flush()
     barrier()
     if is_first():

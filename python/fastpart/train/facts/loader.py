@@ -1,0 +1,115 @@
+"""Sampled neighbours of the vertices of facts, of several types, without the facts of the step among the in-edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ... import _core
+from ...core.pairs import Keys, among, keys_of, undirected_keys
+from ...loading import TypedBatch, TypedLoader
+from ...partitions.loadable import LOADER_DEFAULTS
+from ...partitions.seeds import Seeds, Steps
+from ..config import Options
+from .dataset import FactDataset
+from .steps import FactSteps, Step
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FactEpoch(Steps):
+    """The steps of an epoch.
+
+    Attributes
+    ----------
+    made : list of Step
+    """
+
+    made: list[Step]
+
+
+class FactLoader(TypedLoader):
+    """A loader whose batches are neighbourhoods of the vertices of a step of facts, of any types.
+
+    Parameters
+    ----------
+    dataset : FactDataset
+        A typed graph.
+    steps : FactSteps
+        The facts of this rank.
+    options : Options
+        ``fanouts``, ``batch_size`` and ``seed``.
+    how : dict
+        ``ahead``, ``timeout``, ``io``, ``cache`` and ``cache_by``.
+    """
+
+    def __init__(self, dataset: FactDataset, steps: FactSteps, options: Options, how: dict[str, Any]) -> None:
+        self._of_facts, self._dataset = steps, dataset
+        names = ("ahead", "timeout", "io", "cache", "cache_by")
+        given: Any = dict.fromkeys(("rank", "world_size", "device", "resident", "remote"))
+        given |= {**LOADER_DEFAULTS, "edge_ids": False, "seed": options.seed, "shuffle": None}
+        given |= {"batch_size": steps.size, **{name: how[name] for name in names}}
+        fanouts = options.relation_fanouts or options.fanouts
+        super().__init__(dataset.partition, "train", fanouts=fanouts, **given)
+
+    def _seeds_of(self, vertices: Any, partition: Any, given: Any) -> Seeds:
+        self.input = self.types[0]
+        targets = self._dataset.facts("train")[:, 1]
+        self.vertices = np.unique(targets)
+        return Seeds(targets, self._topology.rows_of(np.ascontiguousarray(targets)), None)
+
+    def _dealt(self, order: Ids, epoch: int) -> Steps:
+        made = list(self._of_facts.epoch(epoch))
+        offsets = np.concatenate([[0], np.cumsum([len(step.rows) for step in made])]).astype(np.int64)
+        rows = np.concatenate([np.empty(0, np.uint32), *(step.rows for step in made)]).astype(np.uint32)
+        sizes = np.array([len(step.facts) for step in made], np.int64)
+        return FactEpoch(
+            positions=np.empty(0, np.int64),
+            offsets=np.zeros(len(made) + 1, np.int64),
+            global_sizes=sizes,
+            seeds=rows,
+            seed_offsets=offsets,
+            seed_times=None,
+            made=made,
+        )
+
+    def _batch(  # type: ignore[override]  # with its step
+        self, arrays: _core.TypedSampledBatch, x: dict[str, Any], steps: Steps, epoch: int, step: int
+    ) -> tuple[Step, TypedBatch]:
+        assert isinstance(steps, FactEpoch)
+        made = steps.made[step]
+        steps.made[step] = Step(step, made.rows[:0], [], 0.0, made.facts[:0])  # it is not needed again
+        return made, without_facts(super()._batch(arrays, x, steps, epoch, step), made.facts, self._dataset)
+
+
+def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedBatch:
+    """Return a batch without the in-edges that say one of some facts, in either direction."""
+    typed = dataset.typed
+    assert typed is not None
+    number_of = {name: number for number, name in enumerate(typed.names)}
+    indptr, indices = dict(batch.indptr_dict), dict(batch.indices_dict)
+    counts = dict(batch.num_sampled_edges_dict)
+    for key, edge_type in zip(indices, typed.edge_types, strict=True):
+        of_relation = facts[facts[:, 2] == number_of[edge_type.relation.name]]
+        if not len(of_relation) or not len(indices[key]):
+            continue
+        merged = edge_type.relation.reverse == "merged"
+        number = undirected_keys if merged else keys_of
+        targets = np.repeat(
+            batch.n_id_dict[key[2]].numpy()[: len(indptr[key]) - 1], np.diff(indptr[key].numpy())
+        )
+        sources = batch.n_id_dict[key[0]].numpy()[indices[key].numpy()]
+        ends = (targets, sources) if edge_type.reversed else (sources, targets)
+        known: Keys = np.unique(number(of_relation[:, 0], of_relation[:, 1]))
+        stay = ~among(number(*ends), known)
+        before = np.concatenate([[0], np.cumsum(stay)])
+        indices[key] = indices[key][torch.from_numpy(stay)]
+        hops = before[np.cumsum([0, *counts[key]])]
+        indptr[key] = torch.from_numpy(before[indptr[key].numpy()].astype(np.int32))
+        counts[key] = np.diff(hops).tolist()
+    return replace(batch, indptr_dict=indptr, indices_dict=indices, num_sampled_edges_dict=counts)
