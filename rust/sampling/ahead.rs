@@ -12,7 +12,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::batch::BatchMaker;
-use super::sampler::{Place, Seeds};
+use super::sample::Seeds;
+use super::sampler::Place;
 use super::workers::{Worker, Workers};
 use crate::base::{Error, Result, locked};
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::gather::{FeatureRows, Features};
 use super::pack::Pack;
 use super::pool::{Memory, Pool, Pooled};
-use super::sample::Sample;
-use super::sampler::{Place, Sampler, Seeds};
+use super::sample::{Sample, Seeds};
+use super::sampler::{Place, Sampler};
 use super::workers::Worker;
 use crate::base::Result;
 

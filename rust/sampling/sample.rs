@@ -2,6 +2,15 @@
 
 use super::pool::Memory;
 
+/// The seeds of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds<'a> {
+    /// Their rows.
+    pub rows: &'a [u32],
+    /// Their times, if samples are temporal.
+    pub times: &'a [i64],
+}
+
 /// What is kept of each in-edge beside its source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EdgeColumns {

@@ -8,8 +8,8 @@ use super::labor::Labor;
 use super::neighbours::Uniform;
 use super::picks::Places;
 use super::random::HopKey;
-use super::sample::{EdgeColumns, Sample};
-use super::temporal::{self, Graph, Temporal};
+use super::sample::{EdgeColumns, Sample, Seeds};
+use super::temporal::{self, Graph, Hops, Temporal};
 use super::topology::Topology;
 use super::vertices::append_ids;
 use super::weighted::{RecordWeights, Weighted};
@@ -44,15 +44,6 @@ pub struct Settings<F = Option<usize>> {
     pub edges: EdgeColumns,
 }
 
-/// The seeds of a batch.
-#[derive(Debug, Clone, Copy)]
-pub struct Seeds<'a> {
-    /// Their rows.
-    pub rows: &'a [u32],
-    /// Their times, if samples are temporal.
-    pub times: &'a [i64],
-}
-
 /// Which batch of which epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
@@ -60,6 +51,19 @@ pub struct Place {
     pub epoch: u64,
     /// The batch in it.
     pub step: u64,
+}
+
+impl<F> Settings<F> {
+    /// What temporal samples are asked of the batch at a place. `fanouts` are those of a hop: one, or one for each relation.
+    pub(super) fn hops<'a>(
+        &'a self,
+        place: Place,
+        fanouts: impl Fn(&'a F) -> &'a [Option<usize>],
+    ) -> Hops<'a> {
+        let key = |hop: usize| HopKey::new(self.seed, place.epoch, place.step, hop as u64);
+        let each = self.fanouts.iter().enumerate().map(|(hop, of_hop)| (key(hop), fanouts(of_hop)));
+        Hops { each: each.collect(), merged: self.merged, edges: self.edges }
+    }
 }
 
 /// Makes batches.
@@ -87,8 +91,8 @@ impl Sampler {
         let Settings { fanouts, kind, temporal, seed, merged, edges } = &self.settings;
         if let Some(temporal) = temporal {
             let graph = Graph { temporal, topology: &self.topology, types: None };
-            let (place, of_hop) = ((&self.settings, place), std::slice::from_ref);
-            return temporal::sample(graph, place, of_hop, seeds, worker, check, into);
+            let hops = self.settings.hops(place, std::slice::from_ref);
+            return temporal::sample(graph, &hops, seeds, &mut worker.temporal, check, into);
         }
         levels(&self.topology, seeds.rows, fanouts.len(), *merged, worker, into, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);

@@ -52,7 +52,8 @@ impl InEdges<'_> {
         if long && fanout <= FEW && self.draw(fanout, draws, picked, tried)? {
             return Ok(());
         }
-        let drawn: Vec<Candidate> = picked.drain(..).collect();
+        let mut drawn = Vec::new();
+        drawn.append(picked);
         self.append_early(picked)?;
         picked.retain(|candidate| !drawn.contains(candidate));
         let wanted = picked.len().min(fanout - drawn.len());

@@ -17,6 +17,7 @@
 mod in_edges;
 mod nodes;
 mod ranks;
+mod runs;
 mod times;
 
 use std::ops::Range;
@@ -24,15 +25,13 @@ use std::sync::Arc;
 
 use super::part::Part;
 use super::random::HopKey;
-use super::sample::{EdgeColumns, Sample};
-use super::sampler::{Place, Seeds, Settings};
+use super::sample::{EdgeColumns, Sample, Seeds};
 use super::targets::{Target, Targets};
 use super::topology::Topology;
-use super::typed::Types;
 use super::vertices::append_ids;
-use super::workers::Worker;
 use crate::base::{Error, Result};
 
+pub use runs::RelationRuns;
 pub use times::Times;
 
 use in_edges::{CHUNK, Candidate, InEdges};
@@ -77,7 +76,17 @@ pub(super) struct Graph<'a> {
     pub temporal: &'a Temporal,
     pub topology: &'a Topology,
     /// None: it has none.
-    pub types: Option<&'a Types>,
+    pub types: Option<&'a dyn RelationRuns>,
+}
+
+/// What is asked of a batch.
+pub(super) struct Hops<'a> {
+    /// Of each hop: the key of its draws, and in-edges per vertex, a number for each relation if there are types.
+    pub each: Vec<(HopKey, &'a [Option<usize>])>,
+    /// Whether a vertex occurs once in the batch for a time, instead of once in a level.
+    pub merged: bool,
+    /// What is wanted of in-edges.
+    pub edges: EdgeColumns,
 }
 
 /// One hop of a batch.
@@ -91,30 +100,27 @@ struct Hop<'a> {
     first: usize,
 }
 
-/// Samples the batch of the `seeds`, which have times. `of_hop` are the fanouts of a hop: one, or one for each relation.
-pub(super) fn sample<F>(
+/// Samples the batch of the `seeds`, which have times. `check` is asked now and then and ends the work by an error.
+pub(super) fn sample(
     graph: Graph<'_>,
-    (settings, place): (&Settings<F>, Place),
-    of_hop: impl Fn(&F) -> &[Option<usize>],
+    hops: &Hops<'_>,
     seeds: Seeds<'_>,
-    worker: &mut Worker,
+    scratch: &mut Scratch,
     check: &dyn Fn() -> Result<()>,
     into: &mut Sample,
 ) -> Result<()> {
-    let scratch = &mut worker.temporal;
     into.clear();
     scratch.nodes.begin();
     scratch.relations.clear();
     add_seeds(graph.topology, seeds, &mut scratch.nodes, into)?;
     let mut level = 0..into.rows.len();
-    for (hop, fanouts) in settings.fanouts.iter().enumerate() {
-        if !settings.merged {
+    for &(key, fanouts) in &hops.each {
+        if !hops.merged {
             scratch.nodes.begin_scope();
         }
         let (edges, nodes) = (into.indices.len(), level.len());
-        let key = HopKey::new(settings.seed, place.epoch, place.step, hop as u64);
-        let first = if settings.merged { 0 } else { level.end };
-        let hop = Hop { graph, fanouts: of_hop(fanouts), key, edges: settings.edges, first };
+        let first = if hops.merged { 0 } else { level.end };
+        let hop = Hop { graph, fanouts, key, edges: hops.edges, first };
         hop.expand(level.clone(), scratch, check, into)?;
         into.num_nodes.push(nodes as u64);
         into.num_edges.push((into.indices.len() - edges) as u64);
@@ -171,7 +177,7 @@ impl Hop<'_> {
             targets.look_up(topology, CHUNK, &mut into.ids)?;
             for (target, _) in targets.iter(topology) {
                 match types {
-                    Some(types) => types.relations(target.part).prefetch(target.first),
+                    Some(types) => types.prefetch(target.part as usize, target.first),
                     None => temporal.times.of_edges(target.part, 0, target.first).prefetch(target.first),
                 }
             }
@@ -190,7 +196,7 @@ impl Hop<'_> {
     /// Appends in-edges of a target, relation by relation.
     fn append_relations(
         &self,
-        types: &Types,
+        types: &dyn RelationRuns,
         target: &Target,
         part: &Part,
         node: usize,
@@ -199,7 +205,7 @@ impl Hop<'_> {
     ) -> Result<()> {
         let (mut first, end, mut before) = (target.first, target.first + target.degree, None);
         while first < end {
-            let (relation, run_end) = types.run(target.part, first, end, before)?;
+            let (relation, run_end) = types.run(target.part as usize, first, end, before)?;
             let run = Target { first, degree: run_end - first, ..*target };
             (first, before) = (run_end, Some(relation));
             self.append_run(relation, &run, part, node, scratch, into)?;

@@ -2,8 +2,8 @@
 //!
 //! The in-edges before each block are counted once. Those within it are counted when a place is looked up.
 
+use super::runs::RelationRuns;
 use crate::base::{Result, zeros};
-use crate::sampling::typed::Relations;
 
 /// Least number of in-edges of a block.
 const LEAST: usize = 256;
@@ -18,16 +18,17 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Counts the in-edges of a part, of so many relations.
-    pub(super) fn new(of_edges: &Relations, relations: usize) -> Result<Self> {
-        let (block, count) = (LEAST.max(16 * relations), of_edges.len());
+    /// Counts the in-edges of a part, of which there are so many.
+    pub(super) fn new(runs: &dyn RelationRuns, part: usize, count: usize) -> Result<Self> {
+        let relations = runs.num_relations();
+        let block = LEAST.max(16 * relations);
         let mut before = zeros((count / block + 1) * relations, "in-edges of relations")?;
         let mut sums = vec![0_u64; relations];
         for (place, first) in (0..=count).step_by(block).enumerate() {
             before[place * relations..][..relations].copy_from_slice(&sums);
             for edge in first..(first + block).min(count) {
                 // A number that is no relation is refused when the edge is sampled.
-                let relation = of_edges.get(edge).map_or(relations, usize::from);
+                let relation = runs.relation(part, edge).map_or(relations, usize::from);
                 if let Some(sum) = sums.get_mut(relation) {
                     *sum += 1;
                 }
@@ -37,9 +38,9 @@ impl Ranks {
     }
 
     /// How many in-edges of a relation are before the one at `edge`.
-    pub(super) fn before(&self, of_edges: &Relations, relation: u16, edge: usize) -> usize {
+    pub(super) fn before(&self, runs: &dyn RelationRuns, part: usize, relation: u16, edge: usize) -> usize {
         let block = edge / self.block;
         let known = self.before[block * self.relations + usize::from(relation)] as usize;
-        known + of_edges.count(block * self.block..edge, relation)
+        known + runs.count(part, block * self.block..edge, relation)
     }
 }

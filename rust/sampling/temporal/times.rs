@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ranks::Ranks;
+use super::runs::RelationRuns;
 use crate::base::{Error, Result, shown};
 use crate::sampling::array::Column;
 use crate::sampling::row_space::RowSpace;
 use crate::sampling::topology::Topology;
-use crate::sampling::typed::Types;
 
 /// Stands for no time. What has none was always there: this is before every other time.
 pub(super) const NO_TIME: i64 = i64::MIN;
@@ -28,17 +28,18 @@ pub struct Times {
     edges: Vec<Mapped>,
     /// Of the in-edges of each part, if there are types.
     ranks: Vec<Ranks>,
-    types: Option<Arc<Types>>,
+    types: Option<Arc<dyn RelationRuns>>,
 }
 
 impl Times {
     /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each part.
-    pub fn open(
+    pub fn open<R: RelationRuns + 'static>(
         topology: &Topology,
-        types: Option<Arc<Types>>,
+        types: Option<Arc<R>>,
         vertices: &[Option<PathBuf>],
         edges: &[Option<PathBuf>],
     ) -> Result<Self> {
+        let types = types.map(|types| types as Arc<dyn RelationRuns>);
         let segments = Arc::clone(types.as_ref().map_or(topology.rows(), |types| types.segments()));
         let sizes = segments.starts().windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
         let vertices = open(vertices, sizes)?;
@@ -48,13 +49,11 @@ impl Times {
                 counts.push(part.num_edges());
                 continue;
             };
-            let of_edges = types.relations(number as u32);
-            ranks.push(Ranks::new(of_edges, types.num_relations())?);
-            let of_part = &ranks[number];
-            counts.extend(
-                (0..types.num_relations() as u16)
-                    .map(|relation| of_part.before(of_edges, relation, of_edges.len())),
-            );
+            let (runs, end) = (&**types, part.num_edges());
+            let of_part = Ranks::new(runs, number, end)?;
+            let relations = 0..runs.num_relations() as u16;
+            counts.extend(relations.map(|relation| of_part.before(runs, number, relation, end)));
+            ranks.push(of_part);
         }
         let edges = open(edges, counts.into_iter())?;
         let of_vertices = vertices.iter().any(Option::is_some);
@@ -75,8 +74,8 @@ impl Times {
         let there = part as usize * types.num_relations() + usize::from(relation);
         let times = self.edges[there].as_ref();
         let shift = times.map_or(0, |_| {
-            let before = self.ranks[part as usize].before(types.relations(part), relation, first);
-            before.wrapping_sub(first)
+            let part = part as usize;
+            self.ranks[part].before(&**types, part, relation, first).wrapping_sub(first)
         });
         EdgeTimes { times, shift }
     }

@@ -8,7 +8,8 @@ use crate::base::Result;
 use crate::sampling::batch::{BatchMaker, Pools, Spent, timed};
 use crate::sampling::gather::{FeatureRows, Features};
 use crate::sampling::pool::{Memory, Pool, Pooled};
-use crate::sampling::sampler::{Place, Seeds};
+use crate::sampling::sample::Seeds;
+use crate::sampling::sampler::Place;
 use crate::sampling::workers::Worker;
 
 /// A batch.

@@ -92,7 +92,7 @@ impl TypedExpansion<'_> {
         let (mut first, end) = (target.first, target.first + target.degree);
         let (mut begin, mut before) = (tables.picks.len(), None);
         while first < end {
-            let (relation, run_end) = self.types.run(target.part, first, end, before)?;
+            let (relation, run_end) = self.types.next_run(target.part as usize, first, end, before)?;
             let run = Target { first, degree: run_end - first, ..*target };
             (first, before) = (first + run.degree, Some(relation));
             if !pickers.wants(relation) {

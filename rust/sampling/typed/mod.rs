@@ -26,6 +26,5 @@ mod types;
 pub use batch::{TypedBatch, TypedMaker, TypedSamples};
 pub use grouping::TypedSample;
 pub use in_edges::TypedInEdges;
-pub(super) use relations::Relations;
 pub use sampler::TypedSampler;
 pub use types::Types;

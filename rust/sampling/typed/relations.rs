@@ -12,7 +12,7 @@ const NEAR: usize = 16;
 
 /// One number per in-edge, which ascend among those of a vertex.
 #[derive(Debug)]
-pub(in crate::sampling) enum Relations {
+pub(super) enum Relations {
     /// Up to 256 of them.
     Narrow(Column<u8>),
     /// More.
@@ -35,7 +35,7 @@ impl Relations {
     }
 
     /// Number of in-edges.
-    pub(in crate::sampling) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Narrow(column) => column.len(),
             Self::Wide(column) => column.len(),
@@ -44,7 +44,7 @@ impl Relations {
 
     /// The relation of an in-edge.
     #[inline(always)]
-    pub(in crate::sampling) fn get(&self, edge: usize) -> Option<u16> {
+    pub(super) fn get(&self, edge: usize) -> Option<u16> {
         match self {
             Self::Narrow(column) => column.get(edge).map(u16::from),
             Self::Wide(column) => column.get(edge),
@@ -53,7 +53,7 @@ impl Relations {
 
     /// Brings the relation of an in-edge into the cache.
     #[inline(always)]
-    pub(in crate::sampling) fn prefetch(&self, edge: usize) {
+    pub(super) fn prefetch(&self, edge: usize) {
         match self {
             Self::Narrow(column) => column.prefetch(edge),
             Self::Wide(column) => column.prefetch(edge),
@@ -61,7 +61,7 @@ impl Relations {
     }
 
     /// How many in-edges within a range are of a relation.
-    pub(in crate::sampling) fn count(&self, edges: Range<usize>, relation: u16) -> usize {
+    pub(super) fn count(&self, edges: Range<usize>, relation: u16) -> usize {
         edges.filter(|&edge| self.get(edge) == Some(relation)).count()
     }
 

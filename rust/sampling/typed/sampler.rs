@@ -10,8 +10,8 @@ use crate::sampling::labor::{Labor, SmallNumbers};
 use crate::sampling::neighbours::Uniform;
 use crate::sampling::picker::Picker;
 use crate::sampling::random::HopKey;
-use crate::sampling::sample::Sample;
-use crate::sampling::sampler::{Kind, Place, Seeds, Settings, levels};
+use crate::sampling::sample::{Sample, Seeds};
+use crate::sampling::sampler::{Kind, Place, Settings, levels};
 use crate::sampling::temporal::{self, Graph};
 use crate::sampling::topology::Topology;
 use crate::sampling::weighted::{Candidates, RecordWeights, Weighted};
@@ -57,9 +57,9 @@ impl TypedSampler {
     ) -> Result<()> {
         let Settings { fanouts, kind, temporal, seed, merged, edges } = &self.settings;
         if let Some(temporal) = temporal {
-            let graph = Graph { temporal, topology: &self.topology, types: Some(&self.types) };
-            let place = (&self.settings, place);
-            temporal::sample(graph, place, |fanouts| fanouts, seeds, worker, check, sample)?;
+            let graph = Graph { temporal, topology: &self.topology, types: Some(&*self.types) };
+            let hops = self.settings.hops(place, |fanouts| fanouts);
+            temporal::sample(graph, &hops, seeds, &mut worker.temporal, check, sample)?;
             return into.fill(sample, &worker.temporal.relations, &self.types);
         }
         let mut relations = std::mem::take(&mut worker.relations);

@@ -8,6 +8,7 @@ use super::relations::Relations;
 use crate::base::{Error, Result};
 use crate::sampling::part::Part;
 use crate::sampling::row_space::RowSpace;
+use crate::sampling::temporal::RelationRuns;
 use crate::sampling::topology::Topology;
 
 /// Types of vertices and of edges.
@@ -68,28 +69,16 @@ impl Types {
         Ok(Self { ends, incoming, relations, segments, of_segment, starts })
     }
 
-    /// The rows of each type in each part, part by part.
-    pub(in crate::sampling) fn segments(&self) -> &Arc<RowSpace> {
-        &self.segments
-    }
-
-    /// Relations of the in-edges of a part.
+    /// The first run among the in-edges of a vertex. See [`RelationRuns::run`].
     #[inline(always)]
-    pub(in crate::sampling) fn relations(&self, part: u32) -> &Relations {
-        &self.relations[part as usize]
-    }
-
-    /// The first run of in-edges of one relation, among in-edges of a vertex from `first` up to `end`: the relation, which is
-    /// larger than that of the run `before`, and its end.
-    #[inline(always)]
-    pub(in crate::sampling) fn run(
+    pub(super) fn next_run(
         &self,
-        part: u32,
+        part: usize,
         first: usize,
         end: usize,
         before: Option<u16>,
     ) -> Result<(u16, usize)> {
-        let relations = self.relations(part);
+        let relations = &self.relations[part];
         let relation = relations.get(first).filter(|&relation| before < Some(relation));
         match relation.filter(|&relation| usize::from(relation) < self.ends.len()) {
             Some(relation) => Ok((relation, relations.run_end(first, end, relation))),
@@ -129,6 +118,32 @@ impl Types {
     pub fn locate(&self, row: u32) -> (u16, u32) {
         let (number, shift) = self.of_segment[self.segments.part_of(u64::from(row))];
         (number, row.wrapping_add(shift))
+    }
+}
+
+impl RelationRuns for Types {
+    fn num_relations(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn segments(&self) -> &Arc<RowSpace> {
+        &self.segments
+    }
+
+    fn relation(&self, part: usize, edge: usize) -> Option<u16> {
+        self.relations[part].get(edge)
+    }
+
+    fn count(&self, part: usize, edges: Range<usize>, relation: u16) -> usize {
+        self.relations[part].count(edges, relation)
+    }
+
+    fn prefetch(&self, part: usize, edge: usize) {
+        self.relations[part].prefetch(edge);
+    }
+
+    fn run(&self, part: usize, first: usize, end: usize, before: Option<u16>) -> Result<(u16, usize)> {
+        self.next_run(part, first, end, before)
     }
 }
 
