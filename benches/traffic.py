@@ -17,7 +17,7 @@ import numpy as np
 import fastpart as fp
 from fastpart.measures.accesses import SampledEpochs
 from fastpart.measures.ranking import Epoch
-from fastpart.partitions.loadable import LOADER_DEFAULTS
+from fastpart.partitions.loader_options import LOADER_DEFAULTS
 
 K, N, M = 4, 1 << 20, 16_000_000
 FANOUTS = ([10, 10], [15, 10])

@@ -15,7 +15,7 @@ from .core.parameters import CacheCriterion, StrPath
 from .errors import FastpartError, ParameterError
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
-from .partitions.loadable import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
+from .partitions.loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
 from .partitions.partition import Partition, VertexPartition, read_partition
 from .partitions.plan import Plan
 from .partitions.results import Evaluation

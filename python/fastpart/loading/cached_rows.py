@@ -14,7 +14,7 @@ from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.ranking import Epoch, largest, most_needed_of_others
 from ..measures.row_types import bytes_of_rows
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds

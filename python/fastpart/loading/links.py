@@ -15,7 +15,7 @@ from ..core import parameters
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..measures.ranking import Epoch
-from ..partitions.loadable import LinkOptions, LoaderOptions
+from ..partitions.loader_options import LinkOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds, Steps
 from .batch import Batch

@@ -16,7 +16,7 @@ from ..core import parameters
 from ..core.parameters import StrPath
 from ..errors import ParameterError
 from ..measures.ranking import Epoch
-from ..partitions.loadable import LoaderOptions
+from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..errors import ParameterError
-from ..partitions.loadable import LoaderOptions
+from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Steps

@@ -15,7 +15,7 @@ from .. import _core
 from ..core import parameters
 from ..core.parameters import RowsIo
 from ..errors import ParameterError
-from ..partitions.loadable import Remote
+from ..partitions.loader_options import Remote
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.pairs import distinct
-from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part

@@ -11,7 +11,7 @@ from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import sized
 from ..errors import MemoryBudgetError
-from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds
 from .accesses import SampledEpochs

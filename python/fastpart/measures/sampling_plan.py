@@ -15,7 +15,7 @@ from ..core import parameters
 from ..core.inputs import train_of
 from ..core.options import RunOptions
 from ..graphs.graph import Graph
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from ..partitions.partition import Partition
 from ..partitions.typed_seeds import EdgeKey, relation_fanouts
 from .row_types import RowTypes

@@ -20,7 +20,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.typed_splits import of_type, splits_by_type, typed_splits
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from ..partitions.partition import (
     EdgePartition,
     Partition,

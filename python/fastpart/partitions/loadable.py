@@ -2,227 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import _core
 from ..core import parameters
 from ..core.declared import declared, elsewhere
-from ..core.options import Options, with_options
-from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from ..core.options import with_options
+from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
 from ..errors import ParameterError
+from .loader_options import (
+    LINK_DEFAULTS,
+    LOADER_DEFAULTS,
+    PLAN_DEFAULTS,
+    EdgeKey,
+    Fanouts,
+    LinkOptions,
+    LoaderOptions,
+    PlanOptions,
+)
 from .parts import Parts, time_files
 from .typed_parts import typed_of
 
 if TYPE_CHECKING:
     from .plan import Plan
-
-Sampling = Literal["uniform", "weighted", "labor"]
-
-
-Temporal = Literal["uniform", "last"]
-
-Remote = Literal["maps", "messages"]
-
-EdgeKey = tuple[str, str, str]
-"""Type of the sources, name of the relation, and type of the targets, as PyG writes it."""
-
-Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[EdgeKey, Sequence[int]]
-
-
-class SeedOptions(TypedDict, total=False):
-    """The seeds of each step.
-
-    Parameters
-    ----------
-    batch_size : int
-        Seeds of a step on all ranks together.
-    shuffle : bool, optional
-        Permute the seeds in every epoch. Default: only those of "train".
-    drop_last : bool
-        Leave out the last step if it has fewer than ``batch_size`` seeds.
-    """
-
-    batch_size: int
-    shuffle: bool | None
-    drop_last: bool
-
-
-class RankOptions(TypedDict, total=False):
-    """Who loads.
-
-    Parameters
-    ----------
-    rank, world_size : int, optional
-        This rank, and the number of ranks. Rank r takes the parts p with ``p * world_size // k == r``. Default:
-        those of ``torch.distributed`` if it is initialized, else one rank.
-    """
-
-    rank: int | None
-    world_size: int | None
-
-
-class SamplingOptions(TypedDict, total=False):
-    """How neighbours are sampled.
-
-    Parameters
-    ----------
-    sampling : {"uniform", "weighted", "labor"}
-        Probabilities of in-edges: all subsets alike, in proportion to ``weights``, or by LABOR-0,
-        which gives fewer distinct sources.
-    weights : array or path of a .npy, optional
-        One number per record, shape (m,), for ``sampling="weighted"``. Both directions of an undirected record have
-        its weight.
-    seed : int
-        Seed of the order and of all samples.
-    merged : bool
-        A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
-    """
-
-    sampling: Sampling
-    weights: Any
-    seed: int | None
-    merged: bool
-
-
-class TemporalOptions(TypedDict, total=False):
-    """Samples that do not look ahead.
-
-    Parameters
-    ----------
-    temporal : {"uniform", "last"}, optional
-        Sample only what was there before the time of a seed, in every hop: in-edges whose time, the later one of their
-        own and of their source's, is strictly earlier. All subsets alike, or the latest ones, of equal times those of
-        later records. What has no time was always there. Default: times do not count.
-    input_time : array, optional
-        A time for each seed, for ``temporal``: whole numbers, in the order of the ids that are passed. A vertex may be
-        a seed several times. Default: the times that the directory has.
-    """
-
-    temporal: Temporal | None
-    input_time: Any
-
-
-class FetchingOptions(TypedDict, total=False):
-    """Where features come from.
-
-    Parameters
-    ----------
-    remote : {"maps", "messages"}, optional
-        How a rank gets features of parts of other ranks: from their files, or from the ranks by messages. Default:
-        messages for parts whose features are not on this machine.
-    timeout : float
-        Seconds to wait for messages of another rank. Then an error is raised.
-    io : {"mmap", "direct"}, optional
-        How files of features are read: from maps, or past the page cache, 128 reads at a time. It never changes a
-        batch. Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse
-        direct reads, as tmpfs does, are mapped.
-    cache : float, optional
-        How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
-        never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
-        :meth:`save_cache` listed, if others come by messages. With features of in-edges it also is a share of these:
-        those of the vertices that need them most.
-    cache_by : {"access", "degree", "links", "halo"}
-        Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
-        those with the most edges into the part, or all that have such an edge, for any ``cache``.
-    device : torch.device or str, optional
-        Where the tensors of a batch are. Default: the CPU.
-    resident : int or str, optional
-        Memory on ``device`` for features, in bytes or as text such as ``"4G"``. Rows of the rank's parts and those
-        that it caches stay there, the most accessed if not all fit. Only the others are copied for each batch. It
-        never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
-    """
-
-    remote: Remote | None
-    timeout: float
-    io: RowsIo | None
-    cache: float | None
-    cache_by: CacheCriterion
-    device: Any
-    resident: int | str | None
-
-
-class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, TemporalOptions, FetchingOptions, total=False):
-    """Parameters of loaders.
-
-    Parameters
-    ----------
-    edge_ids : bool
-        Give ``e_id`` and ``edge_attr``. Without them batches are made faster.
-    ahead : int
-        Batches that are made ahead of their use, in threads. 0 makes each when it is asked for. Rows of other ranks
-        come for so many batches at a time. What several of them need is sent once.
-    threads : int
-        Threads that make them.
-    scheduled : bool
-        Make batches as ByteGNN does: as small tasks of several batches at a time, launched as fast as they are
-        used. The free memory bounds how many wait for their use, not ``ahead``. It never changes a batch.
-    neighbourhood : callable, optional
-        A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
-        seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
-        ``fanouts``. Several threads call it.
-    trace : fastpart.loading.Trace, optional
-        Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
-        viewer.
-    """
-
-    edge_ids: bool
-    ahead: int
-    threads: int
-    scheduled: bool
-    neighbourhood: Callable[[Any, int, int], Any] | None
-    trace: Any
-
-
-class PlanOptions(SeedOptions, SamplingOptions, TemporalOptions, Options, total=False):
-    """What decides the batches of a plan, and how it is made."""
-
-
-class LinkOptions(LoaderOptions, total=False):
-    """Parameters of loaders of edges.
-
-    Parameters
-    ----------
-    negatives : {"uniform", "batch", "local"}
-        Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
-        frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
-        parts for them, but it is biased: negatives are near their sources, and depend on the partition.
-    num_negatives : int
-        Negatives of each positive. They have its source.
-    """
-
-    negatives: NegativeRule
-    num_negatives: int
-
-
-LOADER_DEFAULTS: LoaderOptions = {
-    "batch_size": 1024,
-    "seed": 0,
-    "sampling": "uniform",
-    "merged": False,
-    "drop_last": False,
-    "edge_ids": True,
-    "ahead": 2,
-    "threads": 1,
-    "timeout": 1800.0,
-    "cache_by": "access",
-    "scheduled": False,
-}
-"""Defaults other than None."""
-
-LINK_DEFAULTS: LinkOptions = {**LOADER_DEFAULTS, "negatives": "uniform", "num_negatives": 1}
-
-
-PLAN_DEFAULTS: PlanOptions = {
-    "batch_size": 1024,
-    "seed": 0,
-    "sampling": "uniform",
-    "merged": False,
-    "drop_last": False,
-}
 
 
 class Loadable:

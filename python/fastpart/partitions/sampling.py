@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.rows import rows_of
 from ..errors import ParameterError
-from .loadable import Sampling, Temporal
+from .loader_options import Sampling, Temporal
 from .partition import VertexPartition
 
 

@@ -12,7 +12,7 @@ from .. import _core
 from ..core import parameters
 from ..core.pairs import mixed
 from ..errors import ParameterError
-from .loadable import LoaderOptions
+from .loader_options import LoaderOptions
 from .parts import Parts, VertexPartData
 
 Ids = npt.NDArray[np.int64]

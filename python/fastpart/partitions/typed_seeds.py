@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..errors import ParameterError
-from .loadable import EdgeKey as EdgeKey
+from .loader_options import EdgeKey as EdgeKey
 from .partition import VertexPartition
 from .seeds import Seeds, vertex_ids
 from .typed_parts import TypeData

@@ -18,7 +18,7 @@ if find_spec("torch_geometric") is None:
     )
 
 from ..core.shared_parameters import with_parameters
-from ..partitions.loadable import LOADER_DEFAULTS, Fanouts, SamplingOptions
+from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from .edges import InEdges, PartitionEdges

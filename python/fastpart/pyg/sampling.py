@@ -24,7 +24,7 @@ from ..core.pairs import undirected_keys
 from ..errors import ParameterError
 from ..graphs.types import VertexType
 from ..loading.links import edges_without
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
 from .pairs import Types, located, metadata_of, with_negatives
 

@@ -15,7 +15,7 @@ from ..core.pairs import Keys, among, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..graphs.types import EdgeType, VertexType
 from ..loading.links import rows_without
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
 from ..partitions.typed_seeds import EdgeKey, edge_keys, relation_fanouts
 from .pairs import Types

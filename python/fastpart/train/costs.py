@@ -14,7 +14,7 @@ from ..core.parameters import StrPath, path, shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
 from ..measures.reading import Disk, EpochReads, FeatureSizes, ways
-from ..partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.plan import ReadCost, table
 from .config import Call
 from .memory import Need, left_by, may_copy, of_processes, processes

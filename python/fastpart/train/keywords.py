@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from ..core.options import Options as CallOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
-from ..partitions.loadable import Fanouts
+from ..partitions.loader_options import Fanouts
 from .plugged.model_source import ModelSource
 
 OnEpoch = Callable[[dict[str, Any]], object]

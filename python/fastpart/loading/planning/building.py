@@ -15,7 +15,7 @@ from ...core.options import NAMES, RunOptions
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loadable import LOADER_DEFAULTS, LoaderOptions, PlanOptions
+from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions, PlanOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Plan, replaced_files
 from .costs import planned_ways

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
-from ...partitions.loadable import LoaderOptions
+from ...partitions.loader_options import LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Key
 from ...partitions.sampling import sampling_of

@@ -18,7 +18,7 @@ from ...core.parameters import StrPath
 from ...core.parsing import mapped
 from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loadable import LoaderOptions
+from ...partitions.loader_options import LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
 from .key import key_of

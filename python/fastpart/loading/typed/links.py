@@ -15,7 +15,7 @@ from ...core.pairs import Keys, among, keys_of
 from ...errors import ParameterError
 from ...graphs.types import EdgeType
 from ...measures.ranking import Epoch
-from ...partitions.loadable import Fanouts, LinkOptions, LoaderOptions
+from ...partitions.loader_options import Fanouts, LinkOptions, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import Seeds, Steps, rank_of_part
 from ...partitions.typed_seeds import EdgeKey, of_type

@@ -16,7 +16,7 @@ from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...measures.ranking import Epoch, rows_by_type
-from ...partitions.loadable import Fanouts, LoaderOptions
+from ...partitions.loader_options import Fanouts, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Seeds, Steps

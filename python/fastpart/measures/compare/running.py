@@ -22,7 +22,7 @@ from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.typed_splits import typed_splits
 from ...partitions.homes import home_parts
-from ...partitions.loadable import Fanouts
+from ...partitions.loader_options import Fanouts
 from ...partitions.partition import EdgePartition, Partition
 from ...partitions.results import Evaluation
 from ..evaluate import evaluate

@@ -12,7 +12,7 @@ import torch
 from ... import _core
 from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
-from ...partitions.loadable import LOADER_DEFAULTS
+from ...partitions.loader_options import LOADER_DEFAULTS
 from ...partitions.seeds import Seeds, Steps
 from ..config import Options
 from .dataset import FactDataset

@@ -18,7 +18,7 @@ from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.cached_rows import checked
 from ...loading.planning.windows import PACKING_BYTES, planned_for
-from ...partitions.loadable import LOADER_DEFAULTS, LoaderOptions
+from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.plan import Plan
 from ..config import Call
 from ..data import Dataset

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...core import parameters
 from ...errors import ParameterError
-from ...partitions.loadable import LOADER_DEFAULTS
+from ...partitions.loader_options import LOADER_DEFAULTS
 from ...partitions.temporal import loaded_seeds, with_times
 from ...partitions.typed_seeds import typed_seeds
 from ..config import Options
