@@ -305,3 +305,22 @@ def test_a_count_is_that_of_the_typed_loaders(known, cache, seed, fanouts, batch
     fetched = found.types["remote_rows"] - found.types["saved_rows"]
     assert fetched.filter(fed).to_list() == [remote[name] for name in ("field", "paper")]
     assert found.types["saved_rows"].to_list() == [cached[name] for name in names]
+
+
+def test_the_shell_takes_fanouts_and_bytes_by_name(known, tmp_path, capsys):
+    _, stored, train = known
+    np.savez(tmp_path / "split.npz", train=train)
+    call = ["compare", str(stored.folder.parent / "g.bin"), "-k", "2", "--algorithms", "ldg", "--json", "-q"]
+    call += ["--splits", str(tmp_path / "split.npz"), "--cache", "0"]
+    assert main([*call, "--fanouts", "cites=3:2,writes=2:1", "--row-bytes", "paper=64"]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    whole = fp.open_graph(stored.folder.parent / "g.bin")
+    fanouts = {"cites": [3, 2], "writes": [2, 1]}
+    given = {"splits": {"train": train}, "row_bytes": {"paper": 64}, "cache": 0}
+    t = fp.predict_traffic(fp.ldg(whole, 2), fanouts, **given)
+    assert row["remote_mb"] == t.remote_mb
+    assert main([*call, "--fanouts", "3,2", "--row-bytes", "64"]) == 0
+    t = fp.predict_traffic(fp.ldg(whole, 2), [3, 2], **given | {"row_bytes": 64})
+    assert json.loads(capsys.readouterr().out)["rows"][0]["remote_mb"] == t.remote_mb
+    assert main([*call, "--fanouts", "cites=3:x"]) != 0
+    assert "--fanouts: cites: 'x' is not a number" in capsys.readouterr().err

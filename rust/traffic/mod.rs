@@ -12,9 +12,13 @@
 //!
 //! **Memory.** 16 bytes per vertex, and 28 per vertex and part. Up to eight parts are followed together, as many as fit.
 //!
+//! **Relations.** A typed graph is read relation by relation ([`TypedEdges`] has its records, and parts know their own): so
+//! many in-edges of a vertex are sampled of each. What is found is told by type.
+//!
 //! **Parallelism.** Over the edges. Sums are kept in fixed point, so that their order does not matter, and masks are united.
 //!
-//! **Complexity.** A pass over the edges for the degrees, and two for each hop and group of parts.
+//! **Complexity.** A pass over the edges for the degrees, and two for each hop and group of parts. With relations, the
+//! degrees of each are counted anew for each hop, so that those of one are in memory.
 //!
 //! Source: Kaler et al., "Communication-Efficient Graph Neural Networks with Probabilistic Neighborhood Expansion Analysis
 //! and Caching" (SALIENT++), MLSys 2023.

@@ -185,8 +185,8 @@ def predict_traffic(
     ParameterError, TypeError
         There are no training vertices, ``exact=True`` has no directory, or a parameter is invalid.
     MemoryBudgetError
-        20 bytes per vertex of degrees and candidates, and 28 for one part (36 with types), exceed the memory limit. A
-        count needs 4 per thread and 1, and these only to rank the rows of a cache.
+        20 bytes per vertex of degrees and candidates, and 28 for one part, exceed the memory limit. A count needs 4
+        per thread and 1, and these only to rank the rows of a cache.
 
     Notes
     -----
