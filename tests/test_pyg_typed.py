@@ -2,12 +2,14 @@
 
 import pickle
 from collections import Counter
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import fastpart as fp
-from typed_graphs import authors
+from typed_graphs import authors, typed_graphs
 from typed_training import WIDTHS, typed_parts
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
@@ -111,6 +113,7 @@ def test_rows_of_edges_and_times(tmp_path):
         for key in (WRITES, REV_WRITES):
             np.testing.assert_array_equal(each[key, "edge_attr", None], rows["writes"])
             np.testing.assert_array_equal(each[key, "time", None], edge_times["writes"])
+        np.testing.assert_array_equal(each[CITES, "edge_attr", None], np.tile(rows["cites"], (2, 1)))
         both = torch.tensor([0, sizes["cites"], 2, sizes["cites"] + 2])  # a record, and the edge against it
         np.testing.assert_array_equal(each[CITES, "edge_attr", both], rows["cites"][[0, 0, 2, 2]])
 
@@ -122,8 +125,7 @@ def test_rows_of_edges_and_times(tmp_path):
     assert batch["paper"].time.tolist() == times["paper"][batch["paper"].n_id].tolist()
     np.testing.assert_array_equal(batch[CITES].edge_attr, rows["cites"][batch[CITES].e_id % sizes["cites"]])
     assert len(batch[CITES].e_id) == 2 * sizes["cites"] - 1
-    loop = sizes["cites"] + 1
-    for bad in (-1, loop, 2 * sizes["cites"]):
+    for bad in (-1, 2 * sizes["cites"]):
         with pytest.raises(fp.ParameterError, match=f"'cites' has no edge {bad}"):
             store[CITES, "edge_attr", torch.tensor([0, bad])]
 
@@ -156,6 +158,30 @@ def test_edges_are_those_of_the_graph(tmp_path, hops):
         edges.get_edge_index(("venue", "holds", "paper"), "coo")
     with pytest.raises(fp.FastpartError, match="read-only"):
         edges.put_edge_index(torch.zeros(2, 0, dtype=torch.int64), WRITES, "coo")
+
+
+@settings(max_examples=12)
+@given(typed_graphs())
+def test_any_graph_with_types(graph):
+    with TemporaryDirectory() as folder:
+        stored = graph.saved(folder)
+        store, sampler, expected = fp.pyg.graph_store(stored), fp.pyg.sampler(stored, [-1]), {}
+        for number, _, _, u, v in graph.edges():
+            name, source, target = graph.edge_types[number]
+            ends = u - graph.first[source], v - graph.first[target]
+            expected.setdefault((source, name, target), []).append(ends)
+        for attr in store.get_all_edge_attrs()[::2]:
+            found = zip(*(ends.tolist() for ends in store.get_edge_index(attr)), strict=True)
+            assert Counter(found) == Counter(expected.get(attr.edge_type, []))
+        for name, n in graph.types:
+            out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(n), input_type=name))
+            for key, row in out.row.items():
+                ends = zip(
+                    out.node[key[0]][row].tolist(), out.node[key[2]][out.col[key]].tolist(), strict=True
+                )
+                into = expected.get(key, []) if key[2] == name else []
+                assert Counter(ends) == Counter(into)
+                assert len(out.edge[key].unique()) == len(into)
 
 
 # NodeLoader.

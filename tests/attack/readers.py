@@ -263,6 +263,22 @@ def typed_with_torch(folder: Path, out: Path) -> None:
     fp.export.pyg(folder / "parts", out / "pyg")
 
 
+@reads("typed", torch=True)
+def typed_stores(folder: Path, out: Path) -> None:
+    import torch
+    from torch_geometric.loader import NodeLoader
+
+    p = fp.open_partition(folder / "parts")
+    features, graph = fp.pyg.feature_store(p), fp.pyg.graph_store(p)
+    for edge in graph.get_all_edge_attrs():
+        graph.get_edge_index(edge)[0].sum()
+    for rows in features.get_all_tensor_attrs():
+        features.get_tensor(group_name=rows.group_name, attr_name=rows.attr_name, index=None)
+    sampler, seeds = fp.pyg.sampler(p, [2]), ("item", torch.arange(8))
+    for batch in NodeLoader((features, graph), node_sampler=sampler, input_nodes=seeds, batch_size=4):
+        batch["item"].x.sum()
+
+
 @reads(PARTS)
 def measured(folder: Path, out: Path) -> None:
     p = fp.open_partition(folder / "parts", _graph(folder))

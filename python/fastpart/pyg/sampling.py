@@ -63,7 +63,7 @@ class PartitionSampler(BaseSampler):
             ``node`` has original ids, the seeds first, and ``edge`` those of ``edge_ids.npy``. In a graph with types
             they count within types and relations.
         """
-        _refuse_times(index.time, "seeds", "input_time")
+        _refuse_times(index.time, "seeds", "input_time", "loader")
         ids = self._vertices(index.node, self._type_of(index.input_type), "input_nodes")
         batch = self._sample(ids, self._step(ids))
         return self._output(batch, None, index.input_type, (index.input_id, index.time))
@@ -88,7 +88,7 @@ class PartitionSampler(BaseSampler):
             records, so that no message passes over an edge that is to be predicted. In a graph with types these are
             edges of the relation and of its reverse.
         """
-        _refuse_times(index.time, "edges", "edge_label_time")
+        _refuse_times(index.time, "edges", "edge_label_time", "link_loader")
         types = self._types_of(index.input_type)
         ends = np.stack(
             [
@@ -156,9 +156,9 @@ def row_and_col(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> tuple[Te
     return torch.from_numpy(indices).long(), torch.from_numpy(targets)
 
 
-def _refuse_times(times: Tensor | None, of: str, name: str) -> None:
+def _refuse_times(times: Tensor | None, of: str, name: str, loader: str) -> None:
     if times is not None:
         raise ParameterError(
             f"{name}: the sampler does not support times of {of}. Leave {name} out, or sample by time with "
-            "VertexPartition.loader(temporal=...)"
+            f"VertexPartition.{loader}(temporal=...)"
         )

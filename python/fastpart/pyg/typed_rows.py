@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ParameterError
+from ..core.parameters import shown
+from ..errors import GraphFormatError, ParameterError
 from ..export.common import in_edges, inner_edges_of
 from ..graphs.types import EdgeType, VertexType
 from ..partitions.partition import VertexPartition
@@ -46,7 +47,7 @@ class RowsOfType(VertexRows):
 
 
 class RowsOfRelation(VertexRows):
-    """Rows of the edges of one relation. Their places are looked up in 8 bytes for each id."""
+    """Rows of the edges of one relation. Their places are looked up, in 8 bytes for each record."""
 
     _of_files: ClassVar = {"edge_attr": "edge_features", "time": "times"}
 
@@ -67,20 +68,27 @@ class RowsOfRelation(VertexRows):
 
     @cached_property
     def _places(self) -> Ids:
-        m = self._partition.num_edges or 0
-        ids = np.concatenate([self._type.ids_within(each.edge_ids, m) for each in self._parts()])
-        places = np.full(len(self), -1)
-        places[ids] = np.arange(len(ids))
+        """Row of each record. The edge against a record has the same features."""
+        m = self._type.relation.m
+        places = np.full(m, -1)
+        for part, first in zip(self._parts(), self.starts, strict=False):
+            records = self._type.ids_within(part.edge_ids, self._partition.num_edges or 0) % max(m, 1)
+            places[records] = first + np.arange(len(records))
+        if m and places.min() < 0:
+            raise GraphFormatError(
+                f"{shown(self._partition.folder or '')}: record {places.argmin()} of {self._type.name!r} is in no part"
+            )
         return places
 
     def rows_of(self, ids: Ids) -> npt.NDArray[Any]:
         """Return the row of each id in the files of the parts, one behind the other."""
-        outside = (ids < 0) | (ids >= len(self))
-        places = self._places[np.where(outside, 0, ids)] if len(self) else np.full(len(ids), -1)
-        bad = np.flatnonzero(outside | (places < 0))
-        if bad.size:
-            raise ParameterError(f"index: {self._type.name!r} has no edge {ids[bad[0]]}")
-        return places
+        outside = np.flatnonzero((ids < 0) | (ids >= len(self)))
+        if outside.size:
+            raise ParameterError(
+                f"index: {self._type.name!r} has no edge {ids[outside[0]]}. Ids count within the relation, from 0 to "
+                f"{len(self) - 1}"
+            )
+        return self._places[ids % max(self._type.relation.m, 1)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_places"}
@@ -96,19 +104,26 @@ class EdgesOfRelation(InEdges):
     def targets_of(self, part: VertexPartData) -> tuple[Ids, Ids]:
         """Return the inner vertices of the target's type, and how many in-edges each has."""
         targets = part.of_type(self._type.target)
-        edges = self._edges_of(part)
-        owners = np.searchsorted(part.indptr, edges, side="right") - 1
-        counts = np.bincount(owners - targets.first_inner, minlength=targets.num_inner)
+        owners = np.searchsorted(part.indptr, self._edges_of(part), side="right") - 1
+        places = _within(part, owners - targets.first_inner, targets.num_inner)
+        counts = np.bincount(places, minlength=targets.num_inner)
         return targets.inner - self._ends[1].first, counts
 
     def sources_of(self, part: VertexPartData) -> Ids:
         """Return the sources of these in-edges, by target."""
-        edges = self._edges_of(part)
-        return part.vertices[part.indices[edges]] - self._ends[0].first
+        sources = part.vertices[part.indices[self._edges_of(part)]]
+        return _within(part, sources - self._ends[0].first, self.size[0])
 
     def _edges_of(self, part: VertexPartData) -> Ids:
         relation = part.of_relation(self._type.name)
         return relation.edges[: inner_edges_of(relation, in_edges(part))]
+
+
+def _within(part: VertexPartData, ids: Ids, count: int) -> Ids:
+    """Return ids of the ends of edges within their type, which are below ``count``."""
+    if len(ids) and not 0 <= ids.min() <= ids.max() < count:
+        raise part._damaged("relations", "edges whose ends are of the types of their relations")
+    return ids
 
 
 def vertices_of(ids: Ids, of: VertexType, name: str) -> Ids:
