@@ -99,6 +99,9 @@ class FactDataset(LinkDataset):
         ends = {name for each in self.typed.relations for name in (each.source, each.target)}
         returned = tuple(name for name in names if name in ends)
         rows = {name: part.of_type(name).row_type("features") for name in names}
+        of_edges = {
+            each.name: part.of_relation(each.name).row_type("edge_features") for each in part.edge_types or ()
+        }
         widths = {name: 0 if row is None else width_of(row[1]) for name, row in rows.items()}
         return TypedTask(
             features=widths[returned[0]],
@@ -107,6 +110,6 @@ class FactDataset(LinkDataset):
             types=tuple(names),
             edge_types=tuple(edge_keys(self.partition)),
             widths=widths,
-            edge_widths={},
+            edge_widths={name: width_of(row[1]) for name, row in of_edges.items() if row is not None},
             returned=returned,
         )

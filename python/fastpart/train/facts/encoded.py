@@ -18,7 +18,7 @@ from ..embedding_table import numbers_of_rows
 from ..graphs.typed_rows import TypedRows
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
-from ..models import TypedNetwork
+from ..models import TypedNetwork, takes_edge_attr
 from ..ranks import device, rank
 from ..scores import TypedTask
 from ..typed_inference import TypedInference
@@ -54,7 +54,8 @@ class EncodedVertices:
         assert isinstance(dataset.task, TypedTask)
         self._dataset, self._task, self._learner, self._steps = dataset, dataset.task, learner, steps
         self._types, self._own = dataset.partition._types, np.flatnonzero(owners == rank()).tolist()
-        self._loader = FactLoader(dataset, steps, options, how)
+        edge_attr = takes_edge_attr(learner.network.encoder)
+        self._loader = FactLoader(dataset, steps, options, how, edge_attr)
         self._loader.keep(device(), how["resident"])
         self._loader.limit(how["free_bytes"])
         self._learned: LearnedRows | None = None

@@ -12,7 +12,7 @@ import torch
 from ... import _core
 from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
-from ...partitions.loader_options import LOADER_DEFAULTS
+from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.seeds import Seeds, Steps
 from ..config import Options
 from .dataset import FactDataset
@@ -46,13 +46,22 @@ class FactLoader(TypedLoader):
         ``fanouts``, ``batch_size`` and ``seed``.
     how : dict
         ``ahead``, ``timeout``, ``io``, ``cache`` and ``cache_by``.
+    edge_attr : bool
+        Whether batches have the features of in-edges.
     """
 
-    def __init__(self, dataset: FactDataset, steps: FactSteps, options: Options, how: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        dataset: FactDataset,
+        steps: FactSteps,
+        options: Options,
+        how: dict[str, Any],
+        edge_attr: bool = False,
+    ) -> None:
         self._of_facts, self._dataset = steps, dataset
         names = ("ahead", "timeout", "io", "cache", "cache_by")
-        given: Any = dict.fromkeys(("rank", "world_size", "device", "resident", "remote"))
-        given |= {**LOADER_DEFAULTS, "edge_ids": False, "seed": options.seed, "shuffle": None}
+        given: Any = {**dict.fromkeys(LoaderOptions.__annotations__), **LOADER_DEFAULTS}
+        given |= {"edge_ids": edge_attr, "seed": options.seed}
         given |= {"batch_size": steps.size, **{name: how[name] for name in names}}
         fanouts = options.relation_fanouts or options.fanouts
         super().__init__(dataset.partition, "train", fanouts=fanouts, **given)
@@ -94,6 +103,7 @@ def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedB
     number_of = {name: number for number, name in enumerate(typed.names)}
     indptr, indices = dict(batch.indptr_dict), dict(batch.indices_dict)
     counts = dict(batch.num_sampled_edges_dict)
+    e_id, edge_attr = dict(batch.e_id_dict), dict(batch.edge_attr_dict)
     for key, edge_type in zip(indices, typed.edge_types, strict=True):
         of_relation = facts[facts[:, 2] == number_of[edge_type.relation.name]]
         if not len(of_relation) or not len(indices[key]):
@@ -108,8 +118,18 @@ def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedB
         known: Keys = np.unique(number(of_relation[:, 0], of_relation[:, 1]))
         stay = ~among(number(*ends), known)
         before = np.concatenate([[0], np.cumsum(stay)])
+        for rows in (e_id, edge_attr):
+            if key in rows:
+                rows[key] = rows[key][torch.from_numpy(stay)]
         indices[key] = indices[key][torch.from_numpy(stay)]
         hops = before[np.cumsum([0, *counts[key]])]
         indptr[key] = torch.from_numpy(before[indptr[key].numpy()].astype(np.int32))
         counts[key] = np.diff(hops).tolist()
-    return replace(batch, indptr_dict=indptr, indices_dict=indices, num_sampled_edges_dict=counts)
+    return replace(
+        batch,
+        indptr_dict=indptr,
+        indices_dict=indices,
+        e_id_dict=e_id,
+        edge_attr_dict=edge_attr,
+        num_sampled_edges_dict=counts,
+    )
