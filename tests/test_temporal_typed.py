@@ -127,6 +127,27 @@ def test_batches_are_the_same_for_any_partition(tmp_path):
         assert all(map(np.array_equal, found[0], other))
 
 
+@pytest.mark.torch
+def test_a_loader_of_typed_graphs(tmp_path):
+    pytest.importorskip("torch_geometric")
+    times = {"paper": np.array([9, 5, 7, NO_TIME]), "author": np.arange(3)}
+    stored = authors().saved(tmp_path, times=times, edge_times={"cites": np.array([1, 9, 2, 3])})
+    first = authors().first["paper"]
+    ids = first + np.arange(3)
+    (batch,) = stored.loader(ids, fanouts=[-1, -1], temporal="uniform")
+    assert batch.seed_time_dict["paper"][:3].tolist() == [9, 5, 7]
+    assert set(batch.seed_time_dict) == {"author", "field", "paper", "venue"}
+    for name, n_id in batch.n_id_dict.items():
+        assert len(batch.seed_time_dict[name]) == len(n_id)
+    assert batch.hetero_data()["paper"].seed_time[:3].tolist() == [9, 5, 7]
+    with pytest.raises(
+        fp.ParameterError, match=f"1 of 4 seeds have no time, the first is vertex {first + 3}"
+    ):
+        stored.loader(first + np.arange(4), fanouts=[2], temporal="last")
+    (again,) = stored.loader([ids[0], ids[0]], fanouts=[2], temporal="last", input_time=[3, 4])
+    assert again.seed_time_dict["paper"][:2].tolist() == [3, 4]
+
+
 def test_times_of_the_wrong_length(tmp_path):
     stored = authors().saved(tmp_path, times={"paper": np.arange(4)}, edge_times={"cites": np.arange(4)})
     file = stored.parts[0].of_relation("cites")._file("times.npy")
