@@ -135,3 +135,41 @@ def test_a_graph_without_types_has_one_relation(tmp_path):
     fp.spring(splits.graph, k=2).save(tmp_path / "parts", graph=splits.graph, edge_splits=splits)
     with pytest.raises(fp.ParameterError, match="relation: this graph has no types"):
         fp.open_partition(tmp_path / "parts").link_loader(fanouts=[2], relation="cites")
+
+
+def test_temporal_batches_hold_nothing_later(tmp_path):
+    graph = random_typed_graph(tmp_path / "graph", 5, scale=4)
+    rng = np.random.default_rng(1)
+    sizes, relations = (
+        {each.name: each.n for each in graph.types},
+        {each.name: each.m for each in graph.relations},
+    )
+    times = {name: rng.integers(0, 50, n) for name, n in sizes.items()}
+    edge_times = {name: rng.integers(50, 100, m) for name, m in relations.items()}
+    parts = fp.VertexPartition(rng.integers(0, 2, graph.num_vertices), 2)
+    parts.save(tmp_path / "parts", graph=graph, times=times, edge_times=edge_times)
+    stored = fp.open_partition(tmp_path / "parts")
+    first = {name: ids.start for name, ids in ranges(stored).items()}
+    authors, papers = rng.integers(0, sizes["author"], 60), rng.integers(0, sizes["paper"], 60)
+    pairs = np.unique(np.stack([authors + first["author"], papers + first["paper"]], 1), axis=0)
+    given = rng.integers(55, 95, len(pairs))
+    loader = stored.link_loader(
+        pairs,
+        relation="writes",
+        fanouts=[3, 3],
+        batch_size=20,
+        temporal="uniform",
+        input_time=given,
+        num_negatives=2,
+    )
+    known = {each.name: each.relation.first for each in stored.parts[0].edge_types}
+    m = graph.num_edges
+    for batch in loader:
+        _, targets = ids_of(batch)
+        seeds = given[batch.input_id]
+        assert np.all(times["paper"][targets - first["paper"]] < np.concatenate([seeds, np.repeat(seeds, 2)]))
+        for key, edge_index in batch.edge_index_dict.items():
+            records = batch.e_id_dict[key].numpy() % m - known[key[1]]
+            name = key[1].removeprefix("rev_")
+            bounds = batch.seed_time_dict[key[2]].numpy()[edge_index[1]]
+            assert np.all(edge_times[name][records] < bounds)
