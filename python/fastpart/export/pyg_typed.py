@@ -144,8 +144,8 @@ class _Relation:
         self.size = tuple(view.of.type.n for view in self._ends)
         sources, targets, ids = of.in_edges(local=True)
         self._local = [
-            _within(self._ends[0], sources[: self._count]),
-            targets[: self._count] - self._ends[1].span[0],
+            _within(view, part, local[: self._count])
+            for view, local in zip(self._ends, (sources, targets), strict=True)
         ]
         self.ids = of.type.ids_within(ids[: self._count], int(part._manifest["m"]))
 
@@ -171,7 +171,10 @@ class _Relation:
         return found | ({} if times is None else {"edge_time": times[: self._count]})
 
 
-def _within(view: _Type, local: Array) -> Array:
+def _within(view: _Type, part: VertexPartData, local: Array) -> Array:
     """Return the places in a type of vertices of the part, of which the neighbours lie behind the inner ones."""
-    (start, stop), (first, _) = view.span, view.halo_span
-    return np.where(local < first, local - start, local - first + stop - start)
+    (start, stop), (first, end) = view.span, view.halo_span
+    inner = (local >= start) & (local < stop)
+    if not np.all(inner | (local >= first) & (local < end)):
+        raise part._damaged("relations", "edges whose ends are of the types of their relations")
+    return np.where(inner, local - start, local - first + stop - start)
