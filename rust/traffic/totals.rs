@@ -199,7 +199,14 @@ impl Found {
         let [first, second] = self.samples.halves();
         for (ranking, counting) in [(first, second), (second, first)] {
             let most = caches.iter().copied().max().unwrap_or(0).min(remote.len() as u64) as usize;
-            self.most_accessed(&mut remote, (place, count), types, ranking, most);
+            // The rows of one type are all worth the same.
+            match types.ranges.len() {
+                1 => self.most_accessed(&mut remote, (place, count), |_| 1.0, ranking, most),
+                _ => {
+                    let worth = |vertex| types.worth[types.of(vertex)];
+                    self.most_accessed(&mut remote, (place, count), worth, ranking, most)
+                }
+            }
             for ((&cache, cached), saved) in caches.iter().zip(&mut of.cached).zip(&mut of.saved) {
                 let mut hits = vec![0_u64; kinds];
                 cached.fill(0);
@@ -224,7 +231,7 @@ impl Found {
         &self,
         vertices: &mut [u32],
         (place, count): (usize, usize),
-        types: &Types,
+        worth: impl Fn(u32) -> f64,
         ranking: u64,
         most: usize,
     ) {
@@ -233,7 +240,7 @@ impl Found {
             let index = vertex as usize * count + place;
             let sampled = f64::from((self.masks[index] & ranking).count_ones());
             let expected = f64::from(self.accesses[index]) + scale * sampled;
-            (expected * types.worth[types.of(vertex)]).to_bits()
+            (expected * worth(vertex)).to_bits()
         };
         let order = |a: &u32, b: &u32| accesses(b).cmp(&accesses(a)).then(a.cmp(b));
         if 0 < most && most < vertices.len() {
