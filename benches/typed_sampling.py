@@ -3,8 +3,9 @@
 ``python benches/typed_sampling.py [--scale 1.0] [--fanouts 25,20] [--steps 20]`` samples batches of 1,000 papers from a
 generated graph of the shape of ogbn-mag (at scale 1: n = 1.9 M, m = 21 M, 4 types, 4 relations and their reverses, 128
 features) in 4 parts, and prints milliseconds per batch, in which each vertex has so many in-edges of each relation. If
-dgl can be imported, its ``NeighborSampler`` samples the same graph, with one thread, and gathers the same features.
-Batches of both have as many nodes and in-edges. Tables, graph and parts are written below target/typed-sampling once.
+dgl can be imported, its ``NeighborSampler`` samples the same graph, with one thread, and gathers the same features,
+which are in memory, as those of "loaded" are. The others are mapped. DGL samples seeds again in hop 2, where they are
+targets, too. Tables, graph and parts are written below target/typed-sampling once.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ def measure(stored: fp.VertexPartition, seeds: npt.NDArray[np.int64], fanouts: l
             _core.TypedSampler(types, by_hop, kind=kind, seed=1).batches, rows, offsets, ahead=4
         )
         report(kind, steps, partial(sizes, batches), partial(sizes, partial(batches, features=features)))
+    loaded = [each and each.loaded() for each in features]
+    batches = partial(
+        _core.TypedSampler(types, [[fanout] * relations for fanout in fanouts], seed=1).batches,
+        rows,
+        offsets,
+        ahead=4,
+    )
+    report(
+        "uniform, loaded", steps, partial(sizes, batches), partial(sizes, partial(batches, features=loaded))
+    )
 
 
 def sizes(batches: Any) -> Sizes:

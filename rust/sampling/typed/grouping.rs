@@ -38,11 +38,17 @@ pub struct TypedSample {
 /// What is known of each node while a batch is ordered.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Scratch {
-    types: Vec<u16>,
-    /// Place among the nodes of its type.
-    places: Vec<i32>,
+    nodes: Vec<Node>,
     rows: Vec<u32>,
     cursors: Vec<usize>,
+}
+
+/// A node: its place among those of its type, and the type. What an in-edge looks up of its source is in one line of
+/// the cache.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Node {
+    place: i32,
+    number: u16,
 }
 
 impl TypedSample {
@@ -57,9 +63,8 @@ impl TypedSample {
     /// Finds types and places of the nodes, and counts them.
     fn place_nodes(&mut self, sample: &Sample, types: &Types) {
         let (count, levels) = (types.num_types(), sample.num_nodes.len());
-        let Scratch { types: of_nodes, places, rows, .. } = &mut self.scratch;
-        of_nodes.clear();
-        places.clear();
+        let Scratch { nodes, rows, .. } = &mut self.scratch;
+        nodes.clear();
         rows.clear();
         self.num_nodes.clear();
         self.num_nodes.resize(count * levels, 0);
@@ -69,9 +74,8 @@ impl TypedSample {
             for &row in of_level {
                 let (number, row) = types.locate(row);
                 let of_type = &mut before[usize::from(number)];
-                of_nodes.push(number);
+                nodes.push(Node { place: *of_type, number });
                 rows.push(row);
-                places.push(*of_type);
                 *of_type += 1;
                 self.num_nodes[usize::from(number) * levels + level] += 1;
             }
@@ -81,17 +85,18 @@ impl TypedSample {
     }
 
     fn put_nodes(&mut self, sample: &Sample) {
-        let Scratch { types, places, rows, .. } = &self.scratch;
+        let Scratch { nodes, rows, .. } = &self.scratch;
         self.rows.resize(rows.len(), 0);
         self.ids.resize(rows.len(), 0);
         self.temporal = sample.temporal;
         self.seed_times.resize(sample.seed_times.len(), 0);
-        for (((&number, &place), &row), &id) in types.iter().zip(places).zip(rows).zip(&sample.ids) {
-            let there = self.nodes[usize::from(number)] + place as usize;
-            (self.rows[there], self.ids[there]) = (row, id);
+        let starts = &self.nodes;
+        let there = |node: &Node| starts[usize::from(node.number)] + node.place as usize;
+        for ((node, &row), &id) in nodes.iter().zip(rows).zip(&sample.ids) {
+            (self.rows[there(node)], self.ids[there(node)]) = (row, id);
         }
-        for ((&number, &place), &time) in types.iter().zip(places).zip(&sample.seed_times) {
-            self.seed_times[self.nodes[usize::from(number)] + place as usize] = time;
+        for (node, &time) in nodes.iter().zip(&sample.seed_times) {
+            self.seed_times[there(node)] = time;
         }
     }
 
@@ -117,7 +122,7 @@ impl TypedSample {
 
     /// Puts the in-edges of each target behind those of the targets before it.
     fn put_edges(&mut self, sample: &Sample, relations: &[u16], types: &Types) -> Result<()> {
-        let Scratch { types: of_nodes, places, cursors, .. } = &mut self.scratch;
+        let Scratch { nodes, cursors, .. } = &mut self.scratch;
         cursors.clear();
         cursors.extend_from_slice(&self.edges);
         self.indptr.clear();
@@ -125,27 +130,40 @@ impl TypedSample {
         self.indices.resize(relations.len(), 0);
         self.edge_ids.resize(sample.edge_ids.len(), 0);
         for (target, bounds) in sample.indptr.windows(2).enumerate() {
-            let (number, place) = (usize::from(of_nodes[target]), places[target] as usize);
-            let edges = bounds[0] as usize..bounds[1] as usize;
-            for (edge, &relation) in edges.clone().zip(&relations[edges]) {
-                let (relation, source) = (usize::from(relation), sample.indices[edge] as usize);
-                if types.ends[relation] != [of_nodes[source], number as u16] {
-                    return Err(of_other_types(sample, source, target));
+            let mut rest = bounds[0] as usize..bounds[1] as usize;
+            for run in relations[rest.clone()].chunk_by(|one, other| one == other) {
+                let (relation, edges) = (usize::from(run[0]), rest.start..rest.start + run.len());
+                let (first, [source, end]) = (cursors[relation], types.ends[relation]);
+                let mut right = end == nodes[target].number;
+                for (place, &index) in self.indices[first..].iter_mut().zip(&sample.indices[edges.clone()]) {
+                    let node = nodes[index as usize];
+                    (*place, right) = (node.place, right && node.number == source);
                 }
-                let there = cursors[relation];
-                cursors[relation] += 1;
-                self.indices[there] = places[source];
-                if let Some(id) = self.edge_ids.get_mut(there) {
-                    *id = sample.edge_ids[edge];
+                if !right {
+                    return Err(of_other_types(sample, target));
                 }
-            }
-            for &relation in &types.incoming[number] {
-                let relation = usize::from(relation);
-                let end = cursors[relation] - self.edges[relation];
-                self.indptr[self.targets[relation] + place + 1] = end as i32;
+                let last = first + run.len();
+                if let Some(ids) = self.edge_ids.get_mut(first..last) {
+                    ids.copy_from_slice(&sample.edge_ids[edges.clone()]);
+                }
+                self.indptr[self.targets[relation] + nodes[target].place as usize + 1] =
+                    (last - self.edges[relation]) as i32;
+                (cursors[relation], rest.start) = (last, edges.end);
             }
         }
+        self.fill_gaps();
         Ok(())
+    }
+
+    /// Lets the in-edges of targets without any begin where those of the target before end.
+    fn fill_gaps(&mut self) {
+        for bounds in self.targets.windows(2) {
+            let mut before = 0;
+            for end in &mut self.indptr[bounds[0]..bounds[1]] {
+                before = before.max(*end);
+                *end = before;
+            }
+        }
     }
 }
 
@@ -161,20 +179,20 @@ fn ends_of(counts: impl Iterator<Item = usize>, into: &mut Vec<usize>) {
 }
 
 #[cold]
-fn of_other_types(sample: &Sample, source: usize, target: usize) -> Error {
-    let (source, target) = (sample.ids[source], sample.ids[target]);
+fn of_other_types(sample: &Sample, target: usize) -> Error {
     let what = format!(
-        "an in-edge from vertex {source} to vertex {target} of a relation between other types. The file is damaged or \
-         was changed. Save the partition again"
+        "an in-edge of vertex {} of a relation between other types. The file is damaged or was changed. Save the \
+         partition again",
+        sample.ids[target]
     );
     Error::format("relations.npy", what)
 }
 
 impl Memory for TypedSample {
     fn bytes(&self) -> u64 {
-        let Scratch { types, places, rows, .. } = &self.scratch;
+        let Scratch { nodes, rows, .. } = &self.scratch;
         let small = self.rows.capacity() + self.indptr.capacity() + self.indices.capacity();
-        let of_nodes = 2 * types.capacity() + 4 * (places.capacity() + rows.capacity());
+        let of_nodes = 8 * nodes.capacity() + 4 * rows.capacity();
         let wide = self.ids.capacity() + self.edge_ids.capacity() + self.seed_times.capacity();
         (4 * small + 8 * wide + of_nodes) as u64
     }

@@ -16,8 +16,6 @@ use crate::sampling::topology::Topology;
 pub struct Types {
     /// Types of the sources and of the targets of each type of edges.
     pub(super) ends: Vec<[u16; 2]>,
-    /// The types of edges that lead to each type.
-    pub(super) incoming: Vec<Vec<u16>>,
     /// Relations of the in-edges of each part.
     pub(super) relations: Vec<Relations>,
     /// The rows of each type in each part, part by part.
@@ -43,10 +41,6 @@ impl Types {
         if let Some(wrong) = ends.iter().flatten().find(|&&end| usize::from(end) >= types) {
             return Err(Error::parameter("relations", format!("{wrong} is none of {types} types")));
         }
-        let mut incoming = vec![Vec::new(); types];
-        ends.iter()
-            .zip(0..)
-            .for_each(|(&[_, target], relation)| incoming[usize::from(target)].push(relation));
         let open = |(folder, part): (&PathBuf, &Part)| Relations::open(folder, ends.len(), part.num_edges());
         let relations = folders.iter().zip(topology.parts()).map(open).collect::<Result<_>>()?;
         let (mut sizes, mut of_segment) = (Vec::new(), Vec::new());
@@ -66,7 +60,7 @@ impl Types {
             }
         }
         let segments = Arc::new(RowSpace::of(sizes.into_iter()));
-        Ok(Self { ends, incoming, relations, segments, of_segment, starts })
+        Ok(Self { ends, relations, segments, of_segment, starts })
     }
 
     /// The first run among the in-edges of a vertex. See [`RelationRuns::run`].

@@ -119,7 +119,11 @@ class TypedNetwork(nn.Module):
             widths = dict.fromkeys(task.types, hidden)
 
     def make_layer(self, shape: LayerShape, options: Options) -> nn.Module:
-        """Return a layer. It is called with :class:`TypedRows` and rows by type, and returns rows by type."""
+        """Return a layer.
+
+        It is called with :class:`~fastpart.train.graphs.typed_rows.TypedRows` and rows by type, and returns rows by
+        type.
+        """
         raise TypeError(f"{type(self).__name__}: a network must define the method make_layer")
 
     def width_of(self, options: Options) -> int:
