@@ -46,15 +46,14 @@ def test_they_are_the_same_for_any_parts_and_workers(parts, tmp_path):
         assert train(source, method, workers, scores="sampled").history["val_f1"].to_list() == expected
 
 
-def test_some_vertices_stand_for_all(parts, monkeypatch):
-    monkeypatch.setattr(sampled_scores, "VERTICES", 20)
+def test_some_vertices_stand_for_all(parts):
     dataset, options = Dataset(parts), Options.of({"batch_size": 100, "fanouts": [4, 3]})
     how = {"sampling": "uniform", "timeout": 9.0, "free_bytes": 10**6}
-    validation = sampled_scores.SampledScores(dataset, options, how, edge_attr=False)
-    accuracy = 20 * validation.scores(build(dataset.task, options))["val_accuracy"]
+    validation = sampled_scores.SampledScores(dataset, options, how, edge_attr=False, most=20)
+    accuracy = 20 * validation.scores(build(dataset.task, options), lambda step: step.x)["val_accuracy"]
     assert accuracy == pytest.approx(round(accuracy))
-    again = sampled_scores.SampledScores(dataset, options, how, edge_attr=False)
-    assert np.array_equal(again._loader.vertices, validation._loader.vertices)
+    again = sampled_scores.SampledScores(dataset, options, how, edge_attr=False, most=20)
+    assert np.array_equal(again._steps._loader.vertices, validation._steps._loader.vertices)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -44,11 +44,11 @@ def test_refused_by_name(stored, tmp_path, name):
     [
         (
             lambda p, out: fp.train.full(p.folder, out=out / "run"),
-            "source: .* holds a graph with types, and training",
+            r"source: .* holds a graph with types. Train over it with fastpart.train.sampled",
         ),
         (
             lambda p, out: fp.train.sampled(p.folder, out=out / "run", workers=1),
-            "export.dgl or fastpart.export.pyg",
+            "model: the graph has types, and graphsage is not for such graphs",
         ),
         (
             lambda p, out: fp.train.links(p.folder, out=out / "run"),
@@ -56,11 +56,11 @@ def test_refused_by_name(stored, tmp_path, name):
         ),
         (
             lambda p, _: p.loader("train", fanouts=[2]),
-            "vertices: .* holds a graph with types, each with splits",
+            "input: author, paper have a split 'train'. Name one",
         ),
         (
             lambda p, _: p.link_loader([[0, 5]], fanouts=[2]),
-            "partition: .* holds a graph with types, and negatives",
+            "relation: the graph has .* Name the relation of the edges",
         ),
         (
             lambda p, _: p.plan(1, fanouts=[2], vertices=[5]),
@@ -74,13 +74,15 @@ def test_training_is_refused_before_it_starts(stored, tmp_path, call, message):
 
 
 @pytest.mark.torch
-def test_batches_without_features_have_edges_of_all_relations(stored):
+def test_batches_of_all_types_have_all_edges(stored):
     graph = authors()
-    seeds = np.arange(graph.n)
-    (batch,) = stored.loader(seeds, fanouts=[-1], batch_size=graph.n)
-    ids = sorted(batch.e_id.tolist())
-    assert ids == sorted(id for _, _, id, _, _ in graph.edges())
-    assert batch.x is None
+    ids = []
+    for name, n in graph.types:
+        seeds = np.array(graph.range_of(name), np.int64)
+        for batch in stored.loader(seeds, fanouts=[-1], batch_size=max(n, 1), input=name):
+            assert set(batch.x_dict) == {"author", "paper"}
+            ids += [edge for of_relation in batch.e_id_dict.values() for edge in of_relation.tolist()]
+    assert sorted(ids) == sorted(id for _, _, id, _, _ in graph.edges())
 
 
 def test_what_trains_on_one_type_asks_for_it(stored):
