@@ -184,7 +184,7 @@ def test_codes_and_statistics_lie_with_their_type(tmp_path):
         ({"edge_features": {"writes": np.eye(3)}}, "relation 'writes': edge_features: 3 rows for 5 records"),
         ({"edge_features": {"rev_writes": np.eye(5)}}, "'rev_writes' is no relation of the graph"),
         ({"times": {"paper": np.arange(3)}}, "type 'paper': times: 3 rows for 4 vertices"),
-        ({"edge_splits": {"val": [[0, 1]]}}, "edge_splits: val: expected pairs of ids, with the number of the relation"),
+        ({"edge_splits": {"val": [[0, 1]]}}, "edge_splits: val: expected pairs of ids, with the number"),
         ({"halo_features": True}, "halo_features: there are no features"),
     ],
 )
