@@ -179,3 +179,18 @@ def test_predictions_come_back_with_ids_and_labels(tmp_path, capsys):
     assert table.select((pl.col("value") == 0) == (pl.col("label") == "blue")).to_series().all()
     assert main([*words, "--predictions", str(tmp_path / "p.parquet")]) == 2
     assert main([*words, "--restore", str(tmp_path / "graph")]) == 2
+
+
+def test_a_result_of_one_type_comes_back(typed, tmp_path):
+    of_w = fp.restore(np.array([5, 6, 7]), graph=typed, of_type="w")
+    assert of_w.rows() == [(10, 5), (20, 6), (30, 7)]
+    of_v = fp.restore(np.array([1, 0]), tmp_path / "v.parquet", graph=typed, of_type="v", column="class")
+    known = pl.read_parquet(of_v)
+    assert known.columns == ["id", "class", "label"]
+    assert known.rows() == [("x", 1, "red"), ("y", 0, "blue")]
+    for values, name, message in (
+        ([1, 2], "w", "2 rows, but .* has 3 vertices of 'w'"),
+        ([1, 2], "u", "of_type: 'u' is none of the types v, w"),
+    ):
+        with pytest.raises(fp.ParameterError, match=message):
+            fp.restore(np.array(values), graph=typed, of_type=name)
