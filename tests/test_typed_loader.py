@@ -118,6 +118,19 @@ def test_memory_that_is_kept_changes_no_batch(saved):
         assert ("cache" in more) == bool(counts.get("cached_rows"))
 
 
+def test_rows_of_own_parts_and_cached_ones_stay(saved):
+    stored, *_ = saved
+    how = {"fanouts": [3, 2], "batch_size": 30, "rank": 1, "world_size": 2, "resident": "1M"}
+    for cache in (None, 0.5):
+        loader, cached = stored.loader("train", cache=cache, **how), 0
+        for number, fetching in enumerate(loader.fetching.of_type.values()):
+            starts = stored._types.starts[number]
+            own = range(starts[2], starts[3])  # rank 1 has the last of three parts
+            assert set(fetching.resident.index.ids.tolist()) == {*own, *fetching.cached.ids.tolist()}
+            cached += len(fetching.cached.ids)
+        assert (cached > 0) == (cache is not None)
+
+
 def test_types_without_features_have_none(tmp_path):
     stored, *_ = typed_parts(tmp_path, widths={"paper": 4})
     batch = next(iter(stored.loader("train", fanouts=[2], batch_size=60)))

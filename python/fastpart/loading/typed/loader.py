@@ -19,7 +19,7 @@ from ...measures.ranking import Epoch, rows_by_type
 from ...partitions.loader_options import Fanouts, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
-from ...partitions.seeds import Seeds, Steps
+from ...partitions.seeds import Seeds, Steps, owner_of
 from ...partitions.temporal import with_times
 from ...partitions.typed_seeds import EdgeKey, edge_keys, of_type, relation_fanouts, type_names, typed_seeds
 from ..agreement import refuse_other_directories
@@ -169,7 +169,10 @@ class TypedLoader(Loader):
         rows = np.argsort(-scores, kind="stable").astype(np.uint32)
         numbers, of_type_rows = self._types.locate(rows)
         sizes = np.array(list(self.fetching.row_bytes.values()))[numbers]
-        wanted = (sizes > 0) & self._may_keep(rows)
+        here = self._own[owner_of(rows, self._topology.starts)]
+        for number, fetching in enumerate(self.fetching.of_type.values()):
+            here |= (numbers == number) & np.isin(of_type_rows, fetching.cached.ids)
+        wanted = (sizes > 0) & here
         fits = wanted & (np.cumsum(sizes * wanted) <= left)
         for number, fetching in enumerate(self.fetching.of_type.values()):
             kept = np.sort(of_type_rows[fits & (numbers == number)])
@@ -180,12 +183,6 @@ class TypedLoader(Loader):
         """Let batches take no more bytes before they are used, as :meth:`Loader.limit` does."""
         super().limit(free_bytes)
         self._types.keep_at_most(free_bytes)
-
-    def _may_keep(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows of own parts."""
-        owners = np.searchsorted(self._topology.starts, rows, side="right") - 1
-        mask: npt.NDArray[np.bool_] = self._own[owners]
-        return mask
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, as :meth:`Loader.read_seconds` does."""
