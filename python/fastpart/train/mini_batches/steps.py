@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -83,19 +84,25 @@ class StepSource(Protocol):
         """End the connections to other workers."""
 
 
-class LoadedSteps:
-    """The steps of a loader."""
+AnyStep = TypeVar("AnyStep")
 
-    def __init__(self, dataset: Dataset, loader: Any) -> None:
+
+class LoaderSteps(ABC, Generic[AnyStep]):
+    """The steps of a loader, of a graph with types or without."""
+
+    def __init__(self, loader: Any) -> None:
         assert isinstance(loader, Loader)
-        self._topology, self._loader, self.fetching = dataset.topology, loader, loader.fetching
-        self.edge_fetching = loader.edge_fetching
+        self._loader, self.edge_fetching = loader, loader.edge_fetching
+
+    @abstractmethod
+    def _step(self, batch: Any) -> AnyStep:
+        """Return the step of a batch."""
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used."""
         self._loader.limit(free_bytes)
 
-    def epoch(self, number: int) -> Iterator[Step]:
+    def epoch(self, number: int) -> Iterator[AnyStep]:
         """Yield the steps of an epoch."""
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
@@ -104,10 +111,6 @@ class LoadedSteps:
         """Return the seconds of making the steps since the last call, by what was done."""
         return self._loader.read_seconds()
 
-    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
-        """Return how many rows of features of a step are of own parts."""
-        return rows_of_own(step, owned, self._topology)
-
     def read_counts(self) -> dict[str, int]:
         """Return what the steps needed since the last call, and what was read for them."""
         return self._loader.read_counts()
@@ -115,6 +118,18 @@ class LoadedSteps:
     def close(self) -> None:
         """End the connections to other workers."""
         self._loader.close()
+
+
+class LoadedSteps(LoaderSteps[Step]):
+    """The steps of a loader of a graph without types."""
+
+    def __init__(self, dataset: Dataset, loader: Any) -> None:
+        super().__init__(loader)
+        self._topology, self.fetching = dataset.topology, loader.fetching
+
+    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many rows of features of a step are of own parts."""
+        return rows_of_own(step, owned, self._topology)
 
     def _step(self, batch: Loaded) -> Step:
         whole = Rows(

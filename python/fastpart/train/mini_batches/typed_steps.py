@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from ...loading import TypedBatch, TypedLoader
-from ...loading.fetching import Fetching
 from ...loading.typed.fetching import TypedFetching
 from ...partitions.seeds import owner_of
 from ..config import Options
 from ..graphs.typed_rows import TypedRows
 from ..ranks import device
 from ..typed_data import TypedDataset
+from .steps import LoaderSteps
 
 
 @dataclass(kw_only=True)
@@ -68,37 +68,16 @@ class TypedStep:
         return losses
 
 
-class TypedLoadedSteps:
+class TypedLoadedSteps(LoaderSteps[TypedStep]):
     """The steps of a loader of a typed graph."""
 
     fetching: TypedFetching
-    edge_fetching: Fetching | None = None
 
     def __init__(self, dataset: TypedDataset, loader: Any) -> None:
+        super().__init__(loader)
         assert isinstance(loader, TypedLoader)
         self._starts = dict(zip(loader.types, dataset.partition._types.starts, strict=True))
-        self._loader, self.fetching = loader, loader.fetching
-
-    def limit(self, free_bytes: int) -> None:
-        """Let batches take no more bytes before they are used."""
-        self._loader.limit(free_bytes)
-
-    def epoch(self, number: int) -> Iterator[TypedStep]:
-        """Yield the steps of an epoch."""
-        self._loader.set_epoch(number)
-        return map(self._step, self._loader)
-
-    def read_seconds(self) -> dict[str, float]:
-        """Return the seconds of making the steps since the last call, by what was done."""
-        return self._loader.read_seconds()
-
-    def read_counts(self) -> dict[str, int]:
-        """Return what the steps needed since the last call, and what was read for them."""
-        return self.fetching.read_counts()
-
-    def close(self) -> None:
-        """End the connections to other workers."""
-        self._loader.close()
+        self.fetching = loader.fetching
 
     def own_rows(self, step: TypedStep, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""
