@@ -59,19 +59,25 @@ pub mod algorithms {
             pub use crate::algorithms::multilevel::graph::Graph;
         }
         pub mod jet {
-            pub use crate::algorithms::multilevel::jet::{Jet, refine};
+            pub use crate::algorithms::multilevel::jet::Jet;
         }
         pub mod ordering {
             pub use crate::algorithms::multilevel::ordering::{order, places};
+        }
+        pub mod problem {
+            pub use crate::algorithms::multilevel::problem::Problem;
         }
         pub mod prices {
             pub use crate::algorithms::multilevel::prices::Prices;
         }
         pub mod rebalancing {
-            pub use crate::algorithms::multilevel::rebalancing::rebalance;
+            pub use crate::algorithms::multilevel::rebalancing::Rebalance;
+        }
+        pub mod refiner {
+            pub use crate::algorithms::multilevel::refiner::Refiner;
         }
         pub mod refining {
-            pub use crate::algorithms::multilevel::refining::{Refinement, goal, memory};
+            pub use crate::algorithms::multilevel::refining::Refine;
         }
         pub mod semi_external {
             pub mod contraction {

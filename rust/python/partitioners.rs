@@ -12,7 +12,7 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use fastpart::internals::algorithms::multilevel::refining::Refinement;
+use fastpart::internals::algorithms::multilevel::refining::Refine;
 use fastpart::internals::algorithms::multilevel::{Costs, Multilevel};
 use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
 use fastpart::internals::base::{Error, Meter, Result, Run};
@@ -125,7 +125,7 @@ pub fn memory_estimates<'py>(
     let shape = Shape { n: stream.num_vertices(), m: stream.num_edges(), symmetric, in_file: false };
     let needs = detached(py, &options, |run| {
         let adjacency = ("adjacency", Csr::memory(stream, weighted, symmetric, run));
-        let refine = [Entry::of::<Refinement>()];
+        let refine = [Entry::of::<Refine>()];
         let each = PARTITIONERS.iter().chain(&refine).map(|entry| {
             let given = Given { k, of: entry.of[0], values: HashMap::new() };
             Ok((entry.name, (entry.memory)(given, &shape, run)?.beside))

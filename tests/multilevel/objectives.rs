@@ -8,8 +8,10 @@ use crate::common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::assignment::{Assignment, Connections};
 use fastpart::internals::algorithms::multilevel::connectivity::{Connectivity, Gains};
 use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
-use fastpart::internals::algorithms::multilevel::jet::{self, Jet};
+use fastpart::internals::algorithms::multilevel::jet::Jet;
 use fastpart::internals::algorithms::multilevel::prices::Prices;
+use fastpart::internals::algorithms::multilevel::problem::Problem;
+use fastpart::internals::algorithms::multilevel::refiner::Refiner;
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
@@ -178,8 +180,8 @@ proptest! {
             }
         }
         let before = table.quality();
-        let jet = Jet { iterations: 4, slack: 0.2, lenience: 0.5, patience: 1, seed };
-        let after = jet::refine(&weighted, &mut assignment, &caps, &jet, &run(2)).unwrap();
+        let (jet, two) = (Jet { iterations: 4, slack: 0.2, lenience: 0.5, patience: 1 }, run(2));
+        let after = jet.refine(&Problem::new(&weighted, &caps, seed, &two), &mut assignment).unwrap().unwrap();
         prop_assert_eq!(after.cut as i64, cost(&assignment.part_of));
         prop_assert!(!before.beats(after));
     }

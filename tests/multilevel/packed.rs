@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::common::{Graph, run};
 
 use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::internals::algorithms::multilevel::refining::Refinement;
+use fastpart::internals::algorithms::multilevel::refining::Refine;
 use fastpart::internals::algorithms::multilevel::{Bound, Multilevel, Objective, Path};
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Run;
@@ -91,8 +91,9 @@ fn packed_lists_lead_to_the_same_parts() {
         let made =
             all.map(|(threads, limit)| multilevel.partition(&csr, &with(threads, limit)).unwrap().assignment);
         assert!(made[0][..] == made[1][..] && made[1][..] == made[2][..]);
-        let start = Refinement { start: vec![0; n as usize], goal: multilevel };
-        let refined = [1 << 40, 0].map(|limit| start.partition(&csr, &with(2, limit)).unwrap().0.assignment);
+        let Multilevel { k, bounds, objective, .. } = multilevel;
+        let refine = Refine { bounds, objective, ..Refine::new(k, vec![0; n as usize]) };
+        let refined = [1 << 40, 0].map(|limit| refine.partition(&csr, &with(2, limit)).unwrap().0.assignment);
         assert!(refined[0][..] == refined[1][..]);
     }
 }

@@ -9,8 +9,10 @@ use fastpart::internals::algorithms::multilevel::assignment::Assignment;
 use fastpart::internals::algorithms::multilevel::clustering::{Clusterer, Clustering};
 use fastpart::internals::algorithms::multilevel::contraction::contract;
 use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
-use fastpart::internals::algorithms::multilevel::jet::{self, Jet};
-use fastpart::internals::algorithms::multilevel::rebalancing::rebalance;
+use fastpart::internals::algorithms::multilevel::jet::Jet;
+use fastpart::internals::algorithms::multilevel::problem::Problem;
+use fastpart::internals::algorithms::multilevel::rebalancing::Rebalance;
+use fastpart::internals::algorithms::multilevel::refiner::Refiner;
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Error;
@@ -155,7 +157,7 @@ proptest! {
         // All vertices in one part, which is as far from balance as can be.
         let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
         let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
-        rebalance(&finest, &mut assignment, &caps, seed, &run(1)).unwrap();
+        Rebalance.refine(&Problem::new(&finest, &caps, seed, &run(1)), &mut assignment).unwrap();
         prop_assert!(assignment.is_within(&caps), "{:?} above {:?}", assignment.loads, caps);
         let again = Assignment::new(&finest, assignment.part_of, k as usize, &run(1)).unwrap();
         prop_assert_eq!(again.loads, assignment.loads);
@@ -173,8 +175,9 @@ proptest! {
         (0..).zip(start.iter_mut()).for_each(|(v, part)| *part = part_of(v));
         let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
         let before = assignment.quality(&finest, &caps, &run(1)).unwrap();
-        let how = Jet { iterations: 3, slack: 0.5, lenience: 2.0, patience: 1, seed };
-        let after = jet::refine(&finest, &mut assignment, &caps, &how, &run(1)).unwrap();
+        let (jet, one) = (Jet { iterations: 3, slack: 0.5, lenience: 2.0, patience: 1 }, run(1));
+        let problem = Problem::new(&finest, &caps, seed, &one);
+        let after = jet.refine(&problem, &mut assignment).unwrap().unwrap();
         prop_assert!(after.excess == 0.0 && after.cut <= before.cut);
         prop_assert_eq!(after, assignment.quality(&finest, &caps, &run(1)).unwrap());
         let parts: Vec<i32> = assignment.part_of.iter().map(|&part| part as i32).collect();
@@ -241,8 +244,8 @@ fn many_parts_and_shares() {
     let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     // One side has twice the room of the other.
     let caps = [[3400], [1700]];
-    let scheme = Scheme::new(1, Effort::Default, 0);
-    let ((sides, quality), rounds) = scheme.partition(&finest, &caps, &run(2)).unwrap();
+    let scheme = Scheme::new(1, Effort::Default);
+    let ((sides, quality), rounds) = scheme.partition(&Problem::new(&finest, &caps, 0, &run(2))).unwrap();
     let second = sides.iter().filter(|&&side| side == 1).count();
     assert!((1600..=1700).contains(&second) && quality.excess == 0.0 && rounds == 0);
     let assignment = Assignment::new(&finest, sides, 2, &run(1)).unwrap();

@@ -48,7 +48,7 @@ mod sides;
 
 use std::sync::Mutex;
 
-use crate::algorithms::multilevel::{Multilevel, refining};
+use crate::algorithms::multilevel::refining::{self, Refine};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, TempRecords};
@@ -140,9 +140,10 @@ words! {
 }
 
 impl Grem {
-    /// What the partition is refined for, if it is.
-    fn goal(&self) -> Option<Multilevel> {
-        self.refine.then(|| refining::goal(self.k, self.balance, Vec::new(), self.seed))
+    /// How the partition is refined, if it is.
+    fn refinement(&self) -> Option<Refine> {
+        let Self { balance, seed, .. } = *self;
+        self.refine.then(|| Refine { balance, seed, ..Refine::new(self.k, Vec::new()) })
     }
 
     fn rule(&self) -> Rule {
@@ -409,7 +410,7 @@ impl Partitioner for Grem {
 
     fn memory(&self, shape: &Shape, run: &Run) -> Need {
         let need = self.need(shape.n, shape.m, run);
-        self.goal().map_or(need.clone(), |goal| refining::memory(&goal, shape).or(need))
+        self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
     }
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {
@@ -422,7 +423,7 @@ impl Partitioner for Grem {
         let cap = (!self.faithful).then(|| cap(self.balance, identity.n, self.k));
         let warning = self.warning_of_thin_chunks(&identity);
         let partition = VertexPartition::new(assignment, self.k, loads, cap, identity);
-        let partition = refining::refined(partition, self.goal(), graph)?;
+        let partition = refining::refined(partition, self.refinement(), graph)?;
         Ok(Outcome { warnings: warning.into_iter().collect(), ..partition.into() })
     }
 }

@@ -7,6 +7,7 @@
 use super::clusters;
 use super::entries::Entries;
 use crate::algorithms::multilevel::graph::{Builder, Graph};
+use crate::algorithms::multilevel::problem::Problem;
 use crate::algorithms::multilevel::{Effort, Rating, Scheme};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 
@@ -51,17 +52,18 @@ pub(crate) fn partition(
     let (n, total) = (graph.total()[0] as f64, caps.iter().sum::<u64>() as f64);
     let share = |&cap: &u64| ((n * cap as f64 / total.max(1.0)).ceil() * SLACK).ceil() as u64;
     let loose: Vec<_> = caps.iter().map(|cap| [share(cap)]).collect();
-    let mut scheme = Scheme::new(1, Effort::Default, seed);
+    let mut scheme = Scheme::new(1, Effort::Default);
     if of == Stage::First && !small {
         // A seed is refined by all later chunks.
         scheme.ratings = vec![Rating::Density];
     }
-    let ((part_of, _), _) = scheme.partition(&graph, &loose, run)?;
+    let problem = Problem::new(&graph, &loose, seed, run);
+    let ((part_of, _), _) = scheme.partition(&problem)?;
     if loose.iter().zip(caps).all(|(loose, cap)| loose[0] <= *cap) {
         return Ok(part_of);
     }
     let caps: Vec<_> = caps.iter().map(|&cap| [cap]).collect();
-    let (part_of, quality) = scheme.refine_finest(&graph, part_of, &caps, run)?;
+    let (part_of, quality) = scheme.refine(&Problem { caps: &caps, ..problem }, part_of)?;
     if quality.excess > 0.0 && of == Stage::Whole {
         return Err(Error::Internal("grem: the seed partitioner found no part for some vertex".into()));
     }

@@ -16,19 +16,23 @@
 //! them ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the
 //! ratio is not.
 
-use std::sync::Arc;
-
 use xxhash_rust::xxh3::Xxh3;
 
 use super::assignment::Assignment;
 use super::filling::fill;
 use super::graph::Graph;
-use super::rebalancing::rebalance;
-use super::semi_external::Placement;
-use super::{Multilevel, Scheme};
-use crate::base::{Buffer, Error, Result, Run, reserved};
-use crate::capacity::{BalanceOn, Load, RepairOutcome, Weights, cap, plus, repair, share, validate_balance};
+use super::objective::{Machines, Objective};
+use super::problem::{Problem, copied};
+use super::rebalancing::Rebalance;
+use super::refiner::{Refiner, Size};
+use super::start::Start;
+use super::topology;
+use crate::base::{Error, Result, Run, reserved};
+use crate::capacity::{
+    BalanceOn, Load, RepairOutcome, Weights, cap, plus, repair, share, validate_balance, validate_parts,
+};
 use crate::graph::Csr;
+use crate::partition::parameters::Ranges;
 use crate::partition::{Capacity, VertexPartition};
 
 /// Bounds at most, that on vertices included.
@@ -126,179 +130,195 @@ pub(super) fn least(min_balance: Option<f64>, n: u64, k: u32) -> Result<u64> {
     Ok((share(ratio, n, k) as u64).max(1))
 }
 
-/// The padded number of bounds, if there are `bounds` beside the bound on vertices.
-pub(super) fn padded(bounds: usize) -> usize {
-    (1 + bounds).next_power_of_two()
-}
-
-/// What a partition begins with.
+/// What a partition has to keep, and should have little of.
 #[derive(Clone, Copy)]
-pub(super) enum Start<'a> {
-    /// Nothing: the graph is coarsened.
-    Anew(&'a Scheme, &'a Placement),
-    /// Given parts, which are refined. Lists in files of more than this many bytes are packed.
-    From(&'a [u32], u64),
-    /// Old parts, which most vertices keep.
-    Keeping(OldParts<'a>),
+pub(super) struct Goal<'a> {
+    /// Number of parts.
+    pub k: u32,
+    /// No part exceeds `ceil(balance * n / k)` vertices.
+    pub balance: f64,
+    /// See [`least`].
+    pub min_balance: Option<f64>,
+    /// Further bounds, in the order in which they are enforced.
+    pub bounds: &'a [Bound],
+    /// What is minimized.
+    pub objective: Objective,
+    /// Parts on each machine, if the cut between machines comes first.
+    pub machines: Option<&'a [u32]>,
+    /// Seed of everything random.
+    pub seed: u64,
 }
 
-impl Start<'_> {
-    /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
-    /// for that to pay.
-    fn available(self) -> u64 {
-        match self {
-            Start::Anew(_, placement) => placement.available,
-            Start::From(_, available) => available,
-            Start::Keeping(_) => u64::MAX,
+impl Ranges for Goal<'_> {
+    fn ranges(&self) -> Result<()> {
+        validate_parts(self.k)?;
+        validate_balance("balance", self.balance)
+    }
+}
+
+impl Goal<'_> {
+    /// Refuses what is invalid for a graph of `n` vertices.
+    pub(super) fn validate(&self, n: u64) -> Result<()> {
+        self.ranges()?;
+        self.machines.map_or(Ok(()), |machines| topology::validate(machines, self.k))?;
+        validate(self.bounds, n)?;
+        least(self.min_balance, n, self.k).map(|_| ())
+    }
+
+    /// The size of a graph of `n` vertices and `entries` entries under this goal.
+    pub(super) fn size(&self, n: u64, entries: u64) -> Size {
+        let bounds = (1 + self.bounds.len()).next_power_of_two() as u64;
+        Size { n, entries, k: self.k.into(), bounds }
+    }
+
+    /// Partitions the graph of `csr`. Returns the number of rounds, too.
+    pub(super) fn partition(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
+        match self.size(0, 0).bounds {
+            1 => self.under::<1>(start, csr, run),
+            2 => self.under::<2>(start, csr, run),
+            4 => self.under::<4>(start, csr, run),
+            _ => self.under::<MOST_BOUNDS>(start, csr, run),
         }
     }
-}
 
-/// The old parts of an update, which most vertices keep.
-#[derive(Clone, Copy)]
-pub(super) struct OldParts<'a> {
-    /// The part that each vertex had, or `NONE`. Vertices of dissolved parts have none.
-    pub part_of: &'a Arc<Buffer<u32>>,
-    /// Vertices of dissolved parts.
-    pub gone: u64,
-    /// How many vertices may move, if the bounds do not need more.
-    pub allowed: u64,
-}
+    /// Partitions the graph of `csr` under D bounds, padded.
+    fn under<const D: usize>(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
+        let &Goal { k, bounds, objective, seed, .. } = self;
+        let bound = |index: usize| index.checked_sub(1).and_then(|index| bounds.get(index));
+        let weigh = |v: u32| -> Load<D> {
+            std::array::from_fn(|index| match bound(index) {
+                Some(bound) => bound.weight(csr, v),
+                None => u64::from(index == 0),
+            })
+        };
+        let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
+        let graph = Graph::finest(csr, &weigh, run)?.packed(available, run)?;
+        let n = graph.len() as u64;
+        let asked_of = |k: u32| -> Load<D> {
+            std::array::from_fn(|index| match bound(index) {
+                Some(bound) => bound.cap(csr, k),
+                None if index == 0 => cap(self.balance, n, k),
+                None => 0,
+            })
+        };
+        let cap_of = |k: u32| attainable(&graph, k, asked_of(k));
+        let (asked, caps) = (vec![asked_of(k); k as usize], vec![cap_of(k); k as usize]);
+        let least = vec![least(self.min_balance, n, k)?; k as usize];
+        let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
+        let machines = self.machines.filter(|machines| machines.len() > 1);
+        let machines = machines.map(|parts| Machines { parts, plain: cap_of(parts.len() as u32) });
+        let (part_of, rounds) = start.parts(&problem, bounds.len(), machines)?;
+        let mut assignment = problem.assignment(part_of)?;
+        let (caps, dealt) = Limits { problem, csr, bounds }.keep(&mut assignment)?;
+        fill(&graph, &mut assignment, &least, &caps, run)?;
+        let mut partition = self.result(assignment, &asked, csr);
+        partition.dealt = dealt;
+        Ok((partition, rounds))
+    }
 
-/// Partitions the graph of `csr` under all bounds. Returns the number of rounds, too.
-pub(super) fn partition(
-    multilevel: &Multilevel,
-    start: Start,
-    csr: &Csr,
-    run: &Run,
-) -> Result<(VertexPartition, u64)> {
-    match padded(multilevel.bounds.len()) {
-        1 => under::<1>(multilevel, start, csr, run),
-        2 => under::<2>(multilevel, start, csr, run),
-        4 => under::<4>(multilevel, start, csr, run),
-        _ => under::<MOST_BOUNDS>(multilevel, start, csr, run),
+    /// The partition, with the loads under all bounds.
+    fn result<const D: usize>(
+        &self,
+        assignment: Assignment<D>,
+        asked: &[Load<D>],
+        csr: &Csr,
+    ) -> VertexPartition {
+        let loads = |index: usize| assignment.loads.iter().map(|load| load[index]).collect();
+        let kept = reached(&assignment, asked);
+        let most = |caps: &[Load<D>], index: usize| caps.iter().map(|cap| cap[index]).max().unwrap_or(0);
+        let capacities: Vec<Capacity> = (1..=self.bounds.len())
+            .map(|index| Capacity {
+                loads: loads(index),
+                nominal: most(asked, index),
+                cap: most(&kept, index),
+            })
+            .collect();
+        let (vertices, nominal) = (loads(0), Some(most(asked, 0)));
+        let assignment = assignment.part_of.reinterpret();
+        let mut partition = VertexPartition::new(assignment, self.k, vertices, nominal, csr.graph().clone());
+        for (bound, capacity) in self.bounds.iter().zip(capacities) {
+            match bound {
+                Bound::Volume(_) => partition.volume = Some(capacity),
+                Bound::Weights(_) => partition.weights.push(capacity),
+            }
+        }
+        partition
     }
 }
 
-/// Partitions the graph of `csr` under D bounds, padded.
-fn under<const D: usize>(
-    multilevel: &Multilevel,
-    start: Start,
-    csr: &Csr,
-    run: &Run,
-) -> Result<(VertexPartition, u64)> {
-    let Multilevel { k, bounds, .. } = multilevel;
-    let bound = |index: usize| index.checked_sub(1).and_then(|index| bounds.get(index));
-    let weigh = |v: u32| -> Load<D> {
-        std::array::from_fn(|index| match bound(index) {
-            Some(bound) => bound.weight(csr, v),
-            None => u64::from(index == 0),
-        })
-    };
-    let graph = Graph::finest(csr, &weigh, run)?.packed(start.available(), run)?;
-    let n = graph.len() as u64;
-    let asked_of = |k: u32| -> Load<D> {
-        std::array::from_fn(|index| match bound(index) {
-            Some(bound) => bound.cap(csr, k),
-            None if index == 0 => cap(multilevel.balance, n, k),
-            None => 0,
-        })
-    };
-    let limits_of = |k: u32| Limits { graph: &graph, csr, bounds, k, seed: multilevel.seed, run };
-    let cap_of = |k: u32| limits_of(k).attainable(asked_of(k));
-    let (asked, caps, limits) = (asked_of(*k), cap_of(*k), limits_of(*k));
-    let least = least(multilevel.min_balance, n, *k)?;
-    let (part_of, rounds) = match start {
-        Start::Anew(scheme, placement) => multilevel.solution(scheme, placement, &graph, cap_of, run)?,
-        Start::From(start, _) => multilevel.refinement(&graph, start, (caps, least), run)?,
-        Start::Keeping(old_parts) => multilevel.updated(&graph, old_parts, (caps, least), run)?,
-    };
-    let mut assignment = Assignment::new(&graph, part_of, *k as usize, run)?;
-    let (caps, dealt) = limits.keep(&mut assignment, caps)?;
-    fill(&graph, &mut assignment, least, caps, run)?;
-    let loads = |index: usize| assignment.loads.iter().map(|load| load[index]).collect();
-    let (vertices, kept) = (loads(0), reached(&assignment, asked));
-    let capacities: Vec<Capacity> = (1..=bounds.len())
-        .map(|index| Capacity { loads: loads(index), nominal: asked[index], cap: kept[index] })
-        .collect();
-    let assignment = assignment.part_of.reinterpret();
-    let mut partition = VertexPartition::new(assignment, *k, vertices, Some(asked[0]), csr.graph().clone());
-    partition.dealt = dealt;
-    for (bound, capacity) in bounds.iter().zip(capacities) {
-        match bound {
-            Bound::Volume(_) => partition.volume = Some(capacity),
-            Bound::Weights(_) => partition.weights.push(capacity),
+/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
+fn attainable<const D: usize>(graph: &Graph<D>, k: u32, asked: Load<D>) -> Load<D> {
+    std::array::from_fn(|index| {
+        let too_heavy = D > 2 && graph.heaviest()[index] > asked[index];
+        if too_heavy { always(graph, k, index) } else { asked[index] }
+    })
+}
+
+/// The cap that dealing always keeps, if this is the only bound beside that on vertices.
+fn always<const D: usize>(graph: &Graph<D>, k: u32, index: usize) -> u64 {
+    graph.total()[index].div_ceil(k.into()) + graph.heaviest()[index]
+}
+
+/// The caps, each raised in the proportion in which some load exceeds its cap most.
+fn reached<const D: usize>(assignment: &Assignment<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
+    let mut raised = caps.to_vec();
+    for bound in 0..D {
+        let both = assignment.loads.iter().zip(caps).map(|(load, cap)| [load, cap].map(|load| load[bound]));
+        let product = |[load, _]: [u64; 2], [_, cap]: [u64; 2]| u128::from(load) * u128::from(cap);
+        let most = |a: &[u64; 2], b: &[u64; 2]| product(*a, *b).cmp(&product(*b, *a)).then(a[0].cmp(&b[0]));
+        let Some([load, cap]) = both.filter(|[load, cap]| load > cap).max_by(most) else { continue };
+        for raised in &mut raised {
+            let raise = (u128::from(raised[bound]) * u128::from(load)).div_ceil(u128::from(cap.max(1)));
+            raised[bound] = if cap == 0 { load } else { raise.try_into().unwrap_or(u64::MAX) };
         }
     }
-    Ok((partition, rounds))
-}
-
-/// The caps, each raised to the largest load if that is above it.
-fn reached<const D: usize>(assignment: &Assignment<D>, caps: Load<D>) -> Load<D> {
-    assignment.loads.iter().fold(caps, |most, load| std::array::from_fn(|index| most[index].max(load[index])))
+    raised
 }
 
 /// Enforces the bounds on parts that may exceed them.
 struct Limits<'a, const D: usize> {
-    graph: &'a Graph<'a, D>,
+    problem: Problem<'a, D>,
     csr: &'a Csr,
     bounds: &'a [Bound],
-    k: u32,
-    seed: u64,
-    run: &'a Run,
 }
 
 impl<const D: usize> Limits<'_, D> {
-    /// The cap that dealing always keeps, if this is the only bound beside that on vertices.
-    fn always(&self, index: usize) -> u64 {
-        self.graph.total()[index].div_ceil(self.k.into()) + self.graph.heaviest()[index]
-    }
-
-    /// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its
-    /// repair.
-    fn attainable(&self, asked: Load<D>) -> Load<D> {
-        std::array::from_fn(|index| {
-            let too_heavy = D > 2 && self.graph.heaviest()[index] > asked[index];
-            if too_heavy { self.always(index) } else { asked[index] }
-        })
-    }
-
     /// Brings loads within their caps as far as possible. Returns the caps that they keep, and whether all
     /// vertices were dealt.
-    fn keep(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<(Load<D>, bool)> {
-        if self.is_within(assignment, caps) {
-            return Ok((caps, false));
+    fn keep(&self, assignment: &mut Assignment<D>) -> Result<(Vec<Load<D>>, bool)> {
+        let caps = self.problem.caps;
+        if assignment.is_within(caps) {
+            return Ok((caps.to_vec(), false));
         }
         let dealt = match self.bounds {
-            [Bound::Volume(_)] => self.repair(assignment, caps)?,
+            [Bound::Volume(_)] => self.repair(assignment)?,
             [bound] => self.deal(assignment, bound)?,
-            _ => self.enforce_in_order(assignment, caps)?,
+            _ => self.enforce_in_order(assignment)?,
         };
         Ok((reached(assignment, caps), dealt))
     }
 
-    fn is_within(&self, assignment: &Assignment<D>, caps: Load<D>) -> bool {
-        assignment.is_within(&vec![caps; assignment.loads.len()])
-    }
-
     /// Repairs the only bound, which is on volume. Returns whether all vertices were dealt.
-    fn repair(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
-        let loads: Vec<Load> = assignment.loads.iter().map(|load| [load[0], load[1]]).collect();
+    fn repair(&self, assignment: &mut Assignment<D>) -> Result<bool> {
+        let Problem { caps, run, .. } = self.problem;
+        let two = |load: &Load<D>| [load[0], load[1]];
+        let loads: Vec<Load> = assignment.loads.iter().map(two).collect();
         let RepairOutcome { dealt, .. } =
-            repair(self.csr, &mut assignment.part_of, &loads, [caps[0], caps[1]], self.run)?;
+            repair(self.csr, &mut assignment.part_of, &loads, two(&caps[0]), run)?;
         self.recount(assignment)?;
         Ok(dealt)
     }
 
     /// The last resort for one bound.
     fn deal(&self, assignment: &mut Assignment<D>, bound: &Bound) -> Result<bool> {
+        let (k, run) = (self.problem.caps.len() as u32, self.problem.run);
         let dealt = match bound {
-            Bound::Weights(on) => on.deal(self.k, self.run)?,
+            Bound::Weights(on) => on.deal(k, run)?,
             Bound::Volume(_) => {
-                let n = self.graph.len();
+                let n = self.problem.graph.len();
                 let mut degrees = reserved(n, "degrees")?;
                 degrees.extend((0..n as u32).map(|v| self.csr.degree(v)));
-                BalanceOn::new(degrees, 1.0)?.deal(self.k, self.run)?
+                BalanceOn::new(degrees, 1.0)?.deal(k, run)?
             }
         };
         assignment.part_of = dealt.assignment.reinterpret();
@@ -309,43 +329,48 @@ impl<const D: usize> Limits<'_, D> {
     fn recount(&self, assignment: &mut Assignment<D>) -> Result<()> {
         let Assignment { part_of, loads, .. } = assignment;
         loads.fill([0; D]);
-        self.run.each(part_of.len(), |v| {
+        self.problem.run.each(part_of.len(), |v| {
             let load = &mut loads[part_of[v as usize] as usize];
-            *load = plus(*load, self.graph.weight(v));
+            *load = plus(*load, self.problem.graph.weight(v));
         })
     }
 
     /// Enforces the bounds in their order. Returns whether all vertices were dealt.
-    fn enforce_in_order(&self, assignment: &mut Assignment<D>, caps: Load<D>) -> Result<bool> {
-        fill(self.graph, assignment, caps[0], caps, self.run)?;
+    fn enforce_in_order(&self, assignment: &mut Assignment<D>) -> Result<bool> {
+        let Problem { graph, caps, run, .. } = self.problem;
+        let marks: Vec<u64> = caps.iter().map(|cap| cap[0]).collect();
+        fill(graph, assignment, &marks, caps, run)?;
         // The later bounds do not count yet.
-        let mut kept = [u64::MAX; D];
-        kept[0] = caps[0];
+        let first = |cap: &Load<D>| std::array::from_fn(|index| if index == 0 { cap[0] } else { u64::MAX });
+        let mut kept: Vec<Load<D>> = caps.iter().map(first).collect();
         let mut dealt = false;
         for (index, bound) in (1..).zip(self.bounds) {
-            kept[index] = caps[index];
-            self.lower(assignment, index, kept)?;
-            let most = reached(assignment, caps)[index];
-            if index == 1 && most > self.always(1).max(caps[1]) {
+            kept.iter_mut().zip(caps).for_each(|(kept, cap)| kept[index] = cap[index]);
+            self.lower(assignment, index, &kept)?;
+            let always = always(graph, caps.len() as u32, index);
+            let is_above = |(most, cap): (Load<D>, &Load<D>)| most[index] > always.max(cap[index]);
+            if index == 1 && reached(assignment, caps).into_iter().zip(caps).any(is_above) {
                 dealt = self.deal(assignment, bound)?;
             }
-            kept[index] = reached(assignment, caps)[index];
+            let most = reached(assignment, caps);
+            kept.iter_mut().zip(most).for_each(|(kept, most)| kept[index] = most[index]);
         }
         Ok(dealt)
     }
 
-    /// Brings the loads under the bound `index` nearer to their cap, if the bounds before it stay kept.
-    fn lower(&self, assignment: &mut Assignment<D>, index: usize, caps: Load<D>) -> Result<()> {
-        if self.is_within(assignment, caps) {
+    /// Brings the loads under the bound `index` nearer to their caps, if the bounds before it stay kept.
+    fn lower(&self, assignment: &mut Assignment<D>, index: usize, caps: &[Load<D>]) -> Result<()> {
+        if assignment.is_within(caps) {
             return Ok(());
         }
-        let mut part_of: Buffer<u32> = Buffer::zeroed(self.graph.len(), "parts")?;
-        part_of.copy_from_slice(&assignment.part_of);
+        let part_of = copied(&assignment.part_of)?;
         let before = Assignment { part_of, loads: assignment.loads.clone(), prices: None, migration: None };
-        rebalance(self.graph, assignment, &vec![caps; self.k as usize], self.seed, self.run)?;
-        let mut aim = caps;
-        aim[index] = aim[index].max(reached(&before, caps)[index].saturating_sub(1));
-        if !self.is_within(assignment, aim) {
+        Rebalance.refine(&Problem { caps, ..self.problem }, assignment)?;
+        let mut aim = caps.to_vec();
+        for (aim, most) in aim.iter_mut().zip(reached(&before, caps)) {
+            aim[index] = aim[index].max(most[index].saturating_sub(1));
+        }
+        if !assignment.is_within(&aim) {
             *assignment = before;
         }
         Ok(())

@@ -90,9 +90,15 @@ impl Clustering {
         })?;
         Ok(labels)
     }
-}
 
-impl Clustering {
+    /// Labels of the vertices, given labels of the clusters.
+    pub fn projected(&self, of_clusters: &[u32], run: &Run) -> Result<Buffer<u32>> {
+        let n = self.cluster_of.len();
+        let mut labels: Buffer<u32> = Buffer::zeroed(n, "labels of vertices")?;
+        run.each(n, |v| labels[v as usize] = of_clusters[self.cluster_of[v as usize] as usize])?;
+        Ok(labels)
+    }
+
     /// The clustering of the vertices by the clusters of their clusters.
     pub fn coarsened(mut self, of_clusters: &Clustering, run: &Run) -> Result<Clustering> {
         run.each(self.cluster_of.len(), |v| {

@@ -15,8 +15,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::assignment::{Assignment, Connections};
+use super::assignment::{Assignment, Connections, Quality};
 use super::graph::Graph;
+use super::problem::Problem;
+use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::{Load, plus};
 
@@ -28,24 +30,42 @@ const HUB: usize = 256;
 /// What a move costs: the rise above each cap, and the loss for the cut.
 type Cost<const D: usize> = (Load<D>, i64);
 
-/// Moves vertices from parts with more than `mark` of them to parts with fewer, until there are none of one
-/// kind.
+/// Gives every part its least number of vertices.
+pub(crate) struct Fill;
+
+impl<const D: usize> Refiner<D> for Fill {
+    fn applies(&self, problem: &Problem<D>, assignment: &Assignment<D>) -> bool {
+        assignment.loads.iter().zip(problem.least).any(|(load, &least)| load[0] < least)
+    }
+
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        fill(problem.graph, assignment, problem.least, problem.caps, problem.run).map(|()| None)
+    }
+
+    /// The queue.
+    fn memory(&self, size: &Size) -> u64 {
+        size.n.saturating_mul(24 + 10 * size.bounds)
+    }
+}
+
+/// Moves vertices from parts with more than their mark of them to parts with fewer, until there are none of
+/// one kind. Without marks there is nothing to do.
 pub(crate) fn fill<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
-    mark: u64,
-    caps: Load<D>,
+    marks: &[u64],
+    caps: &[Load<D>],
     run: &Run,
 ) -> Result<()> {
     let vertices = |part: u32| assignment.loads[part as usize][0];
-    let parts = 0..assignment.loads.len() as u32;
-    let mut takers: Vec<u32> = parts.clone().filter(|&part| vertices(part) < mark).collect();
-    if takers.is_empty() || !parts.clone().any(|part| vertices(part) > mark) {
+    let parts = 0..marks.len() as u32;
+    let mut takers: Vec<u32> = parts.clone().filter(|&part| vertices(part) < marks[part as usize]).collect();
+    if takers.is_empty() || !parts.clone().any(|part| vertices(part) > marks[part as usize]) {
         return Ok(());
     }
     takers.sort_by_key(|&part| (vertices(part), part));
     let connections = Connections::new(assignment.loads.len());
-    let mut filling = Filling { graph, assignment, mark, caps, takers: &takers, connections };
+    let mut filling = Filling { graph, assignment, marks, caps, takers: &takers, connections };
     let mut queue = Queue::new(graph.len())?;
     run.each(graph.len(), |v| {
         if let Some((cost, _)) = filling.best(v) {
@@ -118,8 +138,8 @@ impl<C: Ord> Queue<C> {
 struct Filling<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     assignment: &'a mut Assignment<D>,
-    mark: u64,
-    caps: Load<D>,
+    marks: &'a [u64],
+    caps: &'a [Load<D>],
     /// Parts that had too few vertices, those with the fewest first.
     takers: &'a [u32],
     connections: Connections,
@@ -128,12 +148,12 @@ struct Filling<'a, const D: usize> {
 impl<const D: usize> Filling<'_, D> {
     /// The part that takes `v` at the least cost, if `v` may move.
     fn best(&mut self, v: u32) -> Option<(Cost<D>, u32)> {
-        let Self { graph, assignment, mark, caps, takers, connections } = self;
+        let Self { graph, assignment, marks, caps, takers, connections } = self;
         let (own, loads) = (assignment.part(v), &assignment.loads);
-        if loads[own as usize][0] <= *mark {
+        if loads[own as usize][0] <= marks[own as usize] {
             return None;
         }
-        let takes = |part: u32| loads[part as usize][0] < *mark;
+        let takes = |part: u32| loads[part as usize][0] < marks[part as usize];
         while let [first, rest @ ..] = takers
             && !takes(*first)
         {
@@ -142,7 +162,7 @@ impl<const D: usize> Filling<'_, D> {
         connections.count(graph, assignment, v);
         let weight = graph.weight(v);
         let cost = |part: u32| {
-            let before = loads[part as usize];
+            let (before, caps) = (loads[part as usize], caps[part as usize]);
             let after = plus(before, weight);
             let rise =
                 std::array::from_fn(|bound| after[bound].saturating_sub(caps[bound].max(before[bound])));

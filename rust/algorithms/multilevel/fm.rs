@@ -14,8 +14,11 @@
 
 use std::collections::BinaryHeap;
 
+use super::assignment::{Assignment, Quality};
 use super::gain_table::GainTable;
 use super::graph::Graph;
+use super::problem::Problem;
+use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, Result, Run, splitmix64};
 
 /// A round that gains less than the cut divided by this is the last.
@@ -40,6 +43,30 @@ impl Limits {
     /// The limits for a level of the uncoarsening.
     pub(crate) fn of<const D: usize>(graph: &Graph<D>) -> Self {
         Self { moves: (graph.len() / 50).clamp(100, 1000), rounds: 8 }
+    }
+}
+
+/// FM on graphs with a table of at most this many gains.
+pub(crate) struct Fm {
+    /// Gains at most.
+    pub table: u64,
+}
+
+impl<const D: usize> Refiner<D> for Fm {
+    fn applies(&self, problem: &Problem<D>, _: &Assignment<D>) -> bool {
+        problem.graph.len() as u64 * problem.caps.len() as u64 <= self.table
+    }
+
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        let &Problem { graph, caps, seed, run, .. } = problem;
+        let mut table = GainTable::new(graph, assignment, caps, run)?;
+        refine(&mut table, Limits::of(graph), seed, run)?;
+        Ok(Some(table.quality()))
+    }
+
+    /// The table, and the queue.
+    fn memory(&self, size: &Size) -> u64 {
+        4 * self.table.min(size.n.saturating_mul(size.k)) + 40 * size.n.min(self.table)
     }
 }
 

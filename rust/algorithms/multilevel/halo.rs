@@ -43,10 +43,12 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::assignment::{Assignment, with_slack};
+use super::assignment::{Assignment, Quality, with_slack};
 use super::connectivity::{Connectivity, Gains};
 use super::graph::Graph;
+use super::problem::Problem;
 use super::rebalancing::{OrderedF64, rebalance};
+use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::exec::{propose, scratches};
@@ -66,19 +68,23 @@ const EDGES_PER_COPY: i64 = 16;
 /// A move in the order in which moves are made: its key, a random tie-break, and the vertex.
 type QueueEntry<K> = (K, u64, u32);
 
-/// Bytes for a graph of `n` vertices and `entries` entries, and `k` parts.
-pub(crate) fn memory(n: u64, entries: u64, k: u64) -> u64 {
-    Connectivity::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
+/// Lowers the halo of an assignment, within the caps if it was.
+pub(crate) struct Halo;
+
+impl<const D: usize> Refiner<D> for Halo {
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        refine(problem, assignment).map(Some)
+    }
+
+    /// The connectivity, targets, moves and the best parts.
+    fn memory(&self, &Size { n, entries, k, .. }: &Size) -> u64 {
+        Connectivity::memory(n, entries, k).saturating_add(44 * n).saturating_add(96 * k)
+    }
 }
 
-/// Lowers the halo of an assignment, within the caps if it was.
-pub(crate) fn refine<const D: usize>(
-    graph: &Graph<D>,
-    assignment: &mut Assignment<D>,
-    caps: &[Load<D>],
-    seed: u64,
-    run: &Run,
-) -> Result<()> {
+/// Lowers the halo. Returns the quality, which counts copies.
+fn refine<const D: usize>(problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Quality> {
+    let &Problem { graph, caps, seed, run, .. } = problem;
     let n = graph.len();
     let each = graph.num_entries() + n as u64;
     run.begin("halo", u64::from(ITERATIONS) * each);
@@ -117,7 +123,7 @@ pub(crate) fn refine<const D: usize>(
     }
     assignment.part_of = best_parts;
     assignment.loads = best_loads;
-    Ok(())
+    Ok(Quality { excess: best.0, cut: best.1 })
 }
 
 struct HaloSearch<'a, const D: usize> {

@@ -27,7 +27,9 @@ use rayon::prelude::*;
 use super::assignment::{Assignment, Connections, Quality, with_slack};
 use super::graph::Graph;
 use super::migration::Migration;
+use super::problem::Problem;
 use super::rebalancing::rebalance;
+use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
@@ -48,8 +50,6 @@ pub struct Jet {
     pub lenience: f64,
     /// How many iterations in a row may gain less than [`LEAST_GAIN`].
     pub patience: u32,
-    /// Seed of the tie-breaks.
-    pub seed: u64,
 }
 
 /// Where a vertex would move, and what it gains.
@@ -82,54 +82,44 @@ struct Scratch {
     homes: u64,
 }
 
-/// Improves the assignment. Returns its quality.
-pub fn refine<const D: usize>(
-    graph: &Graph<D>,
-    assignment: &mut Assignment<D>,
-    caps: &[Load<D>],
-    how: &Jet,
-    run: &Run,
-) -> Result<Quality> {
-    let n = graph.len();
-    let mut search = JetSearch {
-        graph,
-        caps,
-        slack: with_slack(caps, how.slack),
-        how: *how,
-        proposals: Buffer::zeroed(n, "proposals of vertices")?,
-        locked: Bits::new(n as u64, "vertices that moved")?,
-        moved: 0,
-        volume: graph.edge_weight() * u64::from(assignment.highest_price())
-            + 2 * assignment.migration.as_ref().map_or(0, Migration::highest),
-    };
-    let mut best_parts: Buffer<u32> = Buffer::zeroed(n, "best parts")?;
-    let mut best: Option<(Quality, Vec<Load<D>>)> = None;
-    let (mut impatience, mut last) = (0, f64::INFINITY);
-    rebalance(graph, assignment, caps, how.seed, run)?;
-    for iteration in 0..=how.iterations {
-        let lenience = how.lenience * (1.0 - f64::from(iteration) / f64::from(how.iterations.max(1)));
-        let cut = search.propose(assignment, lenience, run)?;
-        let quality = Quality { excess: assignment.excess(caps), cut };
-        if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
-            best_parts.copy_from_slice(&assignment.part_of);
-            best = Some((quality, assignment.loads.clone()));
+impl<const D: usize> Refiner<D> for Jet {
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        let &Problem { graph, caps, seed, run, .. } = problem;
+        let mut search = JetSearch::new(problem, assignment, self.slack)?;
+        let mut best_parts: Buffer<u32> = Buffer::zeroed(graph.len(), "best parts")?;
+        let mut best: Option<(Quality, Vec<Load<D>>)> = None;
+        let (mut impatience, mut last) = (0, f64::INFINITY);
+        rebalance(graph, assignment, caps, seed, run)?;
+        for iteration in 0..=self.iterations {
+            let left = 1.0 - f64::from(iteration) / f64::from(self.iterations.max(1));
+            let cut = search.propose(assignment, self.lenience * left, run)?;
+            let quality = Quality { excess: assignment.excess(caps), cut };
+            if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
+                best_parts.copy_from_slice(&assignment.part_of);
+                best = Some((quality, assignment.loads.clone()));
+            }
+            let most = best.as_ref().map_or(0, |(best, _)| best.cut) as f64;
+            impatience = if most < last * (1.0 - LEAST_GAIN) { 0 } else { impatience + 1 };
+            last = last.min(most);
+            if iteration == self.iterations || impatience > self.patience {
+                break;
+            }
+            search.approve(assignment, run)?;
+            if search.moved == 0 {
+                break;
+            }
+            rebalance(graph, assignment, caps, seed ^ u64::from(iteration), run)?;
         }
-        let most = best.as_ref().map_or(0, |(best, _)| best.cut) as f64;
-        impatience = if most < last * (1.0 - LEAST_GAIN) { 0 } else { impatience + 1 };
-        last = last.min(most);
-        if iteration == how.iterations || impatience > how.patience {
-            break;
-        }
-        search.approve(assignment, run)?;
-        if search.moved == 0 {
-            break;
-        }
-        rebalance(graph, assignment, caps, how.seed ^ u64::from(iteration), run)?;
+        let Some((quality, loads)) = best else { return Ok(None) };
+        assignment.part_of = best_parts;
+        assignment.loads = loads;
+        Ok(Some(quality))
     }
-    let Some((quality, loads)) = best else { return assignment.quality(graph, caps, run) };
-    assignment.part_of = best_parts;
-    assignment.loads = loads;
-    Ok(quality)
+
+    /// Proposals, the best parts, and what [`rebalance`] needs.
+    fn memory(&self, size: &Size) -> u64 {
+        size.n.saturating_mul(52 + 8 * size.bounds).saturating_add(128 * size.k)
+    }
 }
 
 struct JetSearch<'a, const D: usize> {
@@ -137,7 +127,8 @@ struct JetSearch<'a, const D: usize> {
     caps: &'a [Load<D>],
     /// Caps and slack.
     slack: Vec<Load<D>>,
-    how: Jet,
+    /// Seed of the tie-breaks.
+    seed: u64,
     proposals: Buffer<Proposal>,
     /// Vertices that moved in the last iteration.
     locked: Bits,
@@ -146,7 +137,23 @@ struct JetSearch<'a, const D: usize> {
     volume: u64,
 }
 
-impl<const D: usize> JetSearch<'_, D> {
+impl<'a, const D: usize> JetSearch<'a, D> {
+    fn new(problem: &Problem<'a, D>, assignment: &Assignment<D>, slack: f64) -> Result<Self> {
+        let &Problem { graph, caps, seed, .. } = problem;
+        let n = graph.len();
+        Ok(Self {
+            graph,
+            caps,
+            slack: with_slack(caps, slack),
+            seed,
+            proposals: Buffer::zeroed(n, "proposals of vertices")?,
+            locked: Bits::new(n as u64, "vertices that moved")?,
+            moved: 0,
+            volume: graph.edge_weight() * u64::from(assignment.highest_price())
+                + 2 * assignment.migration.as_ref().map_or(0, Migration::highest),
+        })
+    }
+
     /// Finds the target part of every vertex. Returns the cut.
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
         let JetSearch { graph, slack, locked, proposals, .. } = self;
@@ -213,7 +220,7 @@ impl<const D: usize> JetSearch<'_, D> {
                 }
             }
             if gain >= 0 {
-                movers.push((Reverse(proposal.gain), splitmix64(self.how.seed ^ u64::from(v)) as u32, v));
+                movers.push((Reverse(proposal.gain), splitmix64(self.seed ^ u64::from(v)) as u32, v));
             }
         })?;
         let mut movers = movers.concat();

@@ -37,6 +37,7 @@
 pub(crate) mod assignment;
 pub(crate) mod bounds;
 pub(crate) mod clustering;
+mod coarsening;
 pub(crate) mod connectivity;
 pub(crate) mod contraction;
 mod entries;
@@ -45,19 +46,24 @@ mod filling;
 pub(crate) mod fm;
 pub(crate) mod gain_table;
 pub(crate) mod graph;
-pub(crate) mod halo;
+mod greedy;
+mod halo;
 pub(crate) mod jet;
 pub(crate) mod migration;
 mod objective;
 pub(crate) mod ordering;
 mod placing;
 pub(crate) mod prices;
+pub(crate) mod problem;
 pub(crate) mod rebalancing;
+pub(crate) mod refiner;
 pub(crate) mod refining;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
+mod start;
 mod symmetry;
 mod topology;
+mod uncoarsening;
 pub(crate) mod updating;
 
 use std::path::PathBuf;
@@ -65,17 +71,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::{Error, Result, Run};
-use crate::capacity::{validate_balance, validate_parts};
 use crate::graph::Csr;
 use crate::partition::parameters::{
     Folder, Integers, Number, Ranges, Ratio, Seed, Weighings, Whole, parameters, words,
 };
 use crate::partition::{Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 pub use bounds::Bound;
+use bounds::Goal;
 pub use clustering::Rating;
 pub use objective::Objective;
+use refiner::Size;
 pub use scheme::{Effort, Scheme};
 pub use semi_external::{Costs, Path, Plan};
+use start::Start;
 use symmetry::check_symmetry;
 
 /// Parts up to which the coarsest graph is small beside the given one.
@@ -123,13 +131,13 @@ impl Multilevel {
 
     /// Refuses parameters that are invalid for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
-        self.ranges()?;
-        if let Some(machines) = &self.machines {
-            topology::validate(machines, self.k)?;
-        }
-        self.validate_plan()?;
-        bounds::validate(&self.bounds, n)?;
-        bounds::least(self.min_balance, n, self.k).map(|_| ())
+        self.goal().validate(n)?;
+        self.validate_plan()
+    }
+
+    fn goal(&self) -> Goal<'_> {
+        let Self { k, balance, min_balance, ref bounds, objective, ref machines, seed, .. } = *self;
+        Goal { k, balance, min_balance, bounds, objective, machines: machines.as_deref(), seed }
     }
 
     /// Whether the objective is the communication volume.
@@ -142,15 +150,11 @@ impl Multilevel {
         self.effort == Effort::Quick
     }
 
-    /// Number of bounds, padded.
-    fn num_bounds(&self) -> u64 {
-        bounds::padded(self.bounds.len()) as u64
-    }
-
     /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        working_memory(n, entries, self.k.into(), self.num_bounds())
-            .max(self.objective.memory(n, entries, self.k.into()))
+        let size = self.goal().size(n, entries);
+        working_memory(&size)
+            .max(refiner::memory(&self.objective.refiners::<1>(), &size))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
     }
 
@@ -170,12 +174,8 @@ impl Multilevel {
     fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
         check_symmetry(csr, run)?;
         let placement = self.placement(csr, run)?;
-        let scheme = Scheme::new(1 + self.bounds.len(), self.effort, self.seed);
-        let units = csr.graph().n + csr.num_entries();
-        let scheme = Scheme { units, ..scheme };
-        run.begin("partition", scheme.units);
-        let (partition, rounds) =
-            bounds::partition(self, bounds::Start::Anew(&scheme, &placement), csr, run)?;
+        run.begin("partition", csr.graph().n + csr.num_entries());
+        let (partition, rounds) = self.goal().partition(Start::Anew(self.effort, &placement), csr, run)?;
         if let Some(checkpoints) = placement.checkpoints {
             checkpoints.remove(run);
         }
@@ -183,9 +183,8 @@ impl Multilevel {
     }
 }
 
-/// Bytes that the partition of a graph of `n` vertices takes beside its lists of `entries` entries. `bounds`
-/// are padded.
-fn working_memory(n: u64, entries: u64, k: u64, bounds: u64) -> u64 {
+/// Bytes that the partition of a graph takes beside its lists.
+fn working_memory(&Size { n, entries, k, bounds }: &Size) -> u64 {
     let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
@@ -322,8 +321,7 @@ fn in_rounds(rounds: Option<u32>, time_limit: Option<f64>) -> Result<Effort> {
 
 impl Ranges for Multilevel {
     fn ranges(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)
+        self.goal().ranges()
     }
 }
 

@@ -1,11 +1,12 @@
 //! The objective of a partition, cut or communication volume, and the machines of its parts.
 
-use super::assignment::Assignment;
-use super::graph::Graph;
+use super::Scheme;
+use super::halo::Halo;
+use super::problem::Problem;
+use super::refiner::{Refiners, refined};
 use super::semi_external::{self, Path, Placement};
 use super::topology::Topology;
-use super::{Multilevel, Scheme, halo};
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, Result};
 use crate::capacity::Load;
 use crate::partition::parameters::words;
 
@@ -20,51 +21,52 @@ words! {
 }
 
 impl Objective {
-    /// Bytes that the objective needs for `k` parts after the levels of the scheme are freed.
-    pub fn memory(self, n: u64, entries: u64, k: u64) -> u64 {
-        if self == Objective::Halo { halo::memory(n, entries, k) } else { 0 }
+    /// The refiners of a partition that has few cut edges, after the levels of the scheme are freed.
+    pub(crate) fn refiners<const D: usize>(self) -> Refiners<D> {
+        match self {
+            Objective::Cut => vec![],
+            Objective::Halo => vec![Box::new(Halo)],
+        }
     }
 }
 
-impl Multilevel {
-    /// Parts of the vertices of `graph`, and the number of rounds. `cap` returns the cap of a part, given the
-    /// number of parts.
-    pub(super) fn solution<const D: usize>(
-        &self,
-        scheme: &Scheme,
-        placement: &Placement,
-        graph: &Graph<D>,
-        cap: impl Fn(u32) -> Load<D>,
-        run: &Run,
-    ) -> Result<(Buffer<u32>, u64)> {
-        let caps = &vec![cap(self.k); self.k as usize][..];
-        let refine_halo = |graph: &Graph<D>, part_of: Buffer<u32>, caps: &[Load<D>]| {
-            let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
-            halo::refine(graph, &mut assignment, caps, scheme.seed, run)?;
-            Ok(assignment.part_of)
+/// The machines of the parts.
+#[derive(Clone, Copy)]
+pub(super) struct Machines<'a, const D: usize> {
+    /// Number of parts on each.
+    pub parts: &'a [u32],
+    /// What one of as many parts as there are machines may weigh.
+    pub plain: Load<D>,
+}
+
+/// Parts of the vertices, from scratch, and the number of rounds.
+pub(super) fn partition<const D: usize>(
+    problem: &Problem<D>,
+    machines: Option<Machines<D>>,
+    scheme: &Scheme,
+    placement: &Placement,
+) -> Result<(Buffer<u32>, u64)> {
+    let finish = |problem: &Problem<D>, part_of: Buffer<u32>| match &problem.objective.refiners()[..] {
+        [] => Ok(part_of),
+        refiners => refined(refiners, problem, part_of).map(|(part_of, _)| part_of),
+    };
+    let Some(Machines { parts: machines, plain }) = machines else {
+        let ((part_of, _), rounds) = match placement.plan.path {
+            Path::Memory => scheme.partition(problem)?,
+            _ => semi_external::partition(scheme, placement, problem)?,
         };
-        let Some(machines) = self.machines.as_ref().filter(|machines| machines.len() > 1) else {
-            let ((part_of, _), rounds) = match placement.plan.path {
-                Path::Memory => scheme.partition(graph, caps, run)?,
-                _ => semi_external::partition(scheme, placement, graph, caps, run)?,
-            };
-            return Ok(match self.objective {
-                Objective::Cut => (part_of, rounds),
-                Objective::Halo => (refine_halo(graph, part_of, caps)?, rounds),
-            });
-        };
-        let topology = Topology { graph, caps, machines, plain: cap(machines.len() as u32) };
-        let (part_of, rounds) = topology.partition(scheme, run)?;
-        if self.objective == Objective::Cut {
-            return Ok((part_of, rounds));
-        }
-        // Copies on the same machine: vertices stay on theirs.
-        let part_of =
-            topology.each_machine(&topology.machine_of(&part_of, run)?, run, |first, group, ids, caps| {
-                let mut parts: Buffer<u32> = Buffer::zeroed(ids.len(), "parts")?;
-                run.each(ids.len(), |i| parts[i as usize] = part_of[ids[i as usize] as usize] - first)?;
-                refine_halo(group, parts, caps)
-            })?;
-        Ok((part_of, rounds))
+        return Ok((finish(problem, part_of)?, rounds));
+    };
+    let topology = Topology { problem: *problem, machines, plain };
+    let (part_of, rounds) = topology.partition(scheme)?;
+    if problem.objective == Objective::Cut {
+        return Ok((part_of, rounds));
     }
+    // Copies on the same machine: vertices stay on theirs.
+    let part_of = topology.each_machine(&topology.machine_of(&part_of)?, |first, problem, ids| {
+        let mut parts: Buffer<u32> = Buffer::zeroed(ids.len(), "parts")?;
+        problem.run.each(ids.len(), |i| parts[i as usize] = part_of[ids[i as usize] as usize] - first)?;
+        finish(problem, parts)
+    })?;
+    Ok((part_of, rounds))
 }

@@ -22,6 +22,7 @@
 //! clusterings of several resolutions; here they are nested.
 
 use super::clustering::{Clusterer, Clustering, Rating};
+use super::coarsening::{Levels, Next, Policy, Store, coarsen};
 use super::contraction::contract as contract_in_memory;
 use super::graph::Graph;
 use super::semi_external::contraction::{contract as contract_in_files, memory as contraction_memory};
@@ -54,29 +55,62 @@ pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> R
     run.begin("order", n);
     let weight = |_| [1];
     let graph = Graph::finest(csr, &weight, run)?.unweighted();
-    let mut levels: Vec<Clustering> = Vec::new();
-    let (mut coarse, mut communities): (Option<Graph<1>>, Option<Buffer<u32>>) = (None, None);
-    loop {
-        let finer = coarse.as_ref().unwrap_or(&graph);
-        let within = communities.as_deref().or(parts.map(|(part_of, _)| part_of));
-        let clustering = clusterer(levels.len() as u32, n, seed).cluster(finer, within, run)?;
-        run.advance((finer.len() - clustering.count) as u64)?;
-        if clustering.count as f64 >= STALLED * finer.len() as f64 {
-            break;
-        }
-        communities = within.map(|communities| clustering.labels(communities, run)).transpose()?;
-        coarse = Some(contract(finer, &clustering, n, run)?);
-        levels.push(clustering);
-    }
-    drop(coarse);
-    nested(&levels, parts, communities.as_deref(), n as usize, run)
+    let within = parts.map(|(part_of, _)| part_of);
+    let Levels { levels, communities } =
+        coarsen(&graph, &mut OrderPolicy { n, seed, run }, &OrderStore { n }, within, run)?;
+    let clusterings: Vec<Clustering> = levels.into_iter().map(|(clustering, _)| clustering).collect();
+    nested(&clusterings, parts, communities.as_deref(), n as usize, run)
 }
 
-/// How a level is clustered.
-fn clusterer(level: u32, n: u64, seed: u64) -> Clusterer<1> {
-    let cap = SMALLEST.saturating_mul(GROWTH.saturating_pow(level)).min(n.max(1));
-    let seed = splitmix64(seed ^ splitmix64(level.into()));
-    Clusterer { rating: Rating::Density, cap: [cap], rounds: ROUNDS, seed }
+/// Coarsening until hardly any two clusters have an edge.
+struct OrderPolicy<'a> {
+    n: u64,
+    seed: u64,
+    run: &'a Run,
+}
+
+impl Policy<1> for OrderPolicy<'_> {
+    fn clusterer(&mut self, step: usize, _levels: usize, _graph: &Graph<1>) -> Result<Option<Clusterer<1>>> {
+        let level = step as u32;
+        let cap = SMALLEST.saturating_mul(GROWTH.saturating_pow(level)).min(self.n.max(1));
+        let seed = splitmix64(self.seed ^ splitmix64(level.into()));
+        Ok(Some(Clusterer { rating: Rating::Density, cap: [cap], rounds: ROUNDS, seed }))
+    }
+
+    fn next(&mut self, _step: usize, n: usize, clusters: usize) -> Result<Next> {
+        self.run.advance((n - clusters) as u64)?;
+        Ok(if clusters as f64 >= STALLED * n as f64 { Next::End } else { Next::Level })
+    }
+
+    fn leaves_out(&mut self, _step: usize, _entries: [u64; 3]) -> bool {
+        false
+    }
+
+    fn keeps_graphs(&self) -> bool {
+        false
+    }
+}
+
+/// Levels in memory where they fit, else in files. `n` are the vertices of the given graph.
+struct OrderStore {
+    n: u64,
+}
+
+impl Store<1> for OrderStore {
+    fn contract(
+        &self,
+        _step: usize,
+        graph: &Graph<1>,
+        clustering: &Clustering,
+        run: &Run,
+    ) -> Result<Graph<'static, 1>> {
+        if fits(self.n, graph.num_entries(), run) {
+            return contract_in_memory(graph, clustering, run);
+        }
+        let all = Sample { entries: u64::MAX, seed: 0 };
+        let in_use = PER_VERTEX.saturating_mul(self.n);
+        contract_in_files(graph, clustering, all, run.tmp_dir(), in_use, run)
+    }
 }
 
 /// Whether the contraction of a graph with so many entries fits into memory.
@@ -93,15 +127,6 @@ fn require(n: u64, entries: u64, run: &Run) -> Result<()> {
     let (files, what) = run.temporary(run.tmp_dir(), files, format!("the order of {n} vertices"));
     let memory = PER_VERTEX.saturating_mul(n).saturating_add(contraction_memory(entries));
     run.require(memory.saturating_add(files), what)
-}
-
-/// The graph of the clusters, in a graph of `n` vertices.
-fn contract(finer: &Graph<1>, clustering: &Clustering, n: u64, run: &Run) -> Result<Graph<'static, 1>> {
-    if fits(n, finer.num_entries(), run) {
-        return contract_in_memory(finer, clustering, run);
-    }
-    let all = Sample { entries: u64::MAX, seed: 0 };
-    contract_in_files(finer, clustering, all, run.tmp_dir(), PER_VERTEX.saturating_mul(n), run)
 }
 
 /// The vertices, sorted from the largest clusters down to the smallest.

@@ -22,9 +22,11 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::assignment::{Assignment, Connections};
+use super::assignment::{Assignment, Connections, Quality};
 use super::exchange::exchange;
 use super::graph::Graph;
+use super::problem::Problem;
+use super::refiner::{Refiner, Size};
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches};
@@ -69,8 +71,39 @@ impl Ord for OrderedF64 {
 /// A move in the order in which moves are made: its loss per relief, a random tie-break, and the vertex.
 type QueueEntry = (OrderedF64, u32, u32);
 
+/// Brings loads back within their caps.
+pub struct Rebalance;
+
+impl<const D: usize> Refiner<D> for Rebalance {
+    fn applies(&self, problem: &Problem<D>, assignment: &Assignment<D>) -> bool {
+        !assignment.is_within(problem.caps)
+    }
+
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        rebalance(problem.graph, assignment, problem.caps, problem.seed, problem.run).map(|()| None)
+    }
+
+    /// The moves, as they are found and sorted.
+    fn memory(&self, size: &Size) -> u64 {
+        40 * size.n
+    }
+}
+
+/// Deals the surplus of starts that are far from balanced. See [`deal_surplus`].
+pub(crate) struct DealSurplus;
+
+impl<const D: usize> Refiner<D> for DealSurplus {
+    fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
+        deal_surplus(problem.graph, assignment, problem.caps, problem.run).map(|()| None)
+    }
+
+    fn memory(&self, _: &Size) -> u64 {
+        0
+    }
+}
+
 /// Moves vertices until all caps hold, or nothing helps any more.
-pub fn rebalance<const D: usize>(
+pub(crate) fn rebalance<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     caps: &[Load<D>],
@@ -103,7 +136,7 @@ pub fn rebalance<const D: usize>(
 
 /// Deals the vertices above the cap on vertices to parts with slack, if they are a large share of all.
 /// Vertices with neighbouring ids stay together, since they often belong together.
-pub(crate) fn deal_surplus<const D: usize>(
+fn deal_surplus<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
     caps: &[Load<D>],

@@ -32,14 +32,15 @@
 
 use std::sync::Arc;
 
-use super::assignment::{Assignment, Quality};
+use super::assignment::Quality;
 use super::clustering::{Clustering, Rating};
 use super::contraction::contract;
 use super::graph::{Builder, Graph};
 use super::prices::Prices;
+use super::problem::{Problem, Solution};
 use super::scheme::initial::sum;
-use super::scheme::{Effort, Scheme, Solution};
-use crate::base::{Buffer, Error, NONE, Result, Run, reserved, splitmix64};
+use super::scheme::{Effort, Scheme};
+use crate::base::{Buffer, Error, NONE, Result, reserved, splitmix64};
 use crate::capacity::Load;
 
 /// What an edge between machines costs where the plain partition is improved, and where the flat one is.
@@ -75,10 +76,8 @@ pub(crate) fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: 
 
 /// A graph whose parts are on machines.
 pub(crate) struct Topology<'a, const D: usize> {
-    /// The graph.
-    pub graph: &'a Graph<'a, D>,
-    /// What each part may weigh.
-    pub caps: &'a [Load<D>],
+    /// The graph, and what each part may weigh.
+    pub problem: Problem<'a, D>,
     /// Number of parts on each machine. The first parts are on the first.
     pub machines: &'a [u32],
     /// The cap of a part of the plain partition.
@@ -87,28 +86,30 @@ pub(crate) struct Topology<'a, const D: usize> {
 
 impl<const D: usize> Topology<'_, D> {
     /// Parts of the vertices, one for each of the caps, and the number of rounds.
-    pub(crate) fn partition(&self, scheme: &Scheme, run: &Run) -> Result<(Buffer<u32>, u64)> {
+    pub(crate) fn partition(&self, scheme: &Scheme) -> Result<(Buffer<u32>, u64)> {
+        let Problem { graph, seed, run, .. } = self.problem;
         let (plain_caps, third) = (self.plain_caps(), scheme.units / 3);
-        let both = [&plain_caps[..], self.caps];
+        let both = [Problem { caps: &plain_caps, ..self.problem }, self.problem];
         let wanted = if scheme.effort == Effort::Quick { &both[..1] } else { &both };
-        let whole = Scheme { units: scheme.units - third, ..scheme.clone() }.suited(self.graph, run)?;
-        let (solutions, rounds) = whole.in_rounds(self.graph, wanted, run)?;
+        let whole = Scheme { units: scheme.units - third, ..scheme.clone() }.suited(graph, run)?;
+        let (solutions, rounds) = whole.in_rounds(wanted)?;
         let once = Scheme { units: third, effort: scheme.effort.without_rounds(), ..scheme.clone() };
         let mut solutions = solutions.into_iter();
         let Some((machine_of, plain)) = solutions.next() else { return Err(missing()) };
-        let divided = self.divided(&once, &machine_of, run)?;
+        let divided = self.divided(&once, &machine_of)?;
         let Some((flat, quality)) = solutions.next() else { return Ok((divided, rounds)) };
         let [between, total] = TOLERANCES;
         let goal = [(plain.cut as f64 * between) as u64, (quality.cut as f64 * total) as u64];
-        let divided = self.judged(divided, goal, run)?;
-        let grouped = self.judged(self.grouped(&once, flat, run)?, goal, run)?;
+        let divided = self.judged(divided, goal)?;
+        let grouped = self.judged(self.grouped(&once, flat)?, goal)?;
         // Small clusters: they move between parts that are nearly full.
         let combine = |pair: [&Solution; 2], price: u32| {
-            let seed = splitmix64(scheme.seed ^ splitmix64(price.into()));
-            let priced = Scheme { prices: Some(prices(self.graph, self.machines, price)), ..whole.clone() };
+            let seed = splitmix64(seed ^ splitmix64(price.into()));
+            let prices = prices(graph, self.machines, price);
+            let priced = Problem { prices: Some(&prices), ..self.problem };
             let pair = pair.map(|solution| &solution.0[..]);
-            let (part_of, _) = priced.combine(self.graph, self.caps, Rating::Density, pair, seed, run)?;
-            self.judged(part_of, goal, run)
+            let (part_of, _) = whole.combine(&priced, Rating::Density, pair, seed)?;
+            self.judged(part_of, goal)
         };
         let from_plain = combine([&divided, &grouped], PRICES[0])?;
         let from_flat = combine([&grouped, &from_plain], PRICES[1])?;
@@ -118,27 +119,29 @@ impl<const D: usize> Topology<'_, D> {
     }
 
     /// Parts of the vertices, made for each machine by itself. `parts` makes the parts of a machine from its
-    /// first part, its graph, the ids of its vertices, and its caps.
+    /// first part, its problem, and the ids of its vertices.
     pub(crate) fn each_machine(
         &self,
         machine_of: &[u32],
-        run: &Run,
-        parts: impl Fn(u32, &Graph<D>, &[u32], &[Load<D>]) -> Result<Buffer<u32>>,
+        parts: impl Fn(u32, &Problem<D>, &[u32]) -> Result<Buffer<u32>>,
     ) -> Result<Buffer<u32>> {
-        let mut part_of: Buffer<u32> = Buffer::zeroed(self.graph.len(), "parts")?;
+        let Problem { graph, run, .. } = self.problem;
+        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         for (machine, (first, caps)) in (0..).zip(self.groups()) {
-            let (group, ids) = self.graph.induced(machine_of, machine, run)?;
-            let of_group = parts(first, &group, &ids, caps)?;
+            let (group, ids) = graph.induced(machine_of, machine, run)?;
+            let of_group = parts(first, &Problem { graph: &group, caps, ..self.problem }, &ids)?;
             run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + of_group[i as usize])?;
         }
         Ok(part_of)
     }
 
     /// The machine of each vertex.
-    pub(crate) fn machine_of(&self, part_of: &[u32], run: &Run) -> Result<Buffer<u32>> {
+    pub(crate) fn machine_of(&self, part_of: &[u32]) -> Result<Buffer<u32>> {
         let prices = Prices::new(self.machines, 1);
         let mut machine_of: Buffer<u32> = Buffer::zeroed(part_of.len(), "machines of vertices")?;
-        run.each(part_of.len(), |v| machine_of[v as usize] = prices.machine_of(part_of[v as usize]))?;
+        self.problem
+            .run
+            .each(part_of.len(), |v| machine_of[v as usize] = prices.machine_of(part_of[v as usize]))?;
         Ok(machine_of)
     }
 
@@ -146,7 +149,7 @@ impl<const D: usize> Topology<'_, D> {
     fn groups(&self) -> impl Iterator<Item = (u32, &[Load<D>])> {
         self.machines.iter().scan(0, |next, &parts| {
             let first = std::mem::replace(next, *next + parts);
-            Some((first, &self.caps[first as usize..*next as usize]))
+            Some((first, &self.problem.caps[first as usize..*next as usize]))
         })
     }
 
@@ -159,30 +162,36 @@ impl<const D: usize> Topology<'_, D> {
     }
 
     /// The parts of the machines, each made inside its part of the plain partition.
-    fn divided(&self, scheme: &Scheme, machine_of: &[u32], run: &Run) -> Result<Buffer<u32>> {
+    fn divided(&self, scheme: &Scheme, machine_of: &[u32]) -> Result<Buffer<u32>> {
         let each = scheme.units / self.machines.len() as u64;
-        run.advance(scheme.units - each * self.machines.len() as u64)?;
-        self.each_machine(machine_of, run, |first, group, _, caps| {
-            let seed = splitmix64(scheme.seed ^ u64::from(first + 1));
-            let ((parts, _), _) =
-                Scheme { units: each, seed, ..scheme.clone() }.partition(group, caps, run)?;
+        self.problem.run.advance(scheme.units - each * self.machines.len() as u64)?;
+        let scheme = Scheme { units: each, ..scheme.clone() };
+        self.each_machine(machine_of, |first, problem, _| {
+            let seed = splitmix64(problem.seed ^ u64::from(first + 1));
+            let ((parts, _), _) = scheme.partition(&Problem { seed, ..*problem })?;
             Ok(parts)
         })
     }
 
     /// The flat parts, renumbered so that few of their cut edges lie between machines.
-    fn grouped(&self, scheme: &Scheme, flat: Buffer<u32>, run: &Run) -> Result<Buffer<u32>> {
-        let k = self.caps.len();
+    fn grouped(&self, scheme: &Scheme, flat: Buffer<u32>) -> Result<Buffer<u32>> {
+        let Problem { graph, caps, seed, run, .. } = self.problem;
+        let k = caps.len();
         let clustering = Clustering { cluster_of: flat, count: k };
-        let quotient = contract(self.graph, &clustering, run)?;
+        let quotient = contract(graph, &clustering, run)?;
         let mut builder = Builder::<1>::new(k, quotient.num_entries() as usize)?;
         for part in 0..k as u32 {
             quotient.each(part, |other, w| builder.entry(other, w));
             builder.vertex([1]);
         }
         let capacities: Vec<Load<1>> = self.machines.iter().map(|&parts| [u64::from(parts)]).collect();
-        let ((machine_of, _), _) =
-            Scheme { units: 0, ..scheme.clone() }.partition(&builder.finish(), &capacities, run)?;
+        let quotient = builder.finish();
+        let ((machine_of, _), _) = Scheme { units: 0, ..scheme.clone() }.partition(&Problem::new(
+            &quotient,
+            &capacities,
+            seed,
+            run,
+        ))?;
         let mut free: Vec<_> = self.groups().map(|(first, caps)| first..first + caps.len() as u32).collect();
         let mut names = reserved(k, "names of parts")?;
         let mut left = Vec::new();
@@ -198,14 +207,15 @@ impl<const D: usize> Topology<'_, D> {
     }
 
     /// The parts and their quality: their excess, and the cost of the cut edges.
-    fn judged(&self, part_of: Buffer<u32>, goal: [u64; 2], run: &Run) -> Result<Solution> {
-        let mut assignment = Assignment::new(self.graph, part_of, self.caps.len(), run)?;
-        let total = assignment.cut(self.graph, run)?;
+    fn judged(&self, part_of: Buffer<u32>, goal: [u64; 2]) -> Result<Solution> {
+        let Problem { graph, caps, run, .. } = self.problem;
+        let mut assignment = self.problem.assignment(part_of)?;
+        let total = assignment.cut(graph, run)?;
         assignment.prices = Some(Arc::new(Prices::new(self.machines, 2)));
-        let cost = assignment.cut(self.graph, run)?;
+        let cost = assignment.cut(graph, run)?;
         let over = [cost - total, total].into_iter().zip(goal).map(|(cut, most)| cut.saturating_sub(most));
         let fines: u64 = over.zip(FINES).map(|(over, fine)| over * fine).sum();
-        let quality = Quality { excess: assignment.excess(self.caps), cut: cost + fines };
+        let quality = Quality { excess: assignment.excess(caps), cut: cost + fines };
         Ok((assignment.part_of, quality))
     }
 }

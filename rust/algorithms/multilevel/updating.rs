@@ -30,15 +30,16 @@
 use std::sync::Arc;
 
 use super::assignment::Connections;
-use super::bounds::{self, OldParts};
+use super::bounds::{self, Goal};
 use super::clustering::{Clusterer, Clustering};
-use super::graph::Graph;
 use super::migration::Migration;
 use super::placing::{PartialAssignment, VertexGroups};
-use super::refining::{self, Refiner};
-use super::scheme::Solution;
+use super::problem::{Problem, Solution, copied};
+use super::refiner::refined;
+use super::refining::{self, Refine, begin, improve};
+use super::start::{self, OldParts};
 use super::symmetry::check_symmetry;
-use super::{Effort, Multilevel, Rating};
+use super::{Bound, Effort, Objective, Rating};
 use crate::base::{Buffer, Error, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, MAX_PARTS, fits, plus};
 use crate::graph::Csr;
@@ -66,8 +67,19 @@ pub struct Update {
     pub start: Vec<u32>,
     /// The share of the vertices that had a part which may get another.
     pub moves: f64,
-    /// Number of parts, bounds, machines and seed. Its other fields have no effect.
-    pub goal: Multilevel,
+    /// Number of parts.
+    pub k: u32,
+    /// No part exceeds `ceil(balance * n / k)` vertices.
+    pub balance: f64,
+    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is
+    /// not.
+    pub min_balance: Option<f64>,
+    /// Further bounds, in the order in which they are enforced.
+    pub bounds: Vec<Bound>,
+    /// Parts on each machine, if an edge between machines costs more than others.
+    pub machines: Option<Vec<u32>>,
+    /// Seed of the groups and the ties.
+    pub seed: u64,
 }
 
 /// What became of the parts.
@@ -82,9 +94,21 @@ pub struct Changes {
 }
 
 impl Update {
+    /// The defaults for `k` parts.
+    pub fn new(k: u32, start: Vec<u32>) -> Self {
+        let Refine { start, balance, min_balance, bounds, machines, seed, .. } = Refine::new(k, start);
+        Self { start, moves: 0.05, k, balance, min_balance, bounds, machines, seed }
+    }
+
+    fn goal(&self) -> Goal<'_> {
+        let Self { k, balance, min_balance, ref bounds, ref machines, seed, .. } = *self;
+        let machines = machines.as_deref();
+        Goal { k, balance, min_balance, bounds, objective: Objective::Cut, machines, seed }
+    }
+
     fn validate(&self, n: u64) -> Result<()> {
-        let Update { start, moves, goal } = self;
-        goal.validate(n)?;
+        let Update { start, moves, .. } = self;
+        self.goal().validate(n)?;
         if !(0.0..=1.0).contains(moves) {
             let what = format!("{moves} is not a share from 0 to 1, as 0.05 for 5 % of the vertices");
             return Err(Error::parameter("moves", what));
@@ -116,7 +140,7 @@ impl Update {
         })?;
         let (old, allowed) = (Arc::new(old), (self.moves * count(&self.start) as f64).ceil() as u64);
         let old_parts = OldParts { part_of: &old, gone: count(&self.start) - count(&old), allowed };
-        let (partition, _) = bounds::partition(&self.goal, bounds::Start::Keeping(old_parts), csr, run)?;
+        let (partition, _) = self.goal().partition(start::Start::Keeping(old_parts), csr, run)?;
         let changes = self.changes(&names, &old, &partition, run)?;
         if changes.moved > allowed {
             run.note(format!(
@@ -134,7 +158,7 @@ impl Update {
     fn names(&self, csr: &Csr, run: &Run) -> Result<Vec<u32>> {
         let most = self.start.iter().filter(|&&part| part != NONE).max();
         let old_k = most.map_or(0, |&part| part as usize + 1);
-        let k = self.goal.k as usize;
+        let k = self.k as usize;
         let mut names: Vec<u32> = (0..old_k as u32).collect();
         if old_k <= k {
             return Ok(names);
@@ -162,7 +186,7 @@ impl Update {
 
     /// What became of the parts.
     fn changes(&self, names: &[u32], old: &[u32], partition: &VertexPartition, run: &Run) -> Result<Changes> {
-        let mut changed = vec![false; self.goal.k as usize];
+        let mut changed = vec![false; self.k as usize];
         let mut moved = 0;
         run.each(partition.assignment.len(), |v| {
             let (before, new) = (old[v as usize], partition.assignment[v as usize] as u32);
@@ -184,19 +208,11 @@ impl Update {
     }
 }
 
-impl Multilevel {
-    /// Parts of the vertices of `graph`, of which most stay, and the number of rounds.
-    pub(super) fn updated<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        old_parts: OldParts,
-        (cap, least): (Load<D>, u64),
-        run: &Run,
-    ) -> Result<(Buffer<u32>, u64)> {
-        let caps = vec![cap; self.k as usize];
-        let unit = (graph.edge_weight() / graph.num_entries().max(1)).clamp(1, 1 << 24) as u32;
-        Updating { old_parts, unit, refiner: self.refiner(graph, &caps, least, run) }.solve()
-    }
+/// Parts of the vertices, of which most stay, and the number of rounds.
+pub(super) fn solve<const D: usize>(problem: &Problem<D>, old_parts: OldParts) -> Result<(Buffer<u32>, u64)> {
+    let graph = problem.graph;
+    let unit = (graph.edge_weight() / graph.num_entries().max(1)).clamp(1, 1 << 24) as u32;
+    Updating { old_parts, unit, problem: *problem }.solve()
 }
 
 /// Vertices with a part.
@@ -207,32 +223,33 @@ fn count(parts: &[u32]) -> u64 {
 /// The state that all steps of an update use.
 struct Updating<'a, const D: usize> {
     old_parts: OldParts<'a>,
-    refiner: Refiner<'a, D>,
+    /// The problem without migration penalties.
+    problem: Problem<'a, D>,
     /// The mean weight of an edge.
     unit: u32,
 }
 
 impl<const D: usize> Updating<'_, D> {
-    fn solve(mut self) -> Result<(Buffer<u32>, u64)> {
+    fn solve(self) -> Result<(Buffer<u32>, u64)> {
         let start = self.placed()?;
-        self.refiner.migration = self.migration(PRICES[0]);
-        let mut state = self.refiner.begin(&start)?;
+        let migration = self.migration(PRICES[0]);
+        let mut state = begin(&Problem { migration: migration.as_ref(), ..self.problem }, &start)?;
         drop(start);
         let needed = self.moved(&state.0);
         let budget = self.old_parts.allowed;
         let allowed = budget.max(needed + budget.min(needed / MORE));
-        self.refiner.migration = None;
-        let mut best = self.judged(&state.0)?;
+        let mut best = judged(&self.problem, &state.0)?;
         let mut rounds = 0;
         for (step, price) in (0..).zip(PRICES) {
-            self.refiner.migration = self.migration(price);
-            let grouped = self.regrouped(state, splitmix64(self.refiner.seed ^ step))?;
-            let (next, more) = self.refiner.improve(grouped, effort())?;
+            let migration = self.migration(price);
+            let priced = Problem { migration: migration.as_ref(), ..self.problem };
+            let grouped = self.regrouped(&priced, state, splitmix64(priced.seed ^ step))?;
+            let (next, more) = improve(&priced, grouped, effort())?;
             rounds += more;
             let too_many = self.moved(&next.0) > allowed;
             state = next;
-            self.refiner.migration = None;
-            let within = if too_many { self.returned(&state.0, allowed)? } else { self.judged(&state.0)? };
+            let within =
+                if too_many { self.returned(&state.0, allowed)? } else { judged(&self.problem, &state.0)? };
             if self.moved(&within.0) <= allowed && within.1.beats(best.1) {
                 best = within;
             }
@@ -253,25 +270,21 @@ impl<const D: usize> Updating<'_, D> {
         self.old_parts.gone + left.count() as u64
     }
 
-    fn judged(&self, parts: &[u32]) -> Result<Solution> {
-        self.refiner.judged(self.refiner.assignment(parts)?)
-    }
-
     /// The parts after moves of groups of vertices that gain, if that is better.
-    fn regrouped(&self, (part_of, _): Solution, seed: u64) -> Result<Solution> {
-        let Refiner { graph, caps, run, .. } = self.refiner;
-        let before = self.judged(&part_of)?;
-        let loads = self.refiner.assignment(&part_of)?.loads;
+    fn regrouped(&self, problem: &Problem<D>, (part_of, _): Solution, seed: u64) -> Result<Solution> {
+        let &Problem { graph, caps, migration, run, .. } = problem;
+        let before = judged(problem, &part_of)?;
+        let loads = problem.assignment(copied(&part_of)?)?.loads;
         let groups = VertexGroups::new(graph, self.clusters(&part_of, seed)?, run)?;
         let mut parts = PartialAssignment { part_of, loads };
-        groups.improve_greedily(&mut parts, caps, self.refiner.migration.as_ref())?;
-        let after = self.judged(&parts.part_of)?;
+        groups.improve_greedily(&mut parts, caps, migration)?;
+        let after = judged(problem, &parts.part_of)?;
         Ok(if after.1.beats(before.1) { after } else { before })
     }
 
     /// Clusters of the vertices, each within one part.
     fn clusters(&self, part_of: &[u32], seed: u64) -> Result<Clustering> {
-        let Refiner { graph, caps, run, .. } = self.refiner;
+        let Problem { graph, caps, run, .. } = self.problem;
         let cap = graph.total().map(|total| total.div_ceil(caps.len() as u64 * GROUPS_PER_PART));
         let clusterer = Clusterer { rating: Rating::Weight, cap, rounds: LABEL_ROUNDS, seed };
         clusterer.cluster(graph, Some(part_of), run)
@@ -279,9 +292,8 @@ impl<const D: usize> Updating<'_, D> {
 
     /// A part for each vertex: the old one, where it has one and no empty part needs it.
     fn placed(&self) -> Result<Buffer<u32>> {
-        let Refiner { graph, caps, run, seed, .. } = self.refiner;
-        let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
-        part_of.copy_from_slice(self.old_parts.part_of);
+        let Problem { graph, caps, run, seed, .. } = self.problem;
+        let part_of = copied(self.old_parts.part_of)?;
         let (mut loads, mut unplaced) = (vec![[0; D]; caps.len()], 0);
         let mut is_new = vec![true; caps.len()];
         run.each(graph.len(), |v| match part_of[v as usize] {
@@ -324,9 +336,9 @@ impl<const D: usize> Updating<'_, D> {
     /// How many vertices each part can spare for the first of `empty` empty parts.
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
-        let cap = self.refiner.caps[0][0];
+        let cap = self.problem.caps.iter().map(|cap| cap[0]).max().unwrap_or(0);
         let permitted = (self.old_parts.allowed / 2).max(above(cap).sum());
-        let (mut low, mut high) = (self.refiner.graph.len() as u64 / loads.len() as u64, cap);
+        let (mut low, mut high) = (self.problem.graph.len() as u64 / loads.len() as u64, cap);
         while low < high {
             let middle = low + (high - low) / 2;
             if above(middle).sum::<u64>() <= permitted { high = middle } else { low = middle + 1 }
@@ -337,8 +349,8 @@ impl<const D: usize> Updating<'_, D> {
     /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that
     /// gain least return first.
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
-        let Refiner { graph, caps, run, .. } = self.refiner;
-        let mut assignment = self.refiner.assignment(parts)?;
+        let Problem { graph, caps, run, .. } = self.problem;
+        let mut assignment = self.problem.assignment(copied(parts)?)?;
         let mut connections = Connections::new(caps.len());
         let mut left = self.moved(parts).saturating_sub(allowed);
         for _ in 0..RETURNS {
@@ -363,8 +375,14 @@ impl<const D: usize> Updating<'_, D> {
                 break;
             }
         }
-        self.refiner.judged(assignment)
+        let quality = self.problem.quality(&assignment)?;
+        Ok((assignment.part_of, quality))
     }
+}
+
+/// Parts, and their quality.
+fn judged<const D: usize>(problem: &Problem<D>, parts: &[u32]) -> Result<Solution> {
+    refined(&[], problem, copied(parts)?)
 }
 
 fn effort() -> Effort {
@@ -449,26 +467,23 @@ impl TryFrom<Parameters> for Update {
 
     fn try_from(given: Parameters) -> Result<Self> {
         let known = super::Parameters::new(given.k);
-        let goal = Multilevel {
+        let ratio = given.balance_on_ratio.unwrap_or(known.balance_on_ratio);
+        Ok(Update {
+            start: given.partition,
+            moves: given.moves,
+            k: given.k,
             balance: given.balance.unwrap_or(known.balance),
             min_balance: given.min_balance,
-            bounds: bounds::of(
-                given.volume_balance,
-                &given.balance_on,
-                given.balance_on_ratio.unwrap_or(known.balance_on_ratio),
-            ),
+            bounds: bounds::of(given.volume_balance, &given.balance_on, ratio),
             machines: given.machines,
-            effort: effort(),
             seed: given.seed,
-            ..Multilevel::new(given.k)
-        };
-        Ok(Update { start: given.partition, moves: given.moves, goal })
+        })
     }
 }
 
 impl Ranges for Update {
     fn ranges(&self) -> Result<()> {
-        self.goal.ranges()
+        self.goal().ranges()
     }
 }
 
@@ -481,8 +496,9 @@ impl Partitioner for Update {
     }
 
     fn memory(&self, shape: &Shape, _run: &Run) -> Need {
-        let needed = refining::memory(&self.goal, shape).least.saturating_add(16 * shape.n);
-        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, self.goal.k))
+        let size = self.goal().size(shape.n, shape.entries());
+        let needed = refining::memory(Objective::Cut, &size).saturating_add(16 * shape.n);
+        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, self.k))
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use self::edge::{BandCount, SigmaEdge};
 use self::vertex::{Objective, SigmaVertex};
 use crate::algorithms::edge_streams::refining::PASSES;
-use crate::algorithms::multilevel::refining;
+use crate::algorithms::multilevel::refining::{self, Refine};
 use crate::base::{Error, Result, Run};
 use crate::exec::shuffle::check_records;
 use crate::graph::Csr;
@@ -127,7 +127,7 @@ impl Partitioner for Sigma {
             Of::Vertices => {
                 let sigma = self.vertices();
                 let need = sigma.memory(shape.n, run.threads());
-                sigma.goal().map_or(need.clone(), |goal| refining::memory(&goal, shape).or(need))
+                sigma.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
             }
             Of::Edges => self.edges().memory("sigma", shape, preference::BYTES_PER_VERTEX * shape.n, run),
         }
@@ -138,7 +138,7 @@ impl Partitioner for Sigma {
             Of::Vertices => {
                 let sigma = self.vertices();
                 let partition = sigma.partition(&graph.csr, graph.run)?;
-                (refining::refined(partition, sigma.goal(), graph)?.into(), sigma.balance)
+                (refining::refined(partition, sigma.refinement(), graph)?.into(), sigma.balance)
             }
             Of::Edges => {
                 let sigma = self.edges();

@@ -11,10 +11,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Coarsening, Scheme, Solution};
-use crate::algorithms::multilevel::graph::Graph;
-use crate::base::{Buffer, Result, Run, splitmix64};
-use crate::capacity::Load;
+use super::{Problem, Scheme, Solution};
+use crate::base::{Result, splitmix64};
 
 /// Rounds without any other limit.
 const ROUNDS: u64 = 16;
@@ -81,8 +79,7 @@ impl Effort {
 }
 
 /// The best partition so far, and how many rounds in a row have gained too little.
-pub(crate) struct Progress<'a, const D: usize> {
-    caps: &'a [Load<D>],
+pub(crate) struct Progress {
     /// The best so far.
     pub best: Solution,
     /// Rounds so far.
@@ -91,10 +88,10 @@ pub(crate) struct Progress<'a, const D: usize> {
     patience: Patience,
 }
 
-impl<'a, const D: usize> Progress<'a, D> {
+impl Progress {
     /// The progress after the first partition.
-    pub(crate) fn new(caps: &'a [Load<D>], best: Solution, patience: Patience) -> Self {
-        Self { caps, best, rounds: 0, idle: 0, patience }
+    pub(crate) fn new(best: Solution, patience: Patience) -> Self {
+        Self { best, rounds: 0, idle: 0, patience }
     }
 
     /// Whether the last rounds paid.
@@ -117,58 +114,41 @@ impl<'a, const D: usize> Progress<'a, D> {
 }
 
 impl Scheme {
-    /// A partition for each of these caps, improved in rounds, and the number of rounds. A round improves all
+    /// A partition for each problem, improved in rounds, and the number of rounds. A round improves all
     /// partitions that still gain.
-    pub fn in_rounds<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        all_caps: &[&[Load<D>]],
-        run: &Run,
-    ) -> Result<(Vec<Solution>, u64)> {
+    pub fn in_rounds<const D: usize>(&self, problems: &[Problem<D>]) -> Result<(Vec<Solution>, u64)> {
         let ends = self.effort.ends();
-        let units = self.units / (all_caps.len() as u64 * (self.effort.rounds() + 1));
+        let units = self.units / (problems.len() as u64 * (self.effort.rounds() + 1));
         let scheme = Self { units, ..self.clone() };
         let mut all = Vec::new();
-        for caps in all_caps {
-            all.push(Progress::new(caps, scheme.multilevel(graph, caps, run)?, self.effort.patience()));
+        for problem in problems {
+            all.push((problem, Progress::new(scheme.multilevel(problem)?, self.effort.patience())));
         }
         let mut rounds = 0;
-        while self.effort.goes_on(rounds, ends) && all.iter().any(Progress::goes_on) {
-            for one in all.iter_mut().filter(|one| one.goes_on()) {
-                let next = scheme.round(graph, one.caps, &one.best, one.rounds, run)?;
+        while self.effort.goes_on(rounds, ends) && all.iter().any(|(_, one)| one.goes_on()) {
+            for (problem, one) in all.iter_mut().filter(|(_, one)| one.goes_on()) {
+                let next = scheme.round(problem, &one.best, one.rounds)?;
                 one.take(next);
             }
             rounds += 1;
         }
-        let done: u64 = all.iter().map(|one| one.rounds + 1).sum();
-        run.advance(self.units - units * done)?;
-        Ok((all.into_iter().map(|one| one.best).collect(), rounds))
+        let done: u64 = all.iter().map(|(_, one)| one.rounds + 1).sum();
+        problems.iter().take(1).try_for_each(|problem| problem.run.advance(self.units - units * done))?;
+        Ok((all.into_iter().map(|(_, one)| one.best).collect(), rounds))
     }
 
     /// One round of improvement.
-    fn round<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        best: &Solution,
-        round: u64,
-        run: &Run,
-    ) -> Result<Solution> {
-        let seed = splitmix64(self.seed ^ splitmix64(round + 1));
+    fn round<const D: usize>(&self, problem: &Problem<D>, best: &Solution, round: u64) -> Result<Solution> {
+        let seed = splitmix64(problem.seed ^ splitmix64(round + 1));
         let rating = self.first()?;
         let rating = if round % 4 < 2 { rating } else { rating.opposite() };
         if round.is_multiple_of(2) {
-            let mut communities = Buffer::zeroed(graph.len(), "communities")?;
-            communities.copy_from_slice(&best.0);
-            let coarsening =
-                Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) };
-            let again = self.v_cycle(graph, caps, coarsening, &best.0, run)?;
-            return run.advance(self.units).map(|()| again);
+            let again = self.v_cycle(problem, rating, &best.0, &best.0, seed)?;
+            return problem.run.advance(self.units).map(|()| again);
         }
-        let other = Self { seed, ..self.clone() };
-        let other = other.multilevel(graph, caps, run)?;
+        let other = self.multilevel(&Problem { seed, ..*problem })?;
         let [one, other] = if other.1.beats(best.1) { [&other.0, &best.0] } else { [&best.0, &other.0] };
-        self.combine(graph, caps, rating, [one, other], seed, run)
+        self.combine(problem, rating, [one, other], seed)
     }
 }
 
@@ -176,6 +156,7 @@ impl Scheme {
 mod tests {
     use super::*;
     use crate::algorithms::multilevel::assignment::Quality;
+    use crate::base::Buffer;
 
     #[test]
     fn the_best_is_kept_and_patience_ends() {
@@ -183,7 +164,7 @@ mod tests {
         for (patience, cuts, rounds) in
             [(Patience::SHORT, [900, 890, 0, 0], 2), (Patience::LONG, [990, 2000, 989, 0], 3)]
         {
-            let mut progress: Progress<1> = Progress::new(&[], of(1000), patience);
+            let mut progress = Progress::new(of(1000), patience);
             for cut in cuts {
                 if progress.goes_on() {
                     progress.take(of(cut));

@@ -8,12 +8,13 @@
 
 use std::collections::BinaryHeap;
 
-use super::{Scheme, loosened};
-use crate::algorithms::multilevel::assignment::{Assignment, Quality};
+use super::{Problem, Scheme};
+use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::fm::{Limits, refine};
 use crate::algorithms::multilevel::gain_table::GainTable;
 use crate::algorithms::multilevel::graph::Graph;
 use crate::algorithms::multilevel::rebalancing::rebalance;
+use crate::algorithms::multilevel::uncoarsening::loosened;
 use crate::base::{Buffer, Random, Result, Run, splitmix64};
 use crate::capacity::{Load, plus};
 use crate::exec::side_by_side;
@@ -26,43 +27,38 @@ const HASTY: u32 = 3;
 /// Moves without an improvement that end a round on so small a graph.
 const LIMITS: Limits = Limits { moves: 50, rounds: 4 };
 
-/// Parts of the vertices of `graph`, one for each of `caps`.
+/// Parts of the vertices.
 pub(crate) fn partition<const D: usize>(
     scheme: &Scheme,
-    graph: &Graph<D>,
-    caps: &[Load<D>],
+    problem: &Problem<D>,
     seed: u64,
-    run: &Run,
 ) -> Result<Buffer<u32>> {
-    if caps.len() == 2 {
-        return bisect(graph, caps, seed, run);
+    let k = problem.caps.len();
+    if k == 2 {
+        return bisect(problem, seed);
     }
     // Many bisections deep, what each gains by long refinement is small beside what it costs.
-    let iterations = if caps.len() > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
-    split(&Scheme { iterations, ..scheme.clone() }, graph, caps, seed, run)
+    let iterations = if k > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
+    split(&Scheme { iterations, ..scheme.clone() }, problem, seed)
 }
 
 /// Partitions the graph into groups of parts, and each group by itself. There are two groups. With many parts
 /// there are about as many groups as parts in each group. Then all edges are partitioned twice, instead of
 /// once for each doubling of the parts.
-fn split<const D: usize>(
-    scheme: &Scheme,
-    graph: &Graph<D>,
-    caps: &[Load<D>],
-    seed: u64,
-    run: &Run,
-) -> Result<Buffer<u32>> {
+fn split<const D: usize>(scheme: &Scheme, problem: &Problem<D>, seed: u64) -> Result<Buffer<u32>> {
+    let &Problem { graph, caps, run, .. } = problem;
     if caps.len() < 2 {
         return Buffer::zeroed(graph.len(), "parts");
     }
     let groups = if caps.len() > MANY { caps.len().isqrt() } else { 2 };
     let groups: Vec<&[Load<D>]> = caps.chunks(caps.len().div_ceil(groups)).collect();
     let sides = shares(graph.total(), &groups);
-    let (mut part_of, _) = scheme.cycle(graph, &sides, scheme.first()?, seed, run)?;
+    let (mut part_of, _) = scheme.cycle(&Problem { caps: &sides, ..*problem }, scheme.first()?, seed)?;
     let part_of_group = |(group, caps): (usize, &&[Load<D>])| {
         let (induced, ids) = graph.induced(&part_of, group as u32, run)?;
         let seed = splitmix64(seed ^ (group as u64 + 1));
-        split(scheme, &induced, caps, seed, run).map(|part_of| (part_of, ids))
+        let part_of = split(scheme, &Problem { graph: &induced, caps, ..*problem }, seed)?;
+        Ok((part_of, ids))
     };
     let parts = side_by_side(run, groups.iter().enumerate(), part_of_group);
     let mut first = 0;
@@ -99,14 +95,15 @@ pub(crate) fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
     caps.iter().fold([0; D], |total, cap| std::array::from_fn(|i| total[i].saturating_add(cap[i])))
 }
 
-/// The best of several bisections of `graph` under two caps.
-fn bisect<const D: usize>(graph: &Graph<D>, caps: &[Load<D>], seed: u64, run: &Run) -> Result<Buffer<u32>> {
-    let caps = loosened(graph, caps);
+/// The best of several bisections under two caps.
+fn bisect<const D: usize>(problem: &Problem<D>, seed: u64) -> Result<Buffer<u32>> {
+    let &Problem { graph, run, .. } = problem;
+    let caps = loosened(graph, problem.caps);
     let mut best: Option<(Quality, Buffer<u32>)> = None;
     for attempt in 0..TRIES[usize::from(D > 1)] {
         let mut random = Random::new(seed, attempt);
         let grown = grow(graph, &caps, &mut random, run)?;
-        let mut assignment = Assignment::new(graph, grown, 2, run)?;
+        let mut assignment = problem.assignment(grown)?;
         rebalance(graph, &mut assignment, &caps, seed, run)?;
         let mut table = GainTable::new(graph, &mut assignment, &caps, run)?;
         refine(&mut table, LIMITS, random.next_u64(), run)?;

@@ -7,11 +7,8 @@
 //! with the best, and can use the borders of the other. The result is projected to the given graph. So the
 //! finest levels, which take most of the time, are clustered and refined once.
 //!
-//! Every level is refined by bounded Jet ([`jet`]). Where the table of gains is small, FM follows ([`fm`]).
-//!
-//! The caps of coarse levels are loosened by their heaviest vertex. Clusters are large compared with the
-//! slack of the caps. Caps that leave no choice cost more than bringing the loads back among smaller
-//! vertices.
+//! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small, FM
+//! follows ([`Fm`]).
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
@@ -19,17 +16,15 @@
 pub(crate) mod effort;
 pub(crate) mod initial;
 
-use std::sync::Arc;
-
-use super::assignment::{Assignment, Quality};
-use super::clustering::{Clusterer, Clustering, Rating};
-use super::contraction::contract;
-use super::fm;
-use super::gain_table::GainTable;
+use super::clustering::{Clusterer, Rating};
+use super::coarsening::{Level, Memory, Next, Policy, coarsen};
+use super::fm::Fm;
 use super::graph::Graph;
-use super::jet::{self, Jet};
-use super::prices::Prices;
-use super::rebalancing::rebalance;
+use super::jet::Jet;
+use super::problem::{Problem, Solution, copied};
+use super::rebalancing::Rebalance;
+use super::refiner::{Refiners, refined};
+use super::uncoarsening::{Uncoarsening, share};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 use crate::exec::side_by_side;
@@ -75,8 +70,6 @@ pub struct Scheme {
     pub ratings: Vec<Rating>,
     /// Vertices per part of the coarsest graph.
     pub coarsest: usize,
-    /// Seed of everything random.
-    pub seed: u64,
     /// Units of progress that a partition is worth: a third each for coarsening, the attempts and
     /// uncoarsening.
     pub units: u64,
@@ -89,61 +82,11 @@ pub struct Scheme {
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the
     /// other.
     pub entries: u64,
-    /// What cut edges cost where parts are improved. They cost 1 if it is `None`.
-    pub prices: Option<Arc<Prices>>,
-}
-
-/// Clusters of the level above, and the graph that they make.
-pub(super) type Level<const D: usize> = (Clustering, Graph<'static, D>);
-
-/// Parts of all vertices, and how good they are.
-pub(crate) type Solution = (Buffer<u32>, Quality);
-
-/// How to coarsen.
-struct Coarsening {
-    rating: Rating,
-    /// A graph that has no more entries is the last.
-    entries: u64,
-    seed: u64,
-    /// Units of progress.
-    units: u64,
-    /// Each cluster lies within one of these communities.
-    communities: Option<Buffer<u32>>,
-}
-
-/// Stores the refined parts of levels, so that a run that goes on need not make them again.
-pub(crate) trait CheckpointStore {
-    /// Parts `0..k` of the `n` vertices of a level, counted from the finest: the stored parts, or else those
-    /// that `make` returns.
-    fn refined(
-        &self,
-        level: usize,
-        n_and_k: (usize, usize),
-        run: &Run,
-        make: MakeSolution<'_>,
-    ) -> Result<Solution>;
-}
-
-/// Computes a solution.
-pub(crate) type MakeSolution<'a> = Box<dyn FnOnce() -> Result<Solution> + 'a>;
-
-/// How to uncoarsen.
-pub(super) struct Uncoarsening<'a, const D: usize> {
-    /// Levels below the graph.
-    pub levels: Vec<Level<D>>,
-    /// Parts of the vertices of the last level.
-    pub part_of: Buffer<u32>,
-    /// Whether these are refined already.
-    pub refined: bool,
-    /// Units of progress.
-    pub units: u64,
-    /// Where the parts of each level are stored.
-    pub store: Option<&'a dyn CheckpointStore>,
 }
 
 impl Scheme {
     /// The scheme for a graph with so many bounds.
-    pub fn new(bounds: usize, effort: Effort, seed: u64) -> Self {
+    pub fn new(bounds: usize, effort: Effort) -> Self {
         use Rating::{Density, Weight};
         let (ratings, coarsest) = match (bounds, effort) {
             (1, Effort::Quick) => (vec![Weight], 8),
@@ -153,28 +96,20 @@ impl Scheme {
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
         let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
-        Self {
-            ratings,
-            coarsest,
-            seed,
-            units: 0,
-            effort,
-            iterations,
-            table: TABLE[0],
-            entries: 0,
-            prices: None,
-        }
+        Self { ratings, coarsest, units: 0, effort, iterations, table: TABLE[0], entries: 0 }
     }
 
-    /// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
-    /// Caps are exceeded only where no better partition was found.
-    pub fn partition<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        run: &Run,
-    ) -> Result<(Solution, u64)> {
-        let (mut solutions, rounds) = self.suited(graph, run)?.in_rounds(graph, &[caps], run)?;
+    /// The refiners of a level. The given graph is level 0.
+    fn refiners<const D: usize>(&self, level: usize) -> Refiners<D> {
+        let lenience = LENIENCE[usize::from(level > 0)];
+        let jet = Jet { iterations: self.iterations, slack: SLACK, lenience, patience: PATIENCE };
+        vec![Box::new(Rebalance), Box::new(jet), Box::new(Fm { table: self.table })]
+    }
+
+    /// Parts of the vertices, and the number of rounds of improvement. Caps are exceeded only where no better
+    /// partition was found.
+    pub fn partition<const D: usize>(&self, problem: &Problem<D>) -> Result<(Solution, u64)> {
+        let (mut solutions, rounds) = self.suited(problem.graph, problem.run)?.in_rounds(&[*problem])?;
         let missing = || Error::Internal("multilevel: no partition".into());
         Ok((solutions.pop().ok_or_else(missing)?, rounds))
     }
@@ -189,25 +124,24 @@ impl Scheme {
         Ok(scheme)
     }
 
-    fn multilevel<const D: usize>(&self, graph: &Graph<D>, caps: &[Load<D>], run: &Run) -> Result<Solution> {
-        let rating = self.first()?;
+    fn multilevel<const D: usize>(&self, problem: &Problem<D>) -> Result<Solution> {
+        let (graph, rating) = (problem.graph, self.first()?);
         let given = self.entries.max(graph.num_entries());
-        let entries = given / FEW;
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
-        let coarsening = Coarsening { rating, entries, seed: self.seed, units: third, communities: None };
-        let levels = self.coarsen(graph, caps, coarsening, run)?;
+        let entries = given / FEW;
+        let levels =
+            self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: third }, None)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
         let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
         let affordable = (given / middle.num_entries().max(1)).max(least);
-        let best = self.best(middle, caps, affordable as usize, third, run)?;
-        if !levels.is_empty() {
-            let uncoarsening =
-                Uncoarsening { levels, part_of: best.0, refined: true, units: last, store: None };
-            return self.uncoarsen(graph, uncoarsening, caps, run);
+        let best = self.best(&Problem { graph: middle, ..*problem }, affordable as usize, third)?;
+        if levels.is_empty() {
+            problem.run.advance(last)?;
+            return Ok(best);
         }
-        run.advance(last)?;
-        Ok(best)
+        let is_refined = Uncoarsening { refined: true, units: last, ..Uncoarsening::of(levels, best.0) };
+        self.uncoarsen(problem, is_refined)
     }
 
     /// The rating of the finest levels.
@@ -217,22 +151,16 @@ impl Scheme {
     }
 
     /// The best of several attempts, at most `affordable`, combined with each of the others.
-    fn best<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        affordable: usize,
-        units: u64,
-        run: &Run,
-    ) -> Result<Solution> {
-        let seed = |index: usize| splitmix64(self.seed ^ splitmix64(index as u64 + 1));
+    fn best<const D: usize>(&self, problem: &Problem<D>, affordable: usize, units: u64) -> Result<Solution> {
+        let run = problem.run;
+        let seed = |index: usize| splitmix64(problem.seed ^ splitmix64(index as u64 + 1));
         let ratings = &self.ratings[..self.ratings.len().min(affordable)];
         let each = units / (2 * ratings.len() as u64 - 1);
         let attempt = |(index, &rating): (usize, &Rating)| {
-            let solution = self.cycle(graph, caps, rating, seed(index), run)?;
+            let solution = self.cycle(problem, rating, seed(index))?;
             run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Solution> = if self.entries > graph.num_entries() {
+        let mut attempts: Vec<Solution> = if self.entries > problem.graph.num_entries() {
             ratings.iter().enumerate().map(attempt).collect::<Result<_>>()?
         } else {
             side_by_side(run, ratings.iter().enumerate(), attempt).into_iter().collect::<Result<_>>()?
@@ -243,14 +171,8 @@ impl Scheme {
             return Err(Error::Internal("multilevel: no attempt to partition".into()));
         };
         for ((index, other), &rating) in attempts.enumerate().zip(&self.ratings) {
-            let child = self.combine(
-                graph,
-                caps,
-                rating,
-                [&best.0, &other.0],
-                seed(self.ratings.len() + index),
-                run,
-            )?;
+            let pair = [&best.0[..], &other.0];
+            let child = self.combine(problem, rating, pair, seed(self.ratings.len() + index))?;
             if child.1.beats(best.1) {
                 best = child;
             }
@@ -264,80 +186,104 @@ impl Scheme {
     /// within one part of both.
     pub fn combine<const D: usize>(
         &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
+        problem: &Problem<D>,
         rating: Rating,
         [one, other]: [&[u32]; 2],
         seed: u64,
-        run: &Run,
     ) -> Result<Solution> {
-        let mut communities: Buffer<u32> = Buffer::zeroed(graph.len(), "communities")?;
+        let mut communities: Buffer<u32> = Buffer::zeroed(problem.graph.len(), "communities")?;
         let mut number: rustc_hash::FxHashMap<(u32, u32), u32> = Default::default();
-        run.each(graph.len(), |v| {
+        problem.run.each(communities.len(), |v| {
             let next = number.len() as u32;
             communities[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
         })?;
-        self.v_cycle(
-            graph,
-            caps,
-            Coarsening { rating, entries: 0, seed, units: 0, communities: Some(communities) },
-            one,
-            run,
-        )
+        self.v_cycle(problem, rating, &communities, one, seed)
     }
 
-    /// A V-cycle: coarsens by clusters that lie within one part of a given partition, and uncoarsens.
+    /// A V-cycle: coarsens by clusters within communities, each of which lies within one part of a given
+    /// partition, and uncoarsens.
     fn v_cycle<const D: usize>(
         &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        coarsening: Coarsening,
+        problem: &Problem<D>,
+        rating: Rating,
+        communities: &[u32],
         part_of: &[u32],
-        run: &Run,
+        seed: u64,
     ) -> Result<Solution> {
-        let levels = self.coarsen(graph, caps, coarsening, run)?;
-        let mut parts: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
-        parts.copy_from_slice(part_of);
+        let how = Coarsening { rating, entries: 0, seed, units: 0 };
+        let levels = self.levels(problem, how, Some(communities))?;
+        let mut parts = copied(part_of)?;
         for (clustering, _) in &levels {
-            parts = clustering.labels(&parts, run)?;
+            parts = clustering.labels(&parts, problem.run)?;
         }
-        self.uncoarsen(
-            graph,
-            Uncoarsening { levels, part_of: parts, refined: false, units: 0, store: None },
-            caps,
-            run,
-        )
+        // Under prices the caps are not loosened, so that parts never get worse.
+        let tight = problem.prices.is_some();
+        self.uncoarsen(problem, Uncoarsening { tight, ..Uncoarsening::of(levels, parts) })
     }
 
     /// Coarsens the graph, partitions the coarsest one, and uncoarsens.
-    pub fn cycle<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
-        rating: Rating,
-        seed: u64,
-        run: &Run,
-    ) -> Result<Solution> {
-        let coarsening = Coarsening { rating, entries: 0, seed, units: 0, communities: None };
-        let levels = self.coarsen(graph, caps, coarsening, run)?;
-        let coarsest = levels.last().map_or(graph, |level| &level.1);
-        let part_of = initial::partition(self, coarsest, caps, seed, run)?;
-        self.uncoarsen(
-            graph,
-            Uncoarsening { levels, part_of, refined: false, units: 0, store: None },
-            caps,
-            run,
-        )
+    pub fn cycle<const D: usize>(&self, problem: &Problem<D>, rating: Rating, seed: u64) -> Result<Solution> {
+        let levels = self.levels(problem, Coarsening { rating, entries: 0, seed, units: 0 }, None)?;
+        let graph = levels.last().map_or(problem.graph, |level| &level.1);
+        let part_of = initial::partition(self, &Problem { graph, ..*problem }, seed)?;
+        self.uncoarsen(problem, Uncoarsening::of(levels, part_of))
     }
 
-    /// Coarsens `graph`. Returns all levels.
-    fn coarsen<const D: usize>(
+    /// The levels below the graph of a problem. Each cluster lies `within` a community.
+    fn levels<const D: usize>(
         &self,
-        graph: &Graph<D>,
-        caps: &[Load<D>],
+        problem: &Problem<D>,
         how: Coarsening,
-        run: &Run,
+        within: Option<&[u32]>,
     ) -> Result<Vec<Level<D>>> {
+        let mut policy = SchemePolicy::new(self, problem, how);
+        let levels = coarsen(problem.graph, &mut policy, &Memory, within, problem.run)?.levels;
+        problem.run.advance(policy.left)?;
+        Ok(levels)
+    }
+
+    /// Projects parts of the last level to the graph of a problem, and refines them on every level.
+    pub(super) fn uncoarsen<const D: usize>(
+        &self,
+        problem: &Problem<D>,
+        uncoarsening: Uncoarsening<D>,
+    ) -> Result<Solution> {
+        uncoarsening.solve(problem, |level| self.refiners(level))
+    }
+
+    /// Refines given parts.
+    pub fn refine<const D: usize>(&self, problem: &Problem<D>, part_of: Buffer<u32>) -> Result<Solution> {
+        refined(&self.refiners(0), problem, part_of)
+    }
+}
+
+/// How to coarsen.
+struct Coarsening {
+    rating: Rating,
+    /// A graph that has no more entries is the last.
+    entries: u64,
+    seed: u64,
+    /// Units of progress.
+    units: u64,
+}
+
+/// Coarsening in memory.
+struct SchemePolicy<'a, const D: usize> {
+    scheme: &'a Scheme,
+    graph: &'a Graph<'a, D>,
+    how: Coarsening,
+    /// Vertices of a graph that is small enough.
+    coarsest: usize,
+    /// What a cluster may weigh.
+    cap: Load<D>,
+    run: &'a Run,
+    /// Units of progress that are left.
+    left: u64,
+}
+
+impl<'a, const D: usize> SchemePolicy<'a, D> {
+    fn new(scheme: &'a Scheme, problem: &Problem<'a, D>, how: Coarsening) -> Self {
+        let &Problem { graph, caps, run, .. } = problem;
         let per_part = match how.rating {
             _ if D > 1 => CLUSTERS_OF_MANY,
             _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
@@ -346,117 +292,39 @@ impl Scheme {
         };
         let clusters = caps.len() as u64 * per_part;
         let cap = graph.total().map(|total| total.div_ceil(clusters));
-        let (mut levels, mut communities): (Vec<Level<D>>, _) = (Vec::new(), how.communities);
-        let (mut left, mut rating) = (how.units, how.rating);
-        loop {
-            let finest = levels.last().map_or(graph, |level| &level.1);
-            let ahead = share(how.units, finest, graph);
-            run.advance(std::mem::replace(&mut left, ahead) - ahead)?;
-            if finest.len() <= self.coarsest * caps.len() || finest.num_entries() <= how.entries {
-                break;
-            }
-            let seed = splitmix64(how.seed ^ levels.len() as u64);
-            let rounds = ROUNDS[usize::from(how.entries == 0 || D > 1 || self.effort == Effort::Quick)];
-            let clusterer = Clusterer { rating, cap, rounds, seed };
-            let clustering = clusterer.cluster(finest, communities.as_deref(), run)?;
-            let stalled = STALLED[usize::from(how.entries == 0)];
-            if clustering.count as f64 > stalled * finest.len() as f64 {
-                break;
-            }
-            let coarse = contract(finest, &clustering, run)?;
-            if coarse.num_entries() as f64 > DENSE * finest.num_entries() as f64 {
-                rating = Rating::Weight;
-            }
-            communities = communities.map(|communities| clustering.labels(&communities, run)).transpose()?;
-            // A level that has nearly the edges of the one above it is worth neither its memory nor its time.
-            let above = levels.len().checked_sub(2).map_or(graph, |index| &levels[index].1).num_entries();
-            match levels.pop_if(|level| level.1.num_entries() as f64 > DENSE * above as f64) {
-                Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
-                None => levels.push((clustering, coarse)),
-            }
-        }
-        run.advance(left)?;
-        Ok(levels)
+        Self { scheme, graph, coarsest: scheme.coarsest * caps.len(), cap, run, left: how.units, how }
     }
 
-    /// Projects parts of the last level to `graph`, and refines them on every level.
-    pub(super) fn uncoarsen<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        uncoarsening: Uncoarsening<D>,
-        caps: &[Load<D>],
-        run: &Run,
-    ) -> Result<Solution> {
-        let Uncoarsening { mut levels, mut part_of, mut refined, units, store } = uncoarsening;
-        let mut reached = 0;
-        loop {
-            let here = levels.last().map_or(graph, |level| &level.1);
-            if !std::mem::take(&mut refined) {
-                let is_last = levels.is_empty();
-                // Under prices the caps are not loosened, so that parts never get worse.
-                let is_tight = is_last || self.prices.is_some();
-                let caps = if is_tight { caps.to_vec() } else { loosened(here, caps) };
-                let level = levels.len();
-                let refine = || self.refine(here, part_of, &caps, level, run);
-                let quality;
-                (part_of, quality) = match store {
-                    None => refine()?,
-                    Some(store) => store.refined(level, (here.len(), caps.len()), run, Box::new(refine))?,
-                };
-                let now = share(units, here, graph);
-                run.advance(now - std::mem::replace(&mut reached, now))?;
-                if is_last {
-                    return Ok((part_of, quality));
-                }
-            }
-            let Some((Clustering { cluster_of, .. }, _)) = levels.pop() else { continue };
-            let mut fine: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "parts")?;
-            run.each(cluster_of.len(), |v| fine[v as usize] = part_of[cluster_of[v as usize] as usize])?;
-            part_of = fine;
-        }
-    }
-
-    /// Refines parts of the given graph under other caps than theirs.
-    pub fn refine_finest<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        part_of: Buffer<u32>,
-        caps: &[Load<D>],
-        run: &Run,
-    ) -> Result<Solution> {
-        self.refine(graph, part_of, caps, 0, run)
-    }
-
-    /// Refines the parts of a level, counted from the finest.
-    fn refine<const D: usize>(
-        &self,
-        graph: &Graph<D>,
-        part_of: Buffer<u32>,
-        caps: &[Load<D>],
-        level: usize,
-        run: &Run,
-    ) -> Result<Solution> {
-        let lenience = LENIENCE[usize::from(level > 0)];
-        let (iterations, seed) = (self.iterations, self.seed ^ level as u64);
-        let jet = &Jet { iterations, slack: SLACK, lenience, patience: PATIENCE, seed };
-        let mut assignment = Assignment::new(graph, part_of, caps.len(), run)?;
-        assignment.prices = self.prices.clone();
-        rebalance(graph, &mut assignment, caps, jet.seed, run)?;
-        let mut quality = jet::refine(graph, &mut assignment, caps, jet, run)?;
-        if graph.len() as u64 * caps.len() as u64 <= self.table {
-            let mut table = GainTable::new(graph, &mut assignment, caps, run)?;
-            fm::refine(&mut table, fm::Limits::of(graph), jet.seed, run)?;
-            quality = table.quality();
-        }
-        Ok((assignment.part_of, quality))
+    /// Whether this is the coarsening of an attempt, or of a V-cycle.
+    fn is_to_the_end(&self) -> bool {
+        self.how.entries == 0
     }
 }
 
-/// The units of progress of a level, as a share of those of `graph` by its entries.
-fn share<const D: usize>(units: u64, level: &Graph<D>, graph: &Graph<D>) -> u64 {
-    match graph.num_entries() as u128 {
-        0 => units,
-        entries => (u128::from(units) * u128::from(level.num_entries()) / entries) as u64,
+impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
+    fn clusterer(&mut self, _step: usize, levels: usize, graph: &Graph<D>) -> Result<Option<Clusterer<D>>> {
+        let ahead = share(self.how.units, graph, self.graph);
+        self.run.advance(std::mem::replace(&mut self.left, ahead) - ahead)?;
+        if graph.len() <= self.coarsest || graph.num_entries() <= self.how.entries {
+            return Ok(None);
+        }
+        let seed = splitmix64(self.how.seed ^ levels as u64);
+        let is_short = self.is_to_the_end() || D > 1 || self.scheme.effort == Effort::Quick;
+        let rounds = ROUNDS[usize::from(is_short)];
+        Ok(Some(Clusterer { rating: self.how.rating, cap: self.cap, rounds, seed }))
+    }
+
+    fn next(&mut self, _step: usize, n: usize, clusters: usize) -> Result<Next> {
+        let stalled = STALLED[usize::from(self.is_to_the_end())];
+        Ok(if clusters as f64 > stalled * n as f64 { Next::End } else { Next::Level })
+    }
+
+    /// A level that has nearly the edges of the one above it is worth neither its memory nor its time.
+    fn leaves_out(&mut self, _step: usize, [above, entries, below]: [u64; 3]) -> bool {
+        if below as f64 > DENSE * entries as f64 {
+            self.how.rating = Rating::Weight;
+        }
+        entries as f64 > DENSE * above as f64
     }
 }
 
@@ -471,18 +339,4 @@ pub(super) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool
         squares += degree * degree;
     })?;
     Ok(squares * count >= SKEWED * sum * sum && sum > 0.0)
-}
-
-/// The caps, but at least the share of each part and one vertex more.
-pub(crate) fn loosened<const D: usize>(graph: &Graph<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
-    let (total, heaviest) = (graph.total(), graph.heaviest());
-    let all: [f64; D] =
-        std::array::from_fn(|bound| caps.iter().map(|cap| cap[bound] as f64).sum::<f64>().max(1.0));
-    let loosen = |cap: &Load<D>| {
-        std::array::from_fn(|bound| {
-            let share = total[bound] as f64 * (cap[bound] as f64 / all[bound]);
-            cap[bound].max(share as u64 + heaviest[bound])
-        })
-    };
-    caps.iter().map(loosen).collect()
 }

@@ -30,12 +30,15 @@ pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
 pub use path::{Path, Plan};
 
-use super::clustering::{Clusterer, Rating};
+use super::clustering::{Clusterer, Clustering, Rating};
+use super::coarsening::{Next, Policy, Store, coarsen};
 use super::graph::Graph;
-use super::scheme::{CheckpointStore, Level, Scheme, Solution, Uncoarsening, skewed};
+use super::problem::{Problem, Solution};
+use super::refiner::{Refiner, Size, refined};
+use super::scheme::{Scheme, skewed};
+use super::uncoarsening::Uncoarsening;
 use super::{Multilevel, working_memory};
-use crate::base::{Result, Run, splitmix64};
-use crate::capacity::Load;
+use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
 use contraction::contract;
 use sampling::Sample;
@@ -72,14 +75,13 @@ impl Multilevel {
     }
 }
 
-/// Parts of the vertices of `graph`, one for each of `caps`, and the number of rounds of improvement.
+/// Parts of the vertices, and the number of rounds of improvement.
 pub(crate) fn partition<const D: usize>(
     scheme: &Scheme,
     placement: &Placement,
-    graph: &Graph<D>,
-    caps: &[Load<D>],
-    run: &Run,
+    problem: &Problem<D>,
 ) -> Result<(Solution, u64)> {
+    let &Problem { graph, caps, run, .. } = problem;
     let (third, last) = (scheme.units / 3, scheme.units - scheme.units / 3 * 2);
     let scheme = Scheme {
         units: third,
@@ -87,100 +89,131 @@ pub(crate) fn partition<const D: usize>(
         entries: graph.num_entries(),
         ..scheme.clone()
     };
-    let coarsening = ExternalCoarsening { scheme: &scheme, placement, k: caps.len() as u64, run };
-    let levels = coarsening.levels(graph)?;
+    let entries = graph.num_entries();
+    let files = Files { placement, n: graph.len() as u64, entries, seed: problem.seed };
+    let mut policy = FilesPolicy { path: placement.plan.path, problem };
+    let levels = coarsen(graph, &mut policy, &files, None, run)?.levels;
+    run.advance(third)?;
     let Some((_, top)) = levels.last() else {
         run.advance(last)?;
-        return scheme.partition(graph, caps, run);
+        return scheme.partition(problem);
     };
     require(graph, top, caps.len(), run)?;
     let (done, mut made) = (placement.checkpoints.as_ref(), false);
     let ((part_of, _), rounds) =
         checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
             made = true;
-            scheme.partition(top, caps, run)
+            scheme.partition(&Problem { graph: top, ..*problem })
         })?;
     run.advance(if made { 0 } else { third })?;
-    let store = done.map(|checkpoints| checkpoints as &dyn CheckpointStore);
-    let uncoarsening = Uncoarsening { levels, part_of, refined: true, units: last, store };
-    scheme.uncoarsen(graph, uncoarsening, caps, run).map(|solution| (solution, rounds))
+    let uncoarsening =
+        Uncoarsening { refined: true, units: last, store: &files, ..Uncoarsening::of(levels, part_of) };
+    scheme.uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
 }
 
 /// Refuses a top that takes more memory than there is, since clusters did not get large enough.
 fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run) -> Result<()> {
     let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
-    let needed = path::levels(graph.len() as u64, bounds) + working_memory(n, entries, k as u64, bounds);
+    let size = Size { n, entries, k: k as u64, bounds };
+    let needed = path::levels(graph.len() as u64, bounds) + working_memory(&size);
     run.require(needed, format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))
 }
 
-/// Coarsening with levels in files.
-struct ExternalCoarsening<'a> {
-    scheme: &'a Scheme,
+/// Levels whose lists lie in files, the last of them sampled, and checkpoints of the work on all.
+struct Files<'a> {
     placement: &'a Placement,
-    k: u64,
-    run: &'a Run,
+    /// Vertices and entries of the given graph.
+    n: u64,
+    entries: u64,
+    seed: u64,
 }
 
-impl ExternalCoarsening<'_> {
-    /// The levels below `graph`, the top last.
-    fn levels<const D: usize>(&self, graph: &Graph<D>) -> Result<Vec<Level<D>>> {
-        let ExternalCoarsening { placement: Placement { plan, available, checkpoints: done }, run, .. } =
-            self;
-        let mut levels: Vec<Level<D>> = Vec::new();
-        let n = graph.len() as u64;
-        let most = plan.path.vertices(n, self.k);
-        for step in 0.. {
-            let finer = levels.last().map_or(graph, |level| &level.1);
-            let (is_last, is_more) = (step + 1 >= plan.path.levels(), step >= plan.path.levels());
-            if is_more && finer.len() as u64 <= most {
-                break;
-            }
-            let clusterer = self.clusterer(graph, finer, step)?;
-            let clustering = checkpoints::clusters(done.as_ref(), step, finer.len(), run, || {
-                clusterer.cluster(finer, None, run)
-            })?;
-            if clustering.count as f64 > STALLED * finer.len() as f64 {
-                match is_more {
-                    true => break,
-                    // Caps may be too small for clusters of the first level.
-                    false => continue,
-                }
-            }
-            let entries = if is_last { plan.entries(graph.num_entries()) } else { u64::MAX };
-            let sample = Sample { entries, seed: splitmix64(clusterer.seed) };
-            let in_use = path::memory_of_contraction(n, D as u64);
-            let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
-                contract(finer, &clustering, sample, run.tmp_dir(), in_use, run)
-            })?;
-            let coarse = coarse.packed(*available, run)?;
-            // A level beyond those that were asked for replaces the last of them.
-            match levels.pop_if(|_| is_more) {
-                Some((finer, _)) => levels.push((finer.coarsened(&clustering, run)?, coarse)),
-                None => levels.push((clustering, coarse)),
-            }
-        }
-        run.advance(self.scheme.units)?;
-        Ok(levels)
+impl<const D: usize> Store<D> for Files<'_> {
+    fn cluster(
+        &self,
+        step: usize,
+        graph: &Graph<D>,
+        clusterer: &Clusterer<D>,
+        within: Option<&[u32]>,
+        run: &Run,
+    ) -> Result<Clustering> {
+        let done = self.placement.checkpoints.as_ref();
+        checkpoints::clusters(done, step, graph.len(), run, || clusterer.cluster(graph, within, run))
     }
 
-    fn clusterer<const D: usize>(
+    fn contract(
         &self,
+        step: usize,
         graph: &Graph<D>,
-        finer: &Graph<D>,
+        clustering: &Clustering,
+        run: &Run,
+    ) -> Result<Graph<'static, D>> {
+        let Placement { plan, available, checkpoints: done } = self.placement;
+        let is_last = step + 1 >= plan.path.levels();
+        let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
+        let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, step)) };
+        let in_use = path::memory_of_contraction(self.n, D as u64);
+        let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
+            contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
+        })?;
+        coarse.packed(*available, run)
+    }
+
+    fn refined(
+        &self,
         level: usize,
-    ) -> Result<Clusterer<D>> {
-        let clusters = self.k * CLUSTERS_PER_PART[level.min(1)];
-        let n = graph.len() as u64;
-        let cap = graph.total().map(|total| match level {
+        problem: &Problem<D>,
+        part_of: Buffer<u32>,
+        refiners: &[Box<dyn Refiner<D>>],
+    ) -> Result<Solution> {
+        let (done, sizes) = (self.placement.checkpoints.as_ref(), (problem.graph.len(), problem.caps.len()));
+        let make = || refined(refiners, problem, part_of).map(|solution| (solution, 0));
+        checkpoints::parts(done, level, sizes, problem.run, make).map(|(solution, _)| solution)
+    }
+}
+
+/// The seed of a step of coarsening.
+fn seed_of(seed: u64, step: usize) -> u64 {
+    splitmix64(seed ^ splitmix64(step as u64 + 1))
+}
+
+/// Coarsening until the top is small enough, by at least as many levels as the path has.
+struct FilesPolicy<'a, const D: usize> {
+    path: Path,
+    problem: &'a Problem<'a, D>,
+}
+
+impl<const D: usize> Policy<D> for FilesPolicy<'_, D> {
+    fn clusterer(&mut self, step: usize, _levels: usize, graph: &Graph<D>) -> Result<Option<Clusterer<D>>> {
+        let &Problem { graph: given, caps, seed, run, .. } = self.problem;
+        let (n, k) = (given.len() as u64, caps.len() as u64);
+        if step >= self.path.levels() && graph.len() as u64 <= self.path.vertices(n, k) {
+            return Ok(None);
+        }
+        let clusters = k * CLUSTERS_PER_PART[step.min(1)];
+        let cap = given.total().map(|total| match step {
             0 => smallest_cap(total, clusters, n),
             _ => total / clusters,
         });
-        let rating = match level {
-            0 if !(D == 1 && skewed(finer, self.run)?) => Rating::Density,
+        let rating = match step {
+            0 if !(D == 1 && skewed(graph, run)?) => Rating::Density,
             _ => Rating::Weight,
         };
-        let seed = splitmix64(self.scheme.seed ^ splitmix64(level as u64 + 1));
-        Ok(Clusterer { rating, cap, rounds: ROUNDS, seed })
+        Ok(Some(Clusterer { rating, cap, rounds: ROUNDS, seed: seed_of(seed, step) }))
+    }
+
+    fn next(&mut self, step: usize, n: usize, clusters: usize) -> Result<Next> {
+        Ok(match clusters as f64 > STALLED * n as f64 {
+            false => Next::Level,
+            // Caps may be too small for clusters of the first level.
+            true if step < self.path.levels() => Next::Retry,
+            true => Next::End,
+        })
+    }
+
+    /// A level beyond those that were asked for replaces the last of them.
+    fn leaves_out(&mut self, step: usize, _entries: [u64; 3]) -> bool {
+        step >= self.path.levels()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
+use crate::algorithms::multilevel::refiner::{self, Size};
 use crate::algorithms::multilevel::{Multilevel, working_memory};
 use crate::base::{Error, Result, Run};
 use crate::partition::Need;
@@ -80,16 +81,17 @@ impl Plan {
         if self.path == Path::Memory {
             return multilevel.needed(n, entries);
         }
-        let vertices = self.path.vertices(n, multilevel.k.into());
+        let size = multilevel.goal().size(n, entries);
+        let (vertices, bounds) = (self.path.vertices(n, size.k), size.bounds);
         let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
-        let bounds = multilevel.num_bounds();
         // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
         let graph = n * (64 + 8 * bounds);
         let contraction = memory_of_contraction(n, bounds).saturating_add(contraction::memory(entries));
         // A sample has the size that is asked for in expectation.
-        let top = working_memory(vertices, top + top / 32, multilevel.k.into(), bounds);
+        let top = working_memory(&Size { n: vertices, entries: top + top / 32, ..size });
         let top = levels(n, bounds).saturating_add(top);
-        graph.max(contraction).max(top).max(multilevel.objective.memory(n, entries, multilevel.k.into()))
+        let objective = refiner::memory(&multilevel.objective.refiners::<1>(), &size);
+        graph.max(contraction).max(top).max(objective)
     }
 }
 

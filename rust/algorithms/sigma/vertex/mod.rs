@@ -45,8 +45,8 @@ use std::num::NonZeroU64;
 use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
-use crate::algorithms::multilevel::refining;
-use crate::algorithms::multilevel::{Bound, Multilevel};
+use crate::algorithms::multilevel::Bound;
+use crate::algorithms::multilevel::refining::Refine;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair};
 use crate::graph::Csr;
@@ -113,10 +113,10 @@ impl SigmaVertex {
         [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
     }
 
-    /// What the partition is refined for, if it is.
-    pub(super) fn goal(&self) -> Option<Multilevel> {
+    /// How the partition is refined, if it is.
+    pub(super) fn refinement(&self) -> Option<Refine> {
         let bounds = vec![Bound::Volume(self.volume_balance)];
-        self.refine.then(|| refining::goal(self.k, self.balance, bounds, 0))
+        self.refine.then(|| Refine { balance: self.balance, bounds, ..Refine::new(self.k, Vec::new()) })
     }
 
     fn batch(&self, csr: &Csr) -> usize {

@@ -14,7 +14,7 @@ use super::{Checkpoints, is_there, regular};
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::{Arrays, Graph, sum_of};
-use crate::algorithms::multilevel::scheme::{CheckpointStore, MakeSolution, Solution};
+use crate::algorithms::multilevel::problem::Solution;
 use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, shown, zeros};
 use crate::capacity::Load;
 use crate::edges::open_file::open_regular;
@@ -150,7 +150,7 @@ pub(in super::super) fn lists<const D: usize>(
 }
 
 /// Parts `0..k` of the `n` vertices of a level, and the number of rounds of improvement.
-pub(in crate::algorithms::multilevel) fn parts(
+pub(in super::super) fn parts(
     checkpoints: Option<&Checkpoints>,
     level: usize,
     (n, k): (usize, usize),
@@ -169,19 +169,6 @@ pub(in crate::algorithms::multilevel) fn parts(
         to.items(part_of)
     };
     read_or_make(checkpoints, &format!("parts-{level}"), run, load, make, save)
-}
-
-impl CheckpointStore for Checkpoints {
-    fn refined(
-        &self,
-        level: usize,
-        n_and_k: (usize, usize),
-        run: &Run,
-        make: MakeSolution<'_>,
-    ) -> Result<Solution> {
-        let (solution, _) = parts(Some(self), level, n_and_k, run, || make().map(|solution| (solution, 0)))?;
-        Ok(solution)
-    }
 }
 
 /// Writes a step.

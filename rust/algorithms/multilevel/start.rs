@@ -1,0 +1,71 @@
+//! What a partition begins with: nothing, given parts, or old parts that most vertices keep.
+
+use std::sync::Arc;
+
+use super::objective::{self, Machines, Objective};
+use super::problem::Problem;
+use super::refiner::Size;
+use super::scheme::{Effort, Scheme};
+use super::semi_external::{Placement, path};
+use super::{refining, topology, updating};
+use crate::base::{Buffer, Result, Run};
+
+/// What an edge between machines costs where given parts are improved.
+const PRICE: u32 = 8;
+
+/// What a partition begins with.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    /// Nothing: the graph is coarsened, with levels where the placement says.
+    Anew(Effort, &'a Placement),
+    /// Given parts, which are refined in rounds.
+    From(&'a [u32], Effort),
+    /// Old parts, which most vertices keep.
+    Keeping(OldParts<'a>),
+}
+
+/// The old parts of an update, which most vertices keep.
+#[derive(Clone, Copy)]
+pub(crate) struct OldParts<'a> {
+    /// The part that each vertex had, or `NONE`. Vertices of dissolved parts have none.
+    pub part_of: &'a Arc<Buffer<u32>>,
+    /// Vertices of dissolved parts.
+    pub gone: u64,
+    /// How many vertices may move, if the bounds do not need more.
+    pub allowed: u64,
+}
+
+impl Start<'_> {
+    /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
+    /// for that to pay.
+    pub(super) fn available(self, size: &Size, objective: Objective, run: &Run) -> u64 {
+        match self {
+            Start::Anew(_, placement) => placement.available,
+            Start::From(..) => {
+                path::available(run.budget().saturating_sub(refining::memory(objective, size)), run)
+            }
+            Start::Keeping(_) => u64::MAX,
+        }
+    }
+
+    /// Parts of the vertices, and the number of rounds.
+    pub(super) fn parts<const D: usize>(
+        self,
+        problem: &Problem<D>,
+        bounds: usize,
+        machines: Option<Machines<D>>,
+    ) -> Result<(Buffer<u32>, u64)> {
+        let graph = problem.graph;
+        let prices = machines.map(|machines| topology::prices(graph, machines.parts, PRICE));
+        let priced = Problem { prices: prices.as_ref(), ..*problem };
+        match self {
+            Start::Anew(effort, placement) => {
+                let units = graph.len() as u64 + graph.num_entries();
+                let scheme = Scheme { units, ..Scheme::new(1 + bounds, effort) };
+                objective::partition(problem, machines, &scheme, placement)
+            }
+            Start::From(parts, effort) => refining::solve(&priced, parts, effort),
+            Start::Keeping(old_parts) => updating::solve(&priced, old_parts),
+        }
+    }
+}
