@@ -16,7 +16,16 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from fastpart.report.figures import LIGHT, Figure, plotted
 from fastpart.report.look import number
 
-PEERS = {"metis": "METIS", "kaminpar": "KaMinPar", "mtkahypar": "Mt-KaHyPar"}
+PEERS = {
+    "heistream": "HeiStream",
+    "metis": "METIS",
+    "kaminpar": "KaMinPar",
+    "kaminpar:preset=strong": "KaMinPar strong",
+    "mtkahypar": "Mt-KaHyPar",
+    "mtkahypar:preset=quality": "Mt-KaHyPar quality",
+    "mtkahypar:preset=deterministic": "Mt-KaHyPar deterministic",
+    "mtkahypar:preset=deterministic_quality": "Mt-KaHyPar deterministic quality",
+}
 """How peers call themselves."""
 
 LESS_IS_BETTER = LinearSegmentedColormap.from_list("less", ["#2f74b5", "#ffffff", "#b5652f"])

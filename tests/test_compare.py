@@ -225,19 +225,25 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
         (
             {"algorithms": ["kaminpar:x=1"]},
             fp.ParameterError,
-            "unknown parameter 'x' of kaminpar. Its parameters: none",
+            "unknown parameter 'x' of kaminpar. Its parameters: preset",
         ),
         (
             {"algorithms": ["mtkahypar:preset=qualty"]},
             fp.ParameterError,
-            "mtkahypar:preset: unknown value 'qualty'. Valid values are 'default', 'deterministic', 'quality'. "
-            "Did you mean 'quality'?",
+            "mtkahypar:preset: unknown value 'qualty'. Valid values are 'default', 'deterministic', "
+            "'deterministic_quality', 'quality', 'highest_quality', 'large_k'. Did you mean 'quality'?",
         ),
         (
             {"algorithms": [("mtkahypar", {"preset": 3})]},
             TypeError,
             "mtkahypar:preset: expected a string, got int",
         ),
+        (
+            {"algorithms": ["kaminpar:preset=best"]},
+            fp.ParameterError,
+            "kaminpar:preset: unknown value 'best'",
+        ),
+        ({"algorithms": ["heistream:buffer=1"]}, fp.ParameterError, "heistream:buffer: 1 is not between 2"),
         ({"algorithms": []}, fp.ParameterError, "the list is empty"),
         ({"algorithms": [halves, halves]}, fp.ParameterError, "two are called 'halves'"),
         ({"algorithms": "spring"}, TypeError, "expected a list"),

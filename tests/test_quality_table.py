@@ -5,6 +5,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -23,6 +24,16 @@ def quality():
         yield importlib.import_module("quality")
 
 
+@pytest.fixture(scope="module")
+def page(quality):
+    return importlib.import_module("quality_page")
+
+
+@pytest.fixture(scope="module")
+def kinds(quality):
+    return importlib.import_module("quality_kinds")
+
+
 def row(graph, k, algorithm, cut=0.1, *, halo=2.0, seconds=1.0, memory=1000, m=200_000, **more):
     return {
         "graph": graph, "n": 100, "m": m, "k": k, "algorithm": algorithm, "cut_ratio": cut, "halo_rf": halo,
@@ -38,7 +49,7 @@ def frame_of(quality, *rows):
     return pl.DataFrame(list(rows), schema=quality.SCHEMA)
 
 
-def test_means_are_geometric_and_relative_to_the_baseline(quality):
+def test_means_are_geometric_and_relative_to_the_baseline(quality, page):
     frame = frame_of(
         quality,
         row("a", 4, "multilevel", 0.2, halo=3.0, seconds=2.0, memory=2000), row("a", 4, "metis", 0.1),
@@ -47,7 +58,7 @@ def test_means_are_geometric_and_relative_to_the_baseline(quality):
         row("b", 8, "multilevel", 0.0), row("b", 8, "metis", 0.0),  # of which there is no ratio
         failed("c", 4, "multilevel"), row("c", 4, "metis"),
     )  # fmt: skip
-    ours, metis, none = quality.means(frame, ["multilevel", "metis", "kaminpar"], "metis").rows(named=True)
+    ours, metis, none = page.means(frame, ["multilevel", "metis", "kaminpar"], "metis").rows(named=True)
     assert (ours["cells"], metis["cells"], none["cells"]) == (3, 4, 0)
     assert ours["cut_4"] == pytest.approx(math.sqrt(2 * 8))
     assert ours["cut_8"] == pytest.approx(1 / 2)
@@ -60,22 +71,22 @@ def test_means_are_geometric_and_relative_to_the_baseline(quality):
     assert none["cut"] is none["ns_per_edge"] is None
 
 
-def test_means_of_edge_partitions_are_those_of_replicas(quality):
+def test_means_of_edge_partitions_are_those_of_replicas(quality, page):
     frame = frame_of(
         quality,
         row("a", 4, "edges", None, rf=3.0, replica_balance=1.2), row("a", 4, "hep", None, rf=2.0, replica_balance=1.5),
         row("b", 4, "edges", None, rf=1.0, replica_balance=1.2), row("b", 4, "hep", None, rf=2.0, replica_balance=1.2),
     )  # fmt: skip
-    ours, _ = quality.means(frame, ["edges", "hep"], "hep").rows(named=True)
+    ours, _ = page.means(frame, ["edges", "hep"], "hep").rows(named=True)
     assert ours["rf_4"] == ours["rf"] == pytest.approx(math.sqrt(3 / 4))
     assert ours["replica_balance"] == pytest.approx(math.sqrt(0.8))
-    assert quality.lost(frame, "edges", "hep", "rf") == ["a 4 (+50.0%)"]
+    assert page.lost(frame, "edges", "hep", "rf") == ["a 4 (+50.0%)"]
     over = row("a", 8, "edges", None, edge_balance=1.06, m=200_000)
-    assert quality.breaks_a_bound(over)
-    assert not quality.breaks_a_bound(over | {"edge_balance": 1.05})
+    assert page.breaks_a_bound(over)
+    assert not page.breaks_a_bound(over | {"edge_balance": 1.05})
 
 
-def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality):
+def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality, page):
     frame = frame_of(
         quality,
         row("a", 4, "multilevel", 0.11), row("a", 4, "metis", 0.10),
@@ -83,22 +94,25 @@ def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality):
         row("b", 4, "multilevel", 0.30), row("b", 4, "metis", 0.20, vertex_balance=1.08),
         row("c", 4, "multilevel", 0.10), row("c", 4, "metis", 0.00),
         row("d", 4, "multilevel", 0.10), failed("d", 4, "metis"),
+        row("e", 4, "multilevel", 0.1001), row("e", 4, "metis", 0.1000),
+        row("f", 4, "multilevel", 0.000115), row("f", 4, "metis", 0.00010),
     )  # fmt: skip
-    assert quality.lost(frame, "multilevel", "metis", "cut_ratio") == [
+    assert page.lost(frame, "multilevel", "metis", "cut_ratio") == [
         "c 4 (+inf%)",
         "b 4 (+50.0%*)",
+        "f 4 (+15.0%, 3 edges)",
         "a 4 (+10.0%)",
     ]
-    assert quality.lost(frame, "multilevel", "metis", "seconds") == []
-    text = quality.document(frame, range(1, 6))
-    assert "**metis below multilevel in `cut_ratio`: 3 of 4.** c 4" in text
-    assert "- metis: 1 of 4. b 4 (1.080, 1.000)" in text
+    assert page.lost(frame, "multilevel", "metis", "seconds") == []
+    text = page.document(frame, range(1, 6))
+    assert "**metis below multilevel in `cut_ratio`: 5 of 6, 4 by more than 1 %.** c 4" in text
+    assert "- metis: 1 of 6. b 4 (1.080, 1.000)" in text
     assert "metis, k = 4: no room" in text
     assert "metis/2" not in text.replace("metis/2 made no partition", "")
 
 
 @given(n=st.integers(1, 300), k=st.integers(1, 40), load=st.integers(1, 300))
-def test_a_bound_is_a_number_of_vertices_rounded_up(quality, n, k, load):
+def test_a_bound_is_a_number_of_vertices_rounded_up(page, n, k, load):
     balance = {
         "n": n,
         "m": 1,
@@ -107,17 +121,17 @@ def test_a_bound_is_a_number_of_vertices_rounded_up(quality, n, k, load):
         "edge_balance": 9.0,
         "algorithm": "metis",
     }
-    assert quality.breaks_a_bound(balance) == (load > math.ceil(1.03 * (n / k)))
+    assert page.breaks_a_bound(balance) == (load > math.ceil(1.03 * (n / k)))
 
 
-def test_the_volume_is_bounded_where_there_are_two_bounds(quality):
+def test_the_volume_is_bounded_where_there_are_two_bounds(page):
     balances = {"n": 100, "m": 10_000, "k": 4, "vertex_balance": 1.0}
     for name, volume, expected in [
         ("metis", 2.0, False),
         ("metis/2", 1.1, False),
         ("sigma/2", 1.2, True),
     ]:
-        assert quality.breaks_a_bound(balances | {"edge_balance": volume, "algorithm": name}) == expected
+        assert page.breaks_a_bound(balances | {"edge_balance": volume, "algorithm": name}) == expected
 
 
 def test_a_row_is_the_run_of_median_cut(quality):
@@ -126,45 +140,120 @@ def test_a_row_is_the_run_of_median_cut(quality):
          "bytes_per_vertex": size, "error": None}
         for cut, seconds, size in [(0.3, 1.0, 5), (0.1, 2.0, 9), (0.2, 9.0, 7)]
     ]  # fmt: skip
-    made = quality.median_run("g", runs)
+    made = quality.median_run({"seeds": 3}, runs)
     assert list(made) == list(quality.SCHEMA)
-    told = ("graph", "cut_ratio", "halo_rf", "seconds", "memory_kb", "error")
-    assert [made[name] for name in told] == ["g", 0.2, 2.0, 2.0, 9, None]
-    made = quality.median_run("g", [runs[0], {"n": 1000, "k": 4, "algorithm": "x", "error": "no room"}])
-    assert [made[name] for name in told] == ["g", None, None, None, None, "no room"]
+    told = ("seeds", "cut_ratio", "halo_rf", "seconds", "memory_kb", "error")
+    assert [made[name] for name in told] == [3, 0.2, 2.0, 2.0, 9, None]
+    made = quality.median_run(
+        {"seeds": 3}, [runs[0], {"n": 1000, "k": 4, "algorithm": "x", "error": "no room"}]
+    )
+    assert [made[name] for name in told] == [3, None, None, None, None, "no room"]
 
 
-def test_slow_peers_run_with_the_first_seed_only(quality, monkeypatch):
+def failing(quality, monkeypatch):
+    """Let every run fail, and return the list of those that were asked for."""
     asked = []
 
     def runs_of(graph, ks, names, seeds):
-        asked.append((names, list(seeds)))
+        asked.append((ks, names, list(seeds)))
         return [failed(graph.name, k, name) for k in ks for name in names]
 
     monkeypatch.setattr(quality, "runs_of", runs_of)
-    quality.measure(quality.Graph("g", Path("g.bin")), [4], ["metis", "mtkahypar"], range(1, 4))
-    assert asked == [(["metis"], [1, 2, 3]), (["mtkahypar"], [1])]
+    return asked
+
+
+@pytest.fixture
+def graph(quality, tmp_path):
+    file = tmp_path / "g.npy"
+    np.save(file, np.array([[0, 1], [1, 2]], np.uint32))
+    return quality.Graph("g", file, 3)
+
+
+def test_slow_peers_run_with_the_first_seed_only(quality, graph, monkeypatch):
+    asked = failing(quality, monkeypatch)
+    made = quality.measure(graph, [4], ["metis", "mtkahypar"], range(1, 4), {})
+    assert asked == [([4], ["metis"], [1, 2, 3]), ([4], ["mtkahypar"], [1])]
+    assert made["seeds"].to_list() == [3, 1]
+
+
+def test_rows_of_peers_of_the_same_measurement_are_taken(quality, graph, tmp_path, monkeypatch):
+    asked = failing(quality, monkeypatch)
+    names = ["metis", "mtkahypar"]
+    first = quality.measure(graph, [4, 8], names, range(1, 4), {}).with_columns(error=None, cut_ratio=0.5)
+    first.with_columns(graph=pl.lit("as it was called")).write_parquet(tmp_path / "table.parquet")
+    stored = quality.rows_of_peers(tmp_path / "table.parquet")
+
+    def measured(seeds, ks=(4, 8), stored=stored):
+        asked.clear()
+        return quality.measure(graph, ks, names, range(1, seeds + 1), stored), [
+            names for _, names, _ in asked
+        ]
+
+    again, ran = measured(3)
+    assert ran == []
+    assert again.equals(first)
+    assert measured(3, [4, 16])[1] == [["metis"], ["mtkahypar"]]
+    assert measured(2)[1] == [["metis"]] * 2  # Mt-KaHyPar has one seed in both
+    for column in ("checksum", "bounds", "version"):
+        first.with_columns(pl.lit("other").alias(column)).write_parquet(tmp_path / "other.parquet")
+        assert len(measured(3, stored=quality.rows_of_peers(tmp_path / "other.parquet"))[1]) == 4
+
+
+def test_rows_of_ours_are_never_taken(quality, graph, tmp_path):
+    frame_of(quality, row("g", 4, "multilevel"), row("g", 4, "metis/2")).write_parquet(tmp_path / "t.parquet")
+    (only,) = quality.rows_of_peers(tmp_path / "t.parquet").values()
+    assert only["algorithm"] == "metis/2"
+    pl.DataFrame({"algorithm": ["metis"]}).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(SystemExit, match="has no column graph"):
+        quality.rows_of_peers(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_two_presets_run_on_request(quality, tmp_path, monkeypatch, more):
+def test_presets_run_on_request(quality, tmp_path, monkeypatch, more):
     asked = []
 
-    def measure(graph, ks, algorithms, seeds):
+    def measure(graph, ks, algorithms, seeds, stored):
         asked.extend(algorithms)
         return frame_of(quality, row(graph.name, 4, "metis"))
 
     monkeypatch.setattr(quality, "measure", measure)
     monkeypatch.setattr(quality, "OUT", tmp_path)
     quality.main(["g.bin", *["--all-peers"] * more])
-    assert [name for name in asked if name.startswith("mtkahypar")] == [
-        "mtkahypar",
-        *quality.ON_REQUEST * more,
-    ]
+    presets = [name for name in asked if "preset" in name]
+    assert presets == list(quality.ON_REQUEST) * more
+    for name in presets:
+        peer, _, preset = name.partition(":preset=")
+        PEERS[peer].parameters(preset=preset)  # which refuses unknown ones
+
+
+def test_other_kinds_have_means_of_their_own(quality, page):
+    frame = frame_of(
+        quality,
+        row("a", 4, "multilevel", 0.2), row("a", 4, "metis", 0.1), row("a", 4, "mtkahypar", 0.4),
+        row("mesh", 4, "multilevel", 0.1), row("mesh", 4, "metis", 0.2), row("mesh", 4, "mtkahypar", 0.1),
+        row("mesh", 8, "multilevel", 0.4), row("mesh", 8, "mtkahypar", 0.1, seconds=4.0),
+    )  # fmt: skip
+    rows = {
+        (each["ours"], each["peer"], each["graphs"]): each for each in page.anchors(frame).rows(named=True)
+    }
+    assert set(rows) == {
+        ("multilevel", "mtkahypar", graphs) for graphs in ("1 graphs", "1 graphs of other kinds")
+    }
+    real, other = rows.values()
+    assert [real[name] for name in ("cells", "k=4", "k=8", "all", "worst")] == [1, 0.5, None, 0.5, 0.5]
+    assert [other[name] for name in ("cells", "k=4", "k=8", "all", "worst", "time")] == [
+        2, 1.0, pytest.approx(4), pytest.approx(2), pytest.approx(4), 0.5,
+    ]  # fmt: skip
+    text = page.document(frame, range(1))
+    assert text.index("means over 1 graphs, relative") < text.index(
+        "means over 1 graphs of other kinds, relative"
+    )
+    assert "Graphs of other kinds have means of their own: mesh." in text
 
 
 def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, monkeypatch, capsys):
     some = ["spring", "multilevel/2", "metis", "metis/2", "mtkahypar"]
+    assert all(quality.version_of(name) for name in some[:2])
     installed = PEERS["metis"].installed()
     monkeypatch.setattr(quality, "ALGORITHMS", {name: quality.ALGORITHMS[name] for name in some})
     monkeypatch.setattr(quality, "OUT", tmp_path / "out")
@@ -172,6 +261,8 @@ def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, mon
     quality.main([str(edges.path), "-k", "3", "--seeds", "1"])
     table = pl.read_parquet(tmp_path / "out" / "table.parquet")
     assert table.schema == quality.SCHEMA
+    assert set(table["checksum"]) == {edges.identify()[1]}
+    assert table["bounds"].to_list() == ["vertices 1.03", "vertices 1.03, volume 1.1"] * 2 + ["vertices 1.03"]
     assert table.select("graph", "n", "m", "k", "algorithm").rows() == [
         ("cora", 2708, 5278, 3, name) for name in some
     ]
@@ -200,12 +291,12 @@ def test_it_measures_what_the_partitioners_make(quality, datasets, tmp_path, mon
     assert ("**metis/2 below multilevel/2 in `cut_ratio`: " in document) == installed
 
 
-def test_the_pictures_show_every_algorithm_and_ratio(quality, tmp_path):
+def test_the_pictures_show_every_algorithm_and_ratio(quality, page, tmp_path):
     frame = frame_of(
         quality, row("a", 4, "metis", 0.1), row("a", 4, "multilevel", 0.05), row("a", 4, "kaminpar", 1.2),
         row("b", 4, "metis", 0.0), row("b", 4, "multilevel", 0.05),
     )  # fmt: skip
-    quality.draw(frame, tmp_path)
+    page.draw(frame, tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"cut-and-time.svg", "heat-vertices.svg"}
     points = (tmp_path / "cut-and-time.svg").read_text()
     assert [name in points for name in (">METIS<", ">KaMinPar<", ">multilevel<")] == [True] * 3
@@ -214,10 +305,40 @@ def test_the_pictures_show_every_algorithm_and_ratio(quality, tmp_path):
     assert ">b<" not in (tmp_path / "heat-vertices.svg").read_text()  # of a cut of 0 there is no ratio
 
 
-def test_the_graphs_that_come_along_are_always_there(quality, tmp_path, monkeypatch):
+def test_the_graphs_that_come_along_are_always_there(quality, kinds, tmp_path, monkeypatch):
+    monkeypatch.setattr(kinds, "KINDS", {"grid-2d": (12, lambda folder: kinds.grid(folder, 3, 4))})
     here = quality.known_graphs(tmp_path)
     assert [graph.open().num_edges for graph in here] == sorted(graph.open().num_edges for graph in here)
-    assert {(graph.name, graph.n) for graph in here} >= {("cora", 2708), ("amazon-computers", 13752)}
+    assert {(graph.name, graph.n) for graph in here} >= {
+        ("cora", 2708),
+        ("amazon-computers", 13752),
+        ("grid-2d", 12),
+    }
+
+
+def test_generated_graphs_are_simple_and_what_they_say(kinds, tmp_path, monkeypatch):
+    small = {
+        "mesh": (200, lambda folder: kinds.mesh(folder, 200)),
+        "grid-3d": (60, lambda folder: kinds.grid(folder, 3, 4, 5)),
+        "correlated": (50, lambda folder: kinds.correlated(folder, 50, 300)),
+        "geometric": (300, lambda folder: kinds.geometric(folder, 300)),
+    }
+    monkeypatch.setattr(kinds, "KINDS", small)
+    graphs = {name: np.load(kinds.write(name, tmp_path)).astype(int) for name in small}
+    for name, edges in graphs.items():
+        n = small[name][0]
+        assert (edges[:, 0] < edges[:, 1]).all()
+        assert edges.max() < n
+        assert len({*map(tuple, edges.tolist())}) == len(edges)
+        assert np.load(kinds.write(name, tmp_path)).tolist() == edges.tolist()  # the seed is fixed
+    assert 2 * 200 < len(graphs["mesh"]) <= 3 * 200 - 6  # planar, of triangles
+    assert len(graphs["grid-3d"]) == 2 * 4 * 5 + 3 * 3 * 5 + 3 * 4 * 4
+    steps = np.diff(np.stack(np.unravel_index(graphs["grid-3d"].ravel(), (3, 4, 5))).reshape(3, -1, 2))
+    assert (np.abs(steps).sum(axis=0) == 1).all()
+    assert len(graphs["correlated"]) == 300
+    places = np.random.default_rng(3).random((300, 2))
+    near = np.linalg.norm(places[:, None] - places, axis=2) <= (12 / (np.pi * 300)) ** 0.5
+    assert len(graphs["geometric"]) == np.triu(near, 1).sum()
 
 
 @pytest.mark.parametrize("arguments", [["a.bin", "b/a.bin"], ["--seeds", "0"], ["-k", "x"]])

@@ -64,13 +64,14 @@ def compare(
     k : int or several
         Numbers of parts.
     algorithms : list, optional
-        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in partitioner
-        or of a peer (``metis``, ``kaminpar``, ``mtkahypar``). A name with parameters: ``"spring:passes=2"`` or
-        ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A ``callable(graph, k)`` that
-        returns a partition or an array (one part per vertex or per record). Or ``(label, partition)``, ``(label,
-        callable)``. A callable also gets ``seed``, ``splits``, ``threads``, ``memory_limit``, ``tmp_dir`` and
-        ``progress`` if it has parameters of these names. Default: all built-in partitioners (:func:`bytegnn` with
-        ``splits`` only), their variants (``of``, ``scoring``), and the peers that are installed.
+        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in
+        partitioner or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``). A name with parameters:
+        ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A
+        ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or ``(label,
+        partition)``, ``(label, callable)``. A callable also gets ``seed``, ``splits``, ``threads``, ``memory_limit``,
+        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in partitioners
+        (:func:`bytegnn` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that are
+        installed.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too.
     fanouts : sequence of int, or mapping of them, optional

@@ -53,7 +53,8 @@ class Bench:
             raise PeerError(f"{peer.module} is not installed: pip install 'fastpart[peers]'")
         folder = self._graph_of(graph)
         threads = self.options.threads or _core.default_threads()
-        task = {"task": peer.name, "k": k, "seed": self.seed, "threads": threads, "given": dict(given)}
+        task = {"task": peer.name, "module": peer.module, "k": k, "seed": self.seed, "threads": threads}
+        task |= {"given": dict(given)}
         self._child(peer.command, label, task | {"folder": str(folder)})
         try:
             result = json.loads((folder / "result.json").read_text())

@@ -7,10 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from ....core.parameters import choice
+from ....core.parameters import choice, integer
 from ....runtime.launch import interpreter
 
-Preset = Literal["default", "deterministic", "quality"]
+KaMinParPreset = Literal["default", "fast", "eco", "strong", "largek", "terapart"]
+"""Presets of KaMinPar."""
+
+MtKaHyParPreset = Literal[
+    "default", "deterministic", "deterministic_quality", "quality", "highest_quality", "large_k"
+]
 """Presets of Mt-KaHyPar."""
 
 
@@ -49,16 +54,26 @@ class Peer:
 def _metis(constraints: int = 1) -> None: ...
 
 
-def _mtkahypar(preset: Preset = "default") -> None:
-    choice("mtkahypar:preset", preset, get_args(Preset))
+def _kaminpar(preset: KaMinParPreset = "default") -> None:
+    choice("kaminpar:preset", preset, get_args(KaMinParPreset))
+
+
+def _mtkahypar(preset: MtKaHyParPreset = "default") -> None:
+    choice("mtkahypar:preset", preset, get_args(MtKaHyParPreset))
+
+
+def _heistream(buffer: int = 262_144, passes: int = 1) -> None:
+    integer("heistream:buffer", buffer, 2, 2**31 - 1)
+    integer("heistream:passes", passes, 1, 2**31 - 1)
 
 
 PEERS: dict[str, Peer] = {
     peer.name: peer
     for peer in (
         Peer("metis", "pymetis", _metis, ({"constraints": 2},)),
-        Peer("kaminpar", "kaminpar"),
+        Peer("kaminpar", "kaminpar", _kaminpar),
         Peer("mtkahypar", "mtkahypar", _mtkahypar),
+        Peer("heistream", "chszlablib", _heistream),
     )
 }
 """By name."""
