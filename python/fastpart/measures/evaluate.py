@@ -69,11 +69,11 @@ def evaluate(
     -------
     Evaluation
         ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, components, load, cap`` and, if given,
-        ``train, val, test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
-        k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf, components`` (``rf,
-        edge_balance, replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
-        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
-        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
+        ``train, val, test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of,
+        algorithm, k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf, components`` (``rf,
+        edge_balance, replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition
+        with ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it
+        was a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
         degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``. If the records are weighted, vertex
         partitions have ``weight_internal, weight_cut`` in ``.parts``, and ``weighted_cut, weighted_cut_ratio`` in
         ``.summary``, in the unit of the given weights.
