@@ -185,7 +185,7 @@ pub mod ingest {
 pub mod measure {
     pub use crate::measure::homes::home_parts;
     pub use crate::measure::{
-        Cut, RelationCut, Replicas, SparseMatrix, TypeReplicas, WeightedCut, cut, halo_sizes,
+        Cut, RelationCut, Replicas, SparseMatrix, TypeReplicas, WeightedCut, components, cut, halo_sizes,
         halo_sizes_of_types, label_skew, part_sizes, relation_cuts, replicas, replicas_of_types,
         sparse_matrix, split_counts, validate, weighted_cut,
     };

@@ -67,6 +67,25 @@ def halo_rf(n, edges, parts, k):
     return sum(map(len, whole)) / n if n else 1.0
 
 
+def components(edges, parts, k):
+    """Return the number of connected components of each part, found one vertex after the other."""
+    neighbours = {v: [] for v in range(len(parts))}
+    for u, v in edges:
+        if parts[u] == parts[v]:
+            neighbours[u].append(v)
+            neighbours[v].append(u)
+    seen, counts = set(), [0] * k
+    for v in neighbours:
+        counts[parts[v]] += v not in seen
+        waiting = [] if v in seen else [v]
+        while waiting:
+            u = waiting.pop()
+            if u not in seen:
+                seen.add(u)
+                waiting += neighbours[u]
+    return counts
+
+
 def cut_matrix(edges, parts, k):
     """Return the number of records between each two parts."""
     matrix = [[0] * k for _ in range(k)]

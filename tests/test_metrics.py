@@ -38,6 +38,7 @@ def test_measures_of_vertex_partitions_equal_the_oracles(drawn):
         "vertex_balance": pytest.approx(oracles.vertex_balance(n, parts, k)),
         "edge_balance": pytest.approx(oracles.edge_balance(n, records, parts, k)),
         "halo_rf": pytest.approx(oracles.halo_rf(n, records, parts, k)),
+        "components": sum(oracles.components(records, parts, k)),
     }
     assert evaluation.parts.to_dict(as_series=False) == {
         "part": list(range(k)),
@@ -46,6 +47,7 @@ def test_measures_of_vertex_partitions_equal_the_oracles(drawn):
         "edges_cut": [sum(matrix[i]) - matrix[i][i] for i in range(k)],
         "volume": oracles.volumes(n, records, parts, k),
         "halo": [len(halo) for halo in oracles.halos(records, parts, k)],
+        "components": oracles.components(records, parts, k),
         "load": oracles.loads(parts, k),
         "cap": [None] * k,
     }
@@ -213,10 +215,10 @@ def test_cut_matrix_of_more_than_4096_parts_is_a_sparse_frame():
 def test_columns_and_their_order():
     vertex = fp.evaluate(PATH, [0, 0, 1, 1], [0, 1, 0, 1], {"train": [0], "val": [1], "test": [2]})
     assert " ".join(vertex.parts.columns) == (
-        "part vertices edges_internal edges_cut volume halo load cap train val test label_skew"
+        "part vertices edges_internal edges_cut volume halo components load cap train val test label_skew"
     )
     assert " ".join(vertex.summary.columns) == (
-        "of algorithm k n m loops cut_ratio vertex_balance edge_balance halo_rf "
+        "of algorithm k n m loops cut_ratio vertex_balance edge_balance halo_rf components "
         "train_balance val_balance test_balance label_skew"
     )
     edge = fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2))

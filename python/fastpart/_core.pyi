@@ -734,6 +734,7 @@ class VertexCounts:
     cut: _Ids
     volume: _Ids
     halo: _Ids
+    components: _Ids
     halo_of_types: list[_Ids]
     matrix: _Ids | None
     graph: Identity

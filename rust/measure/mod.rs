@@ -4,7 +4,7 @@
 //! function checks it first, and its error names the first wrong vertex.
 //!
 //! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`] parts).
-//! [`halo_sizes`]: 8 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
+//! [`halo_sizes`]: 8 bytes per vertex. [`components()`]: 4 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
 //! the budget first.
 //!
 //! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over the vertices
@@ -15,6 +15,7 @@
 //! **Definitions.** A loop has no cut and no halo. It is counted separately. A parallel record counts like any
 //! other.
 
+mod components;
 pub mod cut;
 mod halo;
 pub(crate) mod homes;
@@ -33,6 +34,7 @@ use crate::edges::EdgeStream;
 use crate::exec::scan;
 use crate::sets::Bits;
 
+pub use components::components;
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::{halo_sizes, halo_sizes_of_types};
 pub use labels::label_skew;

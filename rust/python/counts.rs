@@ -17,6 +17,7 @@ pub struct VertexCounts {
     cut: Py<PyArray1<i64>>,
     volume: Py<PyArray1<i64>>,
     halo: Py<PyArray1<i64>>,
+    components: Py<PyArray1<i64>>,
     /// Of each type: its halo per part.
     halo_of_types: Vec<Py<PyArray1<i64>>>,
     matrix: Option<Py<PyArray2<i64>>>,
@@ -47,10 +48,11 @@ pub fn count_vertex_partition<'py>(
     let parts = &*settled(&assignment, "parts")?;
     let stream = edges.stream();
     let sizes = types.clone().unwrap_or_else(|| vec![stream.num_vertices()]);
-    let (cut, halos) = detached(py, &options, |run| {
+    let (cut, halos, components) = detached(py, &options, |run| {
         Ok((
             measure::cut(stream, parts, k, run)?,
             measure::halo_sizes_of_types(stream, parts, k, &sizes, run)?,
+            measure::components(stream, parts, k, run)?,
         ))
     })?;
     let halo_of_types = types.iter().flat_map(|_| &halos).map(|halo| signed(py, halo).unbind()).collect();
@@ -64,6 +66,7 @@ pub fn count_vertex_partition<'py>(
         cut: signed(py, &cut).unbind(),
         volume: signed(py, &volume).unbind(),
         halo: signed(py, &halo).unbind(),
+        components: signed(py, &components).unbind(),
         halo_of_types,
         matrix: matrix.map(Bound::unbind),
         graph: identity(edges, loops, checksum),

@@ -51,6 +51,23 @@ fn halos(graph: &Graph, assignment: &[i32], k: u32) -> Vec<u64> {
     halos.iter().map(|halo| halo.len() as u64).collect()
 }
 
+/// Components by labels that fall along the records inside parts until none falls any more.
+fn components(graph: &Graph, assignment: &[i32], k: u32) -> Vec<u64> {
+    let mut lowest: Vec<u32> = (0..graph.n as u32).collect();
+    let inside = |&&[u, v]: &&[u32; 2]| assignment[u as usize] == assignment[v as usize];
+    let ends = graph.records.iter().filter(inside).map(|record| record.map(|v| v as usize));
+    while ends.clone().any(|[u, v]| lowest[u] != lowest[v]) {
+        for [u, v] in ends.clone() {
+            let least = lowest[u].min(lowest[v]);
+            (lowest[u], lowest[v]) = (least, least);
+        }
+    }
+    let mut counts = vec![0; k as usize];
+    let roots = (0..graph.n as usize).filter(|&v| lowest[v] as usize == v);
+    roots.for_each(|v| counts[assignment[v] as usize] += 1);
+    counts
+}
+
 /// Half the sum of the differences between the shares of each label.
 fn skew(assignment: &[i32], labels: &[i64], part: i32) -> f64 {
     let labelled: Vec<(i32, i64)> =
@@ -105,6 +122,12 @@ proptest! {
     fn halo_sizes((graph, k, assignment) in cases(), threads in 1_usize..=3) {
         let found = measure::halo_sizes(&graph, &assignment, k, &run(threads)).unwrap();
         prop_assert_eq!(found, halos(&graph, &assignment, k));
+    }
+
+    #[test]
+    fn components_of_parts((graph, k, assignment) in cases(), threads in 1_usize..=3) {
+        let found = measure::components(&graph, &assignment, k, &run(threads)).unwrap();
+        prop_assert_eq!(found, components(&graph, &assignment, k));
     }
 
     #[test]

@@ -68,12 +68,12 @@ def evaluate(
     Returns
     -------
     Evaluation
-        ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, load, cap`` and, if given, ``train, val,
-        test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of, algorithm,
-        k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf`` (``rf, edge_balance,
-        replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition with
-        ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it was
-        a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
+        ``.parts``: ``part, vertices, edges_internal, edges_cut, volume, halo, components, load, cap`` and, if given,
+        ``train, val, test, label_skew`` (for edge partitions ``part, edges, replicas, load, cap``). ``.summary``: ``of,
+        algorithm, k, n, m, loops`` and ``cut_ratio, vertex_balance, edge_balance, halo_rf, components`` (``rf,
+        edge_balance, replica_balance``), then ``train_balance, val_balance, test_balance, label_skew``. A partition
+        with ``balance_on`` adds ``weight_load, weight_cap`` to ``.parts`` and ``weight_balance`` to ``.summary``. If it
+        was a list of arrays, the names end with the index, as ``weight_load_0``. One with a bound on volume, the sum of
         degree + 1, adds ``volume_load, volume_cap`` and ``volume_balance``. If the records are weighted, vertex
         partitions have ``weight_internal, weight_cut`` in ``.parts``, and ``weighted_cut, weighted_cut_ratio`` in
         ``.summary``, in the unit of the given weights.
@@ -102,6 +102,8 @@ def evaluate(
     - ``vertex_balance`` = ``max |V_i| / (n/k)``
     - ``edge_balance`` = ``max vol(V_i) / (vol(V)/k)``
     - ``halo_rf`` = ``sum of |V_i and its neighbours| / n``
+    - ``components`` = sum over the parts of their connected components, by the edges inside each. A part with more than
+      one falls apart
     - ``train_balance`` = the largest share of the training vertices in one part / (1/k)
     - ``label_skew`` = the largest total-variation distance between the labels of a part and of the graph. If vertices
       have several labels, each occurrence counts.
@@ -157,6 +159,7 @@ def _evaluate_vertex(
             "edges_cut": counts.cut,
             "volume": counts.volume,
             "halo": counts.halo,
+            "components": counts.components,
             "load": partition.loads,
             "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
         }
@@ -167,6 +170,7 @@ def _evaluate_vertex(
         "vertex_balance": _balance(parts["vertices"], n),
         "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
         "halo_rf": ratio(n + int(parts["halo"].sum()), n, empty=1.0),
+        "components": int(parts["components"].sum()),
     }
     if graph._weights is not None:
         columns, cut_weight = _weighted_cut(graph, partition, options)

@@ -54,6 +54,7 @@ class Evaluation:
     vertex_balance: float
     edge_balance: float
     halo_rf: float
+    components: int
     rf: float
     replica_balance: float
     weight_balance: float
