@@ -88,7 +88,7 @@ pub mod algorithms {
             }
         }
         pub mod connectivity {
-            pub use crate::algorithms::multilevel::connectivity::{Connectivity, Gains};
+            pub use crate::algorithms::multilevel::connectivity::Connectivity;
         }
         pub mod updating {
             pub use crate::algorithms::multilevel::updating::Update;
@@ -211,6 +211,9 @@ pub mod sampling {
         TypedMaker, TypedSample, TypedSampler, TypedSamples, Types, Workers, append_degrees, append_ids,
         disk_rates, subgraph, walks,
     };
+}
+pub mod sets {
+    pub use crate::sets::SparseSums;
 }
 pub mod traffic {
     pub use crate::traffic::{

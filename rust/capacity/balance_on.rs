@@ -4,7 +4,7 @@
 //! training vertices as weights, every part gets its share of them. Any vertex partitioner can use a
 //! [`BalanceOn`]. A partitioner that only needs both caps kept places vertices through
 //! [`Placing`](super::Placing), which finds the parts and repairs what fits nowhere. A partitioner that
-//! scores parts itself asks [`Parts`] what fits. Both can fall back on [`BalanceOn::deal`].
+//! scores parts itself asks [`PartLoads`] what fits. Both can fall back on [`BalanceOn::deal`].
 //!
 //! **Cap.** With k parts, total weight W and largest weight w, no part gets more than
 //! `max(ceil(ratio * W / k), ceil(W / k) + w)`. If all weights are 0 or 1, no part gets more than
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::bounds::plus;
-use super::{CHECK_EVERY, Load, Parts, cap, share, validate_balance};
+use super::{CHECK_EVERY, Load, PartLoads, cap, share, validate_balance};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
 /// A weight for each vertex. Copies share the memory.
@@ -143,8 +143,8 @@ impl BalanceOn {
     }
 
     /// `k` empty parts for all vertices, of at most `cap` vertices each.
-    pub fn parts(&self, k: u32, cap: u64) -> Result<Parts> {
-        Parts::new(k, [self.weights.each.len() as u64, self.weights.total], [cap, self.cap(k)])
+    pub fn parts(&self, k: u32, cap: u64) -> Result<PartLoads> {
+        PartLoads::empty(k, [self.weights.each.len() as u64, self.weights.total], [cap, self.cap(k)])
     }
 
     /// The last resort, which keeps every cap: vertices by descending weight (then id) to the parts,

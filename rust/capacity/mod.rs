@@ -3,8 +3,7 @@
 //! - [`bounds`]: loads under one bound or several.
 //! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without
 //!   edges.
-//! - [`Parts`]: loads under 1 to 8 bounds, and the least loaded part with slack under all of them.
-//! - [`Loads`](loads::Loads): loads that rise and fall, and the part with the least penalty.
+//! - [`PartLoads`]: loads under several bounds, and the least loaded part with slack under all of them.
 //! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
 //! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals if nothing else
 //!   helps.
@@ -13,8 +12,7 @@
 mod balance_on;
 pub(crate) mod bounds;
 mod least_loaded;
-pub(crate) mod loads;
-mod parts;
+mod part_loads;
 mod placing;
 pub(crate) mod repair;
 pub(crate) mod schedule;
@@ -24,8 +22,7 @@ pub use balance_on::BalanceOn;
 pub(crate) use balance_on::{BalancedAssignment, Weights};
 pub(crate) use bounds::{Load, excess, fits, minus, plus, relative};
 pub(crate) use least_loaded::{LeastLoaded, place_last};
-pub(crate) use loads::Loads;
-pub(crate) use parts::Parts;
+pub(crate) use part_loads::PartLoads;
 pub use placing::Placing;
 pub(crate) use repair::{RepairOutcome, repair};
 pub(crate) use schedule::schedule;

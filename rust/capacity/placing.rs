@@ -23,13 +23,13 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::{BalanceOn, BalancedAssignment, CHECK_EVERY, LeastLoaded, Load, Parts};
+use super::{BalanceOn, BalancedAssignment, CHECK_EVERY, LeastLoaded, Load, PartLoads};
 use crate::base::{Buffer, NONE, Result, Run, reserved};
 
 /// An assignment while vertices are placed.
 pub struct Placing<'a> {
     part_of: Buffer<u32>,
-    parts: Parts,
+    parts: PartLoads,
     /// Number of vertices that fitted nowhere.
     left: usize,
     balance_on: &'a BalanceOn,
@@ -53,7 +53,7 @@ impl<'a> Placing<'a> {
     /// nowhere.
     pub fn resume(
         part_of: Buffer<u32>,
-        parts: Parts,
+        parts: PartLoads,
         left: usize,
         balance_on: &'a BalanceOn,
         run: &'a Run,
@@ -74,7 +74,7 @@ impl<'a> Placing<'a> {
         self.put(vertices, |parts, weight| parts.place([1, weight]))
     }
 
-    fn put(&mut self, vertices: &[u32], part: impl Fn(&mut Parts, u64) -> Option<u32>) -> Result<()> {
+    fn put(&mut self, vertices: &[u32], part: impl Fn(&mut PartLoads, u64) -> Option<u32>) -> Result<()> {
         for vertices in vertices.chunks(CHECK_EVERY) {
             for &vertex in vertices {
                 let part = part(&mut self.parts, self.balance_on.weight(vertex));
@@ -88,7 +88,7 @@ impl<'a> Placing<'a> {
 
     /// The assignment, once all vertices were placed or left.
     pub fn finish(mut self) -> Result<BalancedAssignment> {
-        let mut loads: Vec<Load> = self.parts.loads().collect();
+        let mut loads: Vec<Load> = self.parts.all().collect();
         if self.left > 0 && !self.exchange(&mut loads)? {
             return self.balance_on.deal(loads.len() as u32, self.run);
         }
@@ -98,7 +98,7 @@ impl<'a> Placing<'a> {
     /// Finds places for the vertices left; false if there is none for one of them.
     fn exchange(&mut self, loads: &mut [Load]) -> Result<bool> {
         let Self { part_of, parts, left, balance_on, run } = self;
-        let cap = parts.cap();
+        let cap = parts.caps();
         run.begin("exchange", *left as u64);
         let weight = |vertex: u32| balance_on.weight(vertex);
         let mut order = balance_on.vertices()?;

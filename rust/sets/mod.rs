@@ -6,15 +6,15 @@ pub(crate) mod disjoint;
 pub(crate) mod groups;
 pub(crate) mod incidence;
 pub(crate) mod monotone;
-pub(crate) mod part_counts;
 pub(crate) mod ranked;
 pub(crate) mod rating_map;
+pub(crate) mod sparse_sums;
 pub(crate) mod tournament;
 
 pub(crate) use bits::{Bits, ones};
 pub(crate) use disjoint::DisjointSets;
 pub(crate) use groups::{Groups, to_starts};
 pub(crate) use incidence::Incidence;
-pub(crate) use part_counts::PartCounts;
 pub(crate) use ranked::LocalSet;
 pub(crate) use rating_map::RatingMap;
+pub use sparse_sums::SparseSums;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::assignment::{Assignment, Connections};
-use fastpart::internals::algorithms::multilevel::connectivity::{Connectivity, Gains};
+use fastpart::internals::algorithms::multilevel::connectivity::Connectivity;
 use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
 use fastpart::internals::algorithms::multilevel::jet::Jet;
 use fastpart::internals::algorithms::multilevel::prices::Prices;
@@ -16,6 +16,7 @@ use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Obj
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
+use fastpart::internals::sets::SparseSums;
 use proptest::prelude::*;
 
 /// The sum over all vertices of the number of parts that hold them or a neighbour.
@@ -53,7 +54,7 @@ proptest! {
         let mut random = Random::new(seed, 0);
         let mut part_of: Vec<u32> = (0..graph.n).map(|_| random.below(k as u64) as u32).collect();
         let mut connectivity = Connectivity::new(&weighted, &part_of, k, &run(1)).unwrap();
-        let mut gains = Gains::new(k);
+        let mut gains = SparseSums::new(k as u32).unwrap();
         for _ in 0..if graph.n > 0 { 30 } else { 0 } {
             let before = halo(&csr, &part_of);
             prop_assert_eq!(connectivity.halo() as i64, before);
@@ -61,7 +62,7 @@ proptest! {
             let own = part_of[v as usize];
             let around: BTreeSet<u32> = csr.neighbours(v).iter().map(|&u| part_of[u as usize]).collect();
             prop_assert_eq!(connectivity.on_boundary(v, own), around.iter().any(|&part| part != own));
-            let found = connectivity.gains(&weighted, &part_of, v, &mut gains).to_vec();
+            let found: Vec<_> = connectivity.gains(&weighted, &part_of, v, &mut gains).collect();
             let named: Vec<u32> = found.iter().map(|&(part, _)| part).collect();
             prop_assert_eq!(named, around.into_iter().filter(|&part| part != own).collect::<Vec<_>>());
             for to in (0..k as u32).filter(|&part| part != own) {
@@ -168,7 +169,7 @@ proptest! {
         }
         prop_assert_eq!(table.cut as i64, cost(&table.assignment.part_of));
         prop_assert_eq!(table.quality(), table.assignment.quality(&weighted, &caps, &run(1)).unwrap());
-        let mut connections = Connections::new(k);
+        let mut connections = Connections::new(table.assignment).unwrap();
         for v in 0..graph.n as u32 {
             connections.count(&weighted, table.assignment, v);
             for to in 0..k {

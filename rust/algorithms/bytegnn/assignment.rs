@@ -12,9 +12,10 @@
 use super::blocks::Blocks;
 use super::slack::{Piece, Slack, Total};
 use super::{ByteGnn, SPLITS};
-use crate::base::{Buffer, NONE, Result, Run, reserved, zeros};
+use crate::base::{Buffer, NONE, Result, Run, reserved};
 use crate::capacity::CHECK_EVERY;
 use crate::graph::Csr;
+use crate::sets::SparseSums;
 
 /// The assignment of blocks to parts.
 pub(crate) struct BlockAssignment<'a> {
@@ -22,8 +23,9 @@ pub(crate) struct BlockAssignment<'a> {
     blocks: &'a Blocks,
     slack: Slack,
     part_of: Buffer<u32>,
-    /// Edges between a piece and each part. Behind the last, those to vertices without a part.
-    edges: Vec<u64>,
+    /// Edges between a piece and each part.
+    edges: SparseSums<u64>,
+    k: u32,
     /// e of the score.
     least: f64,
     /// For each split its weight, and the mean number of its vertices in a part.
@@ -53,7 +55,8 @@ impl<'a> BlockAssignment<'a> {
             blocks,
             slack,
             part_of,
-            edges: zeros(k as usize + 1, "edges to the parts")?,
+            edges: SparseSums::new(k)?,
+            k,
             least: if parameters.rule == super::Rule::Paper { 0.0 } else { 1.0 / n as f64 },
             splits: std::array::from_fn(|split| (parameters.weights[split], mean(split))),
             run,
@@ -126,12 +129,11 @@ impl<'a> BlockAssignment<'a> {
     /// Counts the edges between `members` and each part.
     fn count(&mut self, members: &[u32]) -> Result<()> {
         let Self { csr, part_of, edges, run, .. } = self;
-        edges.fill(0);
-        let nowhere = edges.len() as u32 - 1;
+        edges.clear();
         let mut seen = 0;
         for &v in members {
             let neighbours = csr.neighbours(v);
-            neighbours.iter().for_each(|&u| edges[part_of[u as usize].min(nowhere) as usize] += 1);
+            neighbours.iter().for_each(|&u| edges.add_if_any(part_of[u as usize], 1));
             seen += neighbours.len();
             if seen >= CHECK_EVERY {
                 run.check()?;
@@ -144,7 +146,7 @@ impl<'a> BlockAssignment<'a> {
     /// The best of the parts with slack for `piece`, whose edges were counted.
     fn best(&self, piece: Piece) -> Option<u32> {
         let mut best: Option<Rating> = None;
-        for part in 0..self.edges.len() as u32 - 1 {
+        for part in 0..self.k {
             let rating = self.rate(part);
             if best.is_none_or(|best| is_better(rating, best)) && self.slack.fits(part, piece) {
                 best = Some(rating);
@@ -157,7 +159,7 @@ impl<'a> BlockAssignment<'a> {
         let [vertices, of_splits @ ..] = self.slack.load(part);
         let connection = match vertices {
             0 => 0.0,
-            _ => self.edges[part as usize] as f64 / vertices as f64,
+            _ => self.edges.of(part) as f64 / vertices as f64,
         };
         let mut balance = 1.0;
         for ((weight, mean), count) in self.splits.into_iter().zip(of_splits).filter(|&(_, count)| count > 0)

@@ -8,6 +8,7 @@ use super::prices::Prices;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches};
+use crate::sets::SparseSums;
 
 /// The part of each vertex, and the load of each part.
 pub struct Assignment<const D: usize> {
@@ -78,11 +79,11 @@ impl<const D: usize> Assignment<D> {
     }
 
     /// The parts, those with the most slack first.
-    pub fn by_slack(&self, caps: &[Load<D>]) -> Vec<u32> {
+    pub fn by_slack(&self, caps: &[Load<D>]) -> BySlack {
         let fullness = self.fullness(caps);
         let mut parts: Vec<u32> = (0..caps.len() as u32).collect();
         parts.sort_by(|&a, &b| fullness[a as usize].total_cmp(&fullness[b as usize]));
-        parts
+        BySlack { parts, first: 0 }
     }
 
     /// The cost of the cut edges, and the migration penalties.
@@ -121,6 +122,29 @@ impl<const D: usize> Assignment<D> {
     }
 }
 
+/// The parts in the order of their slack at some time, those with the most first.
+pub struct BySlack {
+    pub parts: Vec<u32>,
+    /// Those before it have filled up since.
+    pub first: usize,
+}
+
+impl BySlack {
+    /// Skips the first parts that are full, but the last one.
+    #[inline(always)]
+    pub fn skip(&mut self, is_full: impl Fn(usize) -> bool) {
+        while self.first + 1 < self.parts.len() && is_full(self.parts[self.first] as usize) {
+            self.first += 1;
+        }
+    }
+
+    /// The parts that were not skipped.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.parts[self.first..].iter().copied()
+    }
+}
+
 /// The caps, each raised by this share.
 pub(crate) fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Load<D>> {
     caps.iter().map(|cap| cap.map(|cap| cap.saturating_add((cap as f64 * slack) as u64))).collect()
@@ -128,54 +152,45 @@ pub(crate) fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Lo
 
 /// The connections of one vertex: the weight of its edges to each part.
 pub struct Connections {
-    sums: Vec<u32>,
-    /// The parts with a connection are the first `count`.
-    parts: Vec<u32>,
-    count: usize,
+    sums: SparseSums<u32>,
     /// What goes to each machine.
-    machines: Vec<u32>,
+    machines: SparseSums<u32>,
 }
 
 impl Connections {
-    /// Scratch space for the connections to `k` parts.
-    pub fn new(k: usize) -> Self {
-        // The scratch space of two threads should not lie in the same cache line.
-        let len = (k + 1).max(64);
-        Self { sums: vec![0; len], parts: vec![0; len], count: 0, machines: Vec::new() }
+    /// Scratch space for the connections to the parts of an assignment.
+    pub fn new<const D: usize>(assignment: &Assignment<D>) -> Result<Self> {
+        let machines = assignment.prices.as_ref().map_or(0, |prices| prices.machines());
+        Ok(Self {
+            sums: SparseSums::new(assignment.loads.len() as u32)?,
+            machines: SparseSums::new(machines)?,
+        })
     }
 
     /// Computes the connections of `v`.
     #[inline(always)]
     pub fn count<const D: usize>(&mut self, graph: &Graph<D>, assignment: &Assignment<D>, v: u32) {
-        let Self { sums, parts, count, machines } = self;
-        parts[..*count].iter().for_each(|&part| sums[part as usize] = 0);
-        *count = 0;
+        let Self { sums, machines } = self;
+        sums.clear();
         let part_of = &assignment.part_of[..];
-        graph.each(v, |u, w| {
-            let part = part_of[u as usize];
-            let sum = &mut sums[part as usize];
-            // Whether a part is new is unpredictable, so there is no branch to mispredict.
-            parts[*count] = part;
-            *count += usize::from(*sum == 0);
-            *sum += w;
-        });
+        graph.each(v, |u, w| sums.add(part_of[u as usize], w));
         if let Some(prices) = &assignment.prices {
-            prices.apply(sums, parts, count, machines);
+            prices.apply(sums, machines);
         }
         if let Some(migration) = &assignment.migration {
-            migration.apply(v, sums, parts, count);
+            migration.apply(v, sums);
         }
     }
 
     /// The connection to `part`.
     #[inline(always)]
     pub fn to(&self, part: u32) -> u32 {
-        self.sums[part as usize]
+        self.sums.of(part)
     }
 
     /// The parts with a connection, and what it weighs.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.parts[..self.count].iter().map(|&part| (part, self.sums[part as usize]))
+        self.sums.iter()
     }
 }

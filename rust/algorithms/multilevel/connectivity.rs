@@ -15,8 +15,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::graph::Graph;
-use crate::base::{Buffer, NONE, Result, Run};
+use crate::base::{Buffer, Result, Run};
 use crate::exec::{propose, scratches};
+use crate::sets::SparseSums;
 
 /// So many slots are read as fast as one is searched for.
 const SEARCH: usize = 4;
@@ -39,45 +40,26 @@ pub struct Connectivity {
     halo: u64,
 }
 
-/// Scratch space for [`Connectivity::gains`].
-pub struct Gains {
-    /// Index in `found` of each part, or [`NONE`].
-    index: Vec<u32>,
-    found: Vec<(u32, i64)>,
-}
-
-impl Gains {
-    /// Scratch space for `k` parts.
-    pub fn new(k: usize) -> Self {
-        Self { index: vec![NONE; k], found: Vec::new() }
-    }
-}
-
 /// Scratch space for counting rows.
 struct Counter {
-    counts: Vec<u32>,
-    parts: Vec<u32>,
+    counts: SparseSums<u32>,
     halo: u64,
 }
 
 impl Counter {
     /// Writes the row of `v`. Returns its length.
     fn row<const D: usize>(&mut self, graph: &Graph<D>, part_of: &[u32], v: u32, row: &mut [Slot]) -> u32 {
-        let Counter { counts, parts, halo } = self;
-        graph.distinct(v, |u| {
-            let part = part_of[u as usize];
-            if counts[part as usize] == 0 {
-                parts.push(part);
-            }
-            counts[part as usize] += 1;
-        });
-        parts.sort_unstable();
-        let len = parts.len();
-        *halo += len as u64 + u64::from(counts[part_of[v as usize] as usize] == 0);
-        for (slot, part) in row.iter_mut().zip(parts.drain(..)) {
-            *slot = Slot { part, count: std::mem::take(&mut counts[part as usize]) };
+        let Counter { counts, halo } = self;
+        counts.clear();
+        graph.distinct(v, |u| counts.add(part_of[u as usize], 1));
+        counts.sort();
+        let mut len = 0;
+        for (slot, (part, count)) in row.iter_mut().zip(counts.iter()) {
+            *slot = Slot { part, count };
+            len += 1;
         }
-        len as u32
+        *halo += u64::from(len) + u64::from(counts.of(part_of[v as usize]) == 0);
+        len
     }
 }
 
@@ -117,7 +99,7 @@ impl Connectivity {
             (range, first, rows, len)
         });
         let mut blocks: Vec<_> = blocks.collect();
-        let scratch = || Ok(Counter { counts: vec![0; k], parts: Vec::new(), halo: 0 });
+        let scratch = || Ok(Counter { counts: SparseSums::new(k as u32)?, halo: 0 });
         let mut counters = scratches(run, graph.num_entries(), scratch)?;
         let each = (0..blocks.len() as u32).map(|block| block..block + 1);
         propose(&mut counters, each, &mut blocks, run, |counter, _, (range, first, rows, lens)| {
@@ -159,49 +141,35 @@ impl Connectivity {
         graph: &Graph<D>,
         part_of: &[u32],
         v: u32,
-        scratch: &'a mut Gains,
-    ) -> &'a [(u32, i64)] {
-        let (own, Gains { index, found }) = (part_of[v as usize], scratch);
-        found.clear();
-        for slot in self.row(v).iter().filter(|slot| slot.part != own) {
-            index[slot.part as usize] = found.len() as u32;
-            found.push((slot.part, 0));
-        }
-        if found.is_empty() {
-            return found;
-        }
-        // The gain in a part where no neighbour has a copy yet, and then one more for each that has.
+        scratch: &'a mut SparseSums<u32>,
+    ) -> impl Iterator<Item = (u32, i64)> + use<'a, D> {
+        let (own, copies) = (part_of[v as usize], scratch);
+        copies.clear();
+        // In each of these parts: 1, and the neighbours that have a copy there.
+        self.row(v).iter().filter(|slot| slot.part != own).for_each(|slot| copies.add(slot.part, 1));
+        let found = copies.parts().count();
+        // The gain in a part where no neighbour has a copy yet.
         let mut alone = i64::from(self.neighbours_in(v, own) == 0);
-        graph.distinct(v, |u| {
+        let mut look_at = |u: u32| {
             let home = part_of[u as usize];
             alone += i64::from(home != own && self.neighbours_in(u, own) == 1) - 1;
-            if self.row(u).len() <= SEARCH * found.len() {
-                let (mut known, mut at_home) = (
-                    |part: u32| {
-                        if let Some((_, gain)) = found.get_mut(index[part as usize] as usize) {
-                            *gain += 1;
-                        }
-                    },
-                    false,
-                );
+            if self.row(u).len() <= SEARCH * found {
+                let mut at_home = false;
                 for slot in self.row(u) {
                     at_home |= slot.part == home;
-                    known(slot.part);
+                    copies.raise(slot.part, 1);
                 }
                 if !at_home {
-                    known(home);
+                    copies.raise(home, 1);
                 }
             } else {
-                for (part, gain) in found.iter_mut() {
-                    *gain += i64::from(*part == home || self.neighbours_in(u, *part) > 0);
-                }
+                copies.raise_each(|part| u32::from(part == home || self.neighbours_in(u, part) > 0));
             }
-        });
-        for (part, gain) in found.iter_mut() {
-            index[*part as usize] = NONE;
-            *gain += alone;
+        };
+        if found > 0 {
+            graph.distinct(v, &mut look_at);
         }
-        found
+        copies.iter().map(move |(part, count)| (part, alone + i64::from(count) - 1))
     }
 
     /// By how much the halo falls when `v` goes to the part `to`.

@@ -30,7 +30,7 @@ pub(crate) fn exchange<const D: usize>(
         return Ok(false);
     };
     let (load, cap) = (assignment.loads[part as usize], caps[part as usize]);
-    let mut connections = Connections::new(caps.len());
+    let mut connections = Connections::new(assignment)?;
     for bound in (0..D).filter(|&bound| load[bound] > cap[bound]) {
         let heavy = top(graph, |v| assignment.part(v) == part, |weight| weight[bound], run)?;
         let light = top(graph, |v| assignment.part(v) != part, |weight| u64::MAX - weight[bound], run)?;

@@ -7,21 +7,16 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::assignment::{Assignment, Connections, Quality};
+use super::moves::Moves;
 use super::problem::Problem;
 use super::refiner::{Refiner, Size};
 use crate::base::{NONE, Result};
 use crate::capacity::{fits, plus};
-use crate::exec::{propose, scratches};
 
 /// Passes at most. Another pass pays if at least one vertex in `FEW` moves.
 const PASSES: u32 = 8;
 const FEW: u64 = 1000;
-
-/// A possible move: the gain, the vertex, and the target part. The largest gain comes first.
-type QueueEntry = (Reverse<u32>, u32, u32);
 
 /// Greedy passes.
 pub(crate) struct Greedy;
@@ -40,34 +35,23 @@ impl<const D: usize> Refiner<D> for Greedy {
 impl<const D: usize> Problem<'_, D> {
     /// Moves vertices that gain into parts that keep their caps.
     fn improve_greedily(&self, assignment: &mut Assignment<D>) -> Result<()> {
-        let Problem { graph, caps, run, .. } = *self;
-        let scratch = || Ok((Connections::new(caps.len()), Vec::new()));
-        let mut scratches = scratches(run, graph.num_entries(), scratch)?;
-        let (mut nothing, mut connections) = (vec![(); graph.len()], Connections::new(caps.len()));
+        let Problem { graph, run, .. } = *self;
+        let mut connections = Connections::new(assignment)?;
         for _ in 0..PASSES {
-            let all = graph.ranges(0..graph.len() as u32);
-            propose(
-                &mut scratches,
-                all,
-                &mut nothing,
+            let mut moves = Moves::of(
+                graph,
+                &mut vec![(); graph.len()],
+                None,
                 run,
-                |(connections, moves): &mut (_, Vec<QueueEntry>), v, ()| {
-                    if let Some((gain, to)) = self.gain(assignment, connections, v) {
-                        moves.push((Reverse(gain), v, to));
-                    }
-                },
+                || Connections::new(assignment),
+                |connections, v, ()| self.gain(assignment, connections, v).map(|(gain, _)| Reverse(gain)),
             )?;
-            let mut moves: Vec<QueueEntry> =
-                scratches.iter_mut().flat_map(|(_, moves)| moves.drain(..)).collect();
-            run.install(|| moves.par_sort_unstable());
             let mut moved = 0_u64;
-            for (index, &(_, v, _)) in moves.iter().enumerate() {
+            while let Some((_, v)) = moves.next()? {
+                moves.work += graph.degree(v);
                 if let Some((_, to)) = self.gain(assignment, &mut connections, v) {
                     assignment.shift(v, graph.weight(v), to);
                     moved += 1;
-                }
-                if index % 256 == 0 {
-                    run.check()?;
                 }
             }
             if moved == 0 || moved * FEW < graph.len() as u64 {

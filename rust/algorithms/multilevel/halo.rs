@@ -38,21 +38,16 @@
 //! **Source.** The objective is the communication volume of Hendrickson and Kolda, "Graph Partitioning Models
 //! for Parallel Computing", Parallel Computing 2000, and of METIS (`objtype=vol`).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use rayon::prelude::*;
-
 use super::assignment::{Assignment, Quality, with_slack};
-use super::connectivity::{Connectivity, Gains};
+use super::connectivity::Connectivity;
 use super::graph::Graph;
+use super::moves::{Moves, OrderedF64};
 use super::problem::Problem;
-use super::rebalancing::{OrderedF64, rebalance};
+use super::rebalancing::rebalance;
 use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
-use crate::exec::{propose, scratches};
-use crate::sets::Bits;
+use crate::sets::{Bits, SparseSums};
 
 /// Iterations at most.
 const ITERATIONS: u32 = 16;
@@ -64,9 +59,6 @@ const LEAST_GAIN: f64 = 0.0005;
 const SLACK: f64 = 0.1;
 /// Edges that a copy is worth.
 const EDGES_PER_COPY: i64 = 16;
-
-/// A move in the order in which moves are made: its key, a random tie-break, and the vertex.
-type QueueEntry<K> = (K, u64, u32);
 
 /// Lowers the halo of an assignment, within the caps if it was.
 pub(crate) struct Halo;
@@ -105,7 +97,7 @@ fn refine<const D: usize>(problem: &Problem<D>, assignment: &mut Assignment<D>) 
     for iteration in 0..ITERATIONS {
         let seed = splitmix64(seed ^ u64::from(iteration));
         let moves = search.propose(assignment, seed, run)?;
-        let moved = search.approve(assignment, moves, run)?;
+        let moved = search.approve(assignment, moves)?;
         search.rebalance(assignment, seed, run)?;
         run.advance(each)?;
         let now = state(assignment, search.connectivity.halo());
@@ -140,20 +132,19 @@ struct HaloSearch<'a, const D: usize> {
 
 impl<const D: usize> HaloSearch<'_, D> {
     /// Finds the target part of every vertex. Returns the moves, the best first.
-    fn propose(&mut self, assignment: &Assignment<D>, seed: u64, run: &Run) -> Result<Vec<QueueEntry<i64>>> {
+    fn propose<'r>(&mut self, assignment: &Assignment<D>, seed: u64, run: &'r Run) -> Result<Moves<'r, i64>> {
         let HaloSearch { graph, slack, connectivity, locked, targets, .. } = self;
         let fullness = assignment.fullness(self.caps);
-        let scratch = || Ok((Gains::new(self.caps.len()), Vec::new()));
-        let mut scratches = scratches(run, graph.num_entries(), scratch)?;
-        let choose = |(gains, moves): &mut (Gains, Vec<QueueEntry<i64>>), v: u32, target: &mut u32| {
+        let scratch = || SparseSums::new(self.caps.len() as u32);
+        Moves::of(graph, targets, Some(seed), run, scratch, |copies, v, target| {
             *target = NONE;
             let own = assignment.part(v);
             if locked.contains(v) || !connectivity.on_boundary(v, own) {
-                return;
+                return None;
             }
             let weight = graph.weight(v);
             let mut most = 0;
-            for &(part, gain) in connectivity.gains(graph, &assignment.part_of, v, gains) {
+            for (part, gain) in connectivity.gains(graph, &assignment.part_of, v, copies) {
                 let gain = worth(connectivity, v, [own, part], gain);
                 let emptier = || *target != NONE && fullness[part as usize] < fullness[*target as usize];
                 if (gain > most || gain == most && emptier())
@@ -162,33 +153,20 @@ impl<const D: usize> HaloSearch<'_, D> {
                     (*target, most) = (part, gain);
                 }
             }
-            if *target != NONE {
-                moves.push((-most, splitmix64(seed ^ u64::from(v)), v));
-            }
-        };
-        propose(&mut scratches, graph.ranges(0..graph.len() as u32), targets, run, choose)?;
-        let mut moves: Vec<_> = scratches.into_iter().flat_map(|(_, moves)| moves).collect();
-        run.install(|| moves.par_sort_unstable());
-        Ok(moves)
+            (*target != NONE).then_some(-most)
+        })
     }
 
     /// Makes the moves that are no loss after those before them. Returns the number of moves.
-    fn approve(
-        &mut self,
-        assignment: &mut Assignment<D>,
-        moves: Vec<QueueEntry<i64>>,
-        run: &Run,
-    ) -> Result<usize> {
+    fn approve(&mut self, assignment: &mut Assignment<D>, mut moves: Moves<i64>) -> Result<usize> {
         self.locked.clear();
         let mut moved = 0;
-        for (index, (_, _, v)) in moves.into_iter().enumerate() {
+        while let Some((_, v)) = moves.next()? {
             let (own, to, weight) = (assignment.part(v), self.targets[v as usize], self.graph.weight(v));
-            if index % 256 == 0 {
-                run.check()?;
-            }
             if !fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
                 continue;
             }
+            moves.work += self.graph.degree(v);
             let gain = self.connectivity.gain(self.graph, &assignment.part_of, v, to);
             if worth(&self.connectivity, v, [own, to], gain) >= 0 {
                 self.connectivity.shift(self.graph, v, [own, to], gain);
@@ -233,23 +211,22 @@ struct HaloRebalancing<'a, const D: usize> {
 impl<const D: usize> HaloRebalancing<'_, D> {
     /// Makes moves until all caps hold, or none is left.
     fn find(&mut self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<()> {
-        let k = self.caps.len();
-        let by_slack = assignment.by_slack(self.caps);
-        let mut queue = self.queue(assignment, &by_slack, seed, run)?;
-        let (mut emptiest, mut gains, mut looks) = (&by_slack[..], Gains::new(k), 0_usize);
-        while let Some(Reverse((key, tie_break, v))) = queue.pop() {
-            looks += 1;
-            if looks % 256 == 0 {
-                run.check()?;
-            }
-            // Parts that have filled up are replaced by the next ones with slack.
-            while let [first, _, ..] = emptiest
-                && !self.has_slack(assignment, v, *first)
-            {
-                emptiest = &emptiest[1..];
-            }
-            match self.best(assignment, &mut gains, v, emptiest[0]) {
-                Some((now, _)) if now > key => queue.push(Reverse((now, tie_break, v))),
+        let (k, mut by_slack) = (self.caps.len() as u32, assignment.by_slack(self.caps));
+        let first = by_slack.iter().next().unwrap_or(0);
+        let mut moves = Moves::of(
+            self.graph,
+            &mut vec![(); self.graph.len()],
+            Some(seed),
+            run,
+            || SparseSums::new(k),
+            |copies, v, ()| self.best(assignment, copies, v, first).map(|(key, _)| key),
+        )?;
+        let mut copies = SparseSums::new(k)?;
+        while let Some((key, v)) = moves.next()? {
+            by_slack.skip(|part| !self.has_slack(assignment, v, part as u32));
+            moves.work += self.graph.degree(v);
+            match self.best(assignment, &mut copies, v, by_slack.iter().next().unwrap_or(0)) {
+                Some((now, _)) if now > key => moves.push(now, v),
                 Some((_, to)) => {
                     let gain = self.connectivity.gain(self.graph, &assignment.part_of, v, to);
                     self.connectivity.shift(self.graph, v, [assignment.part(v), to], gain);
@@ -261,26 +238,6 @@ impl<const D: usize> HaloRebalancing<'_, D> {
         Ok(())
     }
 
-    /// The vertices of parts above their caps, by what moving them costs now.
-    fn queue(
-        &self,
-        assignment: &Assignment<D>,
-        by_slack: &[u32],
-        seed: u64,
-        run: &Run,
-    ) -> Result<BinaryHeap<Reverse<QueueEntry<OrderedF64>>>> {
-        let scratch = || Ok((Gains::new(by_slack.len()), Vec::new()));
-        let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
-        let mut nothing: Vec<()> = vec![(); self.graph.len()];
-        let ranges = self.graph.ranges(0..self.graph.len() as u32);
-        propose(&mut moves, ranges, &mut nothing, run, |(gains, moves): &mut (Gains, Vec<_>), v, ()| {
-            if let Some((key, _)) = self.best(assignment, gains, v, by_slack[0]) {
-                moves.push(Reverse((key, splitmix64(seed ^ u64::from(v)), v)));
-            }
-        })?;
-        Ok(moves.into_iter().flat_map(|(_, moves)| moves).collect())
-    }
-
     fn has_slack(&self, assignment: &Assignment<D>, v: u32, part: u32) -> bool {
         fits(plus(assignment.loads[part as usize], self.graph.weight(v)), self.caps[part as usize])
     }
@@ -290,7 +247,7 @@ impl<const D: usize> HaloRebalancing<'_, D> {
     fn best(
         &self,
         assignment: &Assignment<D>,
-        gains: &mut Gains,
+        copies: &mut SparseSums<u32>,
         v: u32,
         emptiest: u32,
     ) -> Option<(OrderedF64, u32)> {
@@ -311,7 +268,7 @@ impl<const D: usize> HaloRebalancing<'_, D> {
                 best = Some((key, part));
             }
         };
-        for &(part, gain) in self.connectivity.gains(self.graph, &assignment.part_of, v, gains) {
+        for (part, gain) in self.connectivity.gains(self.graph, &assignment.part_of, v, copies) {
             offer(part, gain);
         }
         if emptiest != own && self.connectivity.neighbours_in(v, emptiest) == 0 {

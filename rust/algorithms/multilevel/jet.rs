@@ -22,15 +22,15 @@
 use std::cmp::Reverse;
 
 use bytemuck::{Pod, Zeroable};
-use rayon::prelude::*;
 
 use super::assignment::{Assignment, Connections, Quality, with_slack};
 use super::graph::Graph;
 use super::migration::Migration;
+use super::moves::Moves;
 use super::problem::Problem;
 use super::rebalancing::rebalance;
 use super::refiner::{Refiner, Size};
-use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::Bits;
@@ -71,9 +71,6 @@ impl Proposal {
         (self.to != NONE) & ((self.gain > other.gain) | (self.gain == other.gain) & (v < u))
     }
 }
-
-/// The gain of a vertex that moves, a random tie-break, and the vertex.
-type Mover = (Reverse<i32>, u32, u32);
 
 /// What a thread needs to propose.
 struct Scratch {
@@ -157,9 +154,8 @@ impl<'a, const D: usize> JetSearch<'a, D> {
     /// Finds the target part of every vertex. Returns the cut.
     fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
         let JetSearch { graph, slack, locked, proposals, .. } = self;
-        let k = self.caps.len();
         let fullness = assignment.fullness(self.caps);
-        let scratch = || Ok(Scratch { connections: Connections::new(k), homes: 0 });
+        let scratch = || Ok(Scratch { connections: Connections::new(assignment)?, homes: 0 });
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let choose = |scratch: &mut Scratch, v: u32, proposal: &mut Proposal| {
             let Scratch { connections, homes } = scratch;
@@ -195,13 +191,11 @@ impl<'a, const D: usize> JetSearch<'a, D> {
     /// Moves the vertices that still gain once the moves before them are made.
     fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
         let JetSearch { graph, proposals, .. } = self;
-        let mut movers = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
-        let mut nothing: Vec<()> = vec![(); graph.len()];
-        let ranges = graph.ranges(0..graph.len() as u32);
-        propose(&mut movers, ranges, &mut nothing, run, |movers: &mut Vec<Mover>, v, ()| {
+        let nothing = &mut vec![(); graph.len()];
+        let gain_now = |(): &mut (), v: u32, (): &mut ()| {
             let proposal = proposals[v as usize];
             if proposal.to == NONE {
-                return;
+                return None;
             }
             let own = assignment.part(v);
             let mut gain = i64::from(assignment.migration_penalty(v, proposal.to))
@@ -219,23 +213,17 @@ impl<'a, const D: usize> JetSearch<'a, D> {
                     graph.each(v, |u, w| gain += i64::from(w) * prices.gain(part_of(u), [own, proposal.to]))
                 }
             }
-            if gain >= 0 {
-                movers.push((Reverse(proposal.gain), splitmix64(self.seed ^ u64::from(v)) as u32, v));
-            }
-        })?;
-        let mut movers = movers.concat();
-        run.install(|| movers.par_sort_unstable());
+            (gain >= 0).then_some(Reverse(proposal.gain))
+        };
+        let mut moves = Moves::of(graph, nothing, Some(self.seed), run, || Ok(()), gain_now)?;
         self.locked.clear();
         self.moved = 0;
-        for (index, &(_, _, v)) in movers.iter().enumerate() {
+        while let Some((_, v)) = moves.next()? {
             let (to, weight) = (self.proposals[v as usize].to, self.graph.weight(v));
             if fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
                 assignment.shift(v, weight, to);
                 self.locked.insert(v);
                 self.moved += 1;
-            }
-            if index % 4096 == 0 {
-                run.check()?;
             }
         }
         Ok(())

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use crate::base::{Buffer, NONE};
+use crate::sets::SparseSums;
 
 /// The old parts of the vertices, and what leaving them costs.
 #[derive(Clone)]
@@ -51,18 +52,11 @@ impl Migration {
         if [NONE, part].contains(&self.old[v as usize]) { 0 } else { self.price }
     }
 
-    /// Adds the price to the connection of `v` to its old part. The first `count` of `parts` have a
-    /// connection.
+    /// Adds the price to the connection of `v` to its old part.
     #[inline(always)]
-    pub fn apply(&self, v: u32, sums: &mut [u32], parts: &mut [u32], count: &mut usize) {
-        let old = self.old[v as usize];
-        if old == NONE {
-            return;
+    pub(crate) fn apply(&self, v: u32, connections: &mut SparseSums<u32>) {
+        if let Some((old, price)) = self.of(v) {
+            connections.add(old, price.min(u32::MAX - connections.of(old)));
         }
-        if sums[old as usize] == 0 {
-            parts[*count] = old;
-            *count += 1;
-        }
-        sums[old as usize] = sums[old as usize].saturating_add(self.price);
     }
 }

@@ -50,6 +50,7 @@ mod greedy;
 mod halo;
 pub(crate) mod jet;
 pub(crate) mod migration;
+mod moves;
 mod objective;
 pub(crate) mod ordering;
 mod placing;

@@ -18,15 +18,14 @@
 //! of the queue.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use super::clustering::Clustering;
 use super::graph::Graph;
 use super::migration::Migration;
-use super::rebalancing::OrderedF64;
+use super::moves::{Moves, OrderedF64};
 use crate::base::{Buffer, NONE, Random, Result, Run};
 use crate::capacity::{Load, fits, minus, plus, relative};
-use crate::sets::Bits;
+use crate::sets::{Bits, Groups, SparseSums};
 
 /// Tries to grow a part.
 const TRIES: u64 = 6;
@@ -35,17 +34,12 @@ const PASSES: usize = 4;
 /// How often a group can be queued again with a larger share. Without a limit the queue would grow with the
 /// edges.
 const STEPS: u32 = 16;
-/// Steps between two looks at whether the run is cancelled.
-const STRIDE: usize = 1 << 14;
 
 /// Vertices in groups, which get parts as a whole.
 pub(crate) struct VertexGroups<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     group_of: Buffer<u32>,
-    /// The vertices, sorted by group.
-    members: Buffer<u32>,
-    /// Where the vertices of each group begin, and the end.
-    starts: Vec<u32>,
+    members: Groups,
     weights: Vec<Load<D>>,
     run: &'a Run,
 }
@@ -83,22 +77,15 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     /// The clusters of `graph` as groups.
     pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
-        let mut starts = vec![0_u32; count + 1];
+        let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of groups")?;
         let mut weights = vec![[0; D]; count];
         run.each(graph.len(), |v| {
             let group = group_of[v as usize] as usize;
-            starts[group + 1] += 1;
+            sizes[group] += 1;
             weights[group] = plus(weights[group], graph.weight(v));
         })?;
-        (0..count).for_each(|group| starts[group + 1] += starts[group]);
-        let mut next = starts.clone();
-        let mut members: Buffer<u32> = Buffer::zeroed(graph.len(), "members of groups")?;
-        run.each(graph.len(), |v| {
-            let place = &mut next[group_of[v as usize] as usize];
-            members[*place as usize] = v;
-            *place += 1;
-        })?;
-        Ok(Self { graph, group_of, members, starts, weights, run })
+        let members = Groups::of(graph.len(), sizes, |v| Some(group_of[v as usize]), |_| run.check())?;
+        Ok(Self { graph, group_of, members, weights, run })
     }
 
     fn len(&self) -> usize {
@@ -106,7 +93,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     }
 
     fn members(&self, group: u32) -> &[u32] {
-        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
+        self.members.group(group)
     }
 
     /// The part of a group, all of whose members have the same.
@@ -139,8 +126,9 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     pub(crate) fn place(&self, parts: &mut PartialAssignment<D>, caps: &[Load<D>]) -> Result<()> {
         let mut known: Buffer<u32> = Buffer::zeroed(self.len(), "edges to placed vertices")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(self.len(), "edges of groups")?;
-        let mut queue = BinaryHeap::new();
-        let share = |known: u32, volume: u32| OrderedF64(f64::from(known) / f64::from(volume.max(1)));
+        let mut queue = Moves::new(None, self.run);
+        let share =
+            |known: u32, volume: u32| Reverse(OrderedF64(f64::from(known) / f64::from(volume.max(1))));
         self.run.each(self.len(), |group| {
             if self.part(parts, group) == NONE {
                 let (known, volume) = (&mut known[group as usize], &mut volumes[group as usize]);
@@ -148,25 +136,29 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
                     *volume = volume.saturating_add(w);
                     *known = known.saturating_add(if parts.part_of[u as usize] == NONE { 0 } else { w });
                 });
-                queue.push((share(*known, *volume), Reverse(group)));
+                queue.push(share(*known, *volume), group);
             }
         })?;
-        let (mut connections, mut emptiest) =
-            (GroupConnections::new(parts.loads.len()), Emptiest::new(&parts.loads, caps));
-        let mut steps = 0;
-        while let Some((_, Reverse(group))) = queue.pop() {
-            steps += 1;
-            if steps % STRIDE == 0 {
-                self.run.check()?;
-            }
+        let mut connections = SparseSums::new(parts.loads.len() as u32)?;
+        // Loads only rise.
+        let fullness =
+            |loads: &[Load<D>], part: u32| OrderedF64(relative(loads[part as usize], caps[part as usize]));
+        let mut emptiest = Moves::new(None, self.run);
+        (0..caps.len() as u32).for_each(|part| emptiest.push(fullness(&parts.loads, part), part));
+        while let Some((_, group)) = queue.next()? {
             if self.part(parts, group) != NONE {
                 continue;
             }
             self.count(parts, group, None, &mut connections);
-            let to = match self.favourite(parts, caps, group, &connections) {
-                Some((_, to)) => to,
-                None => emptiest.first(&parts.loads, caps),
-            };
+            let mut to = self.favourite(parts, caps, group, &connections).map(|(to, _)| to);
+            while to.is_none()
+                && let Some((known, part)) = emptiest.next()?
+            {
+                let now = fullness(&parts.loads, part);
+                emptiest.push(now, part);
+                to = (now <= known).then_some(part);
+            }
+            let to = to.unwrap_or(0);
             self.assign(parts, group, to);
             self.each(group, |u, w| {
                 let other = self.group_of[u as usize];
@@ -175,7 +167,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
                     let step = volume / STEPS + 1;
                     let before = std::mem::replace(known, known.saturating_add(w));
                     if before / step < *known / step {
-                        queue.push((share(*known, volume), Reverse(other)));
+                        queue.push(share(*known, volume), other);
                     }
                 }
             });
@@ -189,20 +181,15 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         parts: &PartialAssignment<D>,
         group: u32,
         migration: Option<&Migration>,
-        connections: &mut GroupConnections,
+        connections: &mut SparseSums<u64>,
     ) {
         connections.clear();
-        self.each(group, |u, w| {
-            let part = parts.part_of[u as usize];
-            if part != NONE {
-                connections.add(part, w);
-            }
-        });
+        self.each(group, |u, w| connections.add_if_any(parts.part_of[u as usize], w.into()));
         if let Some(migration) = migration {
             self.members(group)
                 .iter()
                 .filter_map(|&v| migration.of(v))
-                .for_each(|(old, price)| connections.add(old, price));
+                .for_each(|(old, price)| connections.add(old, price.into()));
         }
     }
 
@@ -212,15 +199,15 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         parts: &PartialAssignment<D>,
         caps: &[Load<D>],
         group: u32,
-        connections: &GroupConnections,
-    ) -> Option<(u64, u32)> {
+        connections: &SparseSums<u64>,
+    ) -> Option<(u32, u64)> {
         let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
-        let has_slack = |&(_, part): &(u64, u32)| {
+        let has_slack = |&(part, _): &(u32, u64)| {
             part != own
                 && (part as usize) < caps.len()
                 && fits(plus(parts.loads[part as usize], weight), caps[part as usize])
         };
-        connections.iter().filter(has_slack).max_by_key(|&(connection, part)| (connection, Reverse(part)))
+        connections.iter().filter(has_slack).max_by_key(|&(part, connection)| (connection, Reverse(part)))
     }
 
     /// Moves groups that gain into parts with slack. Returns the number of moves.
@@ -230,28 +217,26 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         caps: &[Load<D>],
         migration: Option<&Migration>,
     ) -> Result<u64> {
-        let mut connections = GroupConnections::new(parts.loads.len());
-        let gain = |parts: &PartialAssignment<D>, connections: &mut GroupConnections, group: u32| {
+        let mut connections = SparseSums::<u64>::new(parts.loads.len() as u32)?;
+        let gain = |parts: &PartialAssignment<D>, connections: &mut SparseSums<u64>, group: u32| {
             self.count(parts, group, migration, connections);
-            let home = connections.to(self.part(parts, group));
+            let home = connections.of(self.part(parts, group));
             let best = self.favourite(parts, caps, group, connections);
-            best.filter(|(most, _)| *most > home).map(|(most, to)| (most - home, to))
+            best.filter(|(_, most)| *most > home).map(|(to, most)| (most - home, to))
         };
         let mut all = 0;
         for _ in 0..PASSES {
-            let mut moves = Vec::new();
+            let mut moves = Moves::new(None, self.run);
             self.run.each(self.len(), |group| {
-                moves.extend(gain(parts, &mut connections, group).map(|(gain, _)| (Reverse(gain), group)));
+                if let Some((gain, _)) = gain(parts, &mut connections, group) {
+                    moves.push(Reverse(gain), group);
+                }
             })?;
-            moves.sort_unstable();
             let mut moved = 0;
-            for (index, (_, group)) in moves.into_iter().enumerate() {
+            while let Some((_, group)) = moves.next()? {
                 if let Some((_, to)) = gain(parts, &mut connections, group) {
                     self.assign(parts, group, to);
                     moved += 1;
-                }
-                if index % 256 == 0 {
-                    self.run.check()?;
                 }
             }
             all += moved;
@@ -324,30 +309,20 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         let loss = |[home, inside]: [u32; 2]| i64::from(home) - i64::from(inside);
         let price = |group: u32, both: [u32; 2]| {
             let per_vertex = loss(both) as f64 / self.weights[group as usize][0] as f64;
-            Reverse((old.contains(group), OrderedF64(per_vertex), group))
+            (old.contains(group), OrderedF64(per_vertex))
         };
-        let mut all: Vec<_> = groups.iter().map(|&group| price(group, connections[group as usize])).collect();
-        all.sort_unstable();
-        let mut queue = BinaryHeap::new();
+        // A try from one group takes those at its border before all others.
+        let mut queue = Moves::new(None, self.run);
+        groups.iter().for_each(|&group| {
+            queue.push((first.is_some(), price(group, connections[group as usize])), group);
+        });
         let (mut load, mut lost, mut taken) = ([0; D], 0, Vec::new());
         let mut is_taken = vec![false; self.len()];
         let mut next = first;
-        loop {
-            let group = match next.take() {
-                Some(group) => group,
-                None if first.is_none() => match (queue.peek(), all.last()) {
-                    (Some(near), Some(far)) if near < far => {
-                        all.pop().map_or(0, |Reverse((_, _, group))| group)
-                    }
-                    (None, Some(_)) => all.pop().map_or(0, |Reverse((_, _, group))| group),
-                    (None, None) => break,
-                    _ => queue.pop().map_or(0, |Reverse((_, _, group))| group),
-                },
-                None => match queue.pop().or_else(|| all.pop()) {
-                    Some(Reverse((_, _, group))) => group,
-                    None => break,
-                },
-            };
+        while let Some(group) = match next.take() {
+            None => queue.next()?.map(|(_, group)| group),
+            first => first,
+        } {
             let (own, weight) = (self.part(parts, group), self.weights[group as usize]);
             if is_taken[group as usize] || weight[0] > left[own as usize] || !fits(plus(load, weight), cap) {
                 continue;
@@ -357,9 +332,6 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
             lost += loss(connections[group as usize]);
             is_taken[group as usize] = true;
             taken.push(group);
-            if taken.len() % 256 == 0 {
-                self.run.check()?;
-            }
             self.each(group, |u, w| {
                 let (other, part) = (self.group_of[u as usize], parts.part_of[u as usize]);
                 if !is_taken[other as usize] && left[part as usize] > 0 {
@@ -368,66 +340,11 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
                     both[0] -= if part == own { w } else { 0 };
                     both[1] = both[1].saturating_add(w);
                     if loss(*both).div_euclid(step) < before.div_euclid(step) {
-                        queue.push(price(other, *both));
+                        queue.push((false, price(other, *both)), other);
                     }
                 }
             });
         }
         Ok((lost, taken))
-    }
-}
-
-/// The weights of edges from a group to the parts.
-struct GroupConnections {
-    sums: Vec<u64>,
-    parts: Vec<u32>,
-}
-
-impl GroupConnections {
-    fn new(k: usize) -> Self {
-        Self { sums: vec![0; k], parts: Vec::new() }
-    }
-
-    fn clear(&mut self) {
-        self.parts.drain(..).for_each(|part| self.sums[part as usize] = 0);
-    }
-
-    #[inline(always)]
-    fn add(&mut self, part: u32, weight: u32) {
-        let sum = &mut self.sums[part as usize];
-        if *sum == 0 {
-            self.parts.push(part);
-        }
-        *sum += u64::from(weight);
-    }
-
-    fn to(&self, part: u32) -> u64 {
-        self.sums[part as usize]
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.parts.iter().map(|&part| (self.sums[part as usize], part))
-    }
-}
-
-/// The parts, the emptiest first. Loads only rise.
-struct Emptiest(BinaryHeap<Reverse<(OrderedF64, u32)>>);
-
-impl Emptiest {
-    fn new<const D: usize>(loads: &[Load<D>], caps: &[Load<D>]) -> Self {
-        let both = (0..).zip(loads.iter().zip(caps));
-        Self(both.map(|(part, (&load, &cap))| Reverse((OrderedF64(relative(load, cap)), part))).collect())
-    }
-
-    fn first<const D: usize>(&mut self, loads: &[Load<D>], caps: &[Load<D>]) -> u32 {
-        while let Some(mut first) = self.0.peek_mut() {
-            let Reverse((known, part)) = *first;
-            let now = OrderedF64(relative(loads[part as usize], caps[part as usize]));
-            if now <= known {
-                return part;
-            }
-            *first = Reverse((now, part));
-        }
-        0
     }
 }

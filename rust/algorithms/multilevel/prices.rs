@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use crate::sets::SparseSums;
+
 /// The machines of the parts, and what an edge between two of them costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices {
@@ -35,6 +37,11 @@ impl Prices {
     /// Machine of each part.
     pub fn machine_of(&self, part: u32) -> u32 {
         self.machine_of[part as usize]
+    }
+
+    /// Number of machines.
+    pub fn machines(&self) -> u32 {
+        self.parts.len() as u32
     }
 
     /// What an edge between machines costs.
@@ -76,27 +83,12 @@ impl Prices {
         row[from as usize] -= weight;
     }
 
-    /// Turns the weights of edges to the first `count` of `parts` into connections, and lists all other parts
-    /// of their machines behind them.
-    pub fn apply(&self, sums: &mut [u32], parts: &mut [u32], count: &mut usize, seen: &mut Vec<u32>) {
-        seen.resize(self.parts.len(), 0);
-        let mut machines: Vec<u32> = Vec::new();
-        for &part in &parts[..*count] {
-            let machine = self.machine_of[part as usize];
-            if seen[machine as usize] == 0 {
-                machines.push(machine);
-            }
-            seen[machine as usize] += sums[part as usize];
-        }
-        for machine in machines {
-            let more = std::mem::take(&mut seen[machine as usize]) * self.extra;
-            for part in self.parts[machine as usize].clone() {
-                if sums[part as usize] == 0 {
-                    parts[*count] = part;
-                    *count += 1;
-                }
-                sums[part as usize] += more;
-            }
+    /// Turns the weights of edges to each part into connections. `machines` is scratch space for a sum of each.
+    pub(crate) fn apply(&self, connections: &mut SparseSums<u32>, machines: &mut SparseSums<u32>) {
+        machines.clear();
+        connections.iter().for_each(|(part, sum)| machines.add(self.machine_of(part), sum));
+        for (machine, sum) in machines.iter() {
+            self.parts[machine as usize].clone().for_each(|part| connections.add(part, sum * self.extra));
         }
     }
 }

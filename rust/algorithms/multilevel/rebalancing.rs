@@ -17,19 +17,14 @@
 //!
 //! **Parallelism.** Naming the moves.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use rayon::prelude::*;
-
-use super::assignment::{Assignment, Connections, Quality};
+use super::assignment::{Assignment, BySlack, Connections, Quality};
 use super::exchange::exchange;
 use super::graph::Graph;
+use super::moves::{Moves, OrderedF64};
 use super::problem::Problem;
 use super::refiner::{Refiner, Size};
 use crate::base::{Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
-use crate::exec::{propose, scratches};
 
 /// Rounds at most.
 const ROUNDS: usize = 12;
@@ -52,24 +47,6 @@ const EMPTIEST: usize = 4;
 const SURPLUS: f64 = 0.25;
 /// A vertex is not dealt if this many times its weight exceeds a cap.
 const HEAVY: u64 = 16;
-
-/// A number in the order of [`f64::total_cmp`], such as a loss per relief.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct OrderedF64(pub f64);
-impl Eq for OrderedF64 {}
-impl PartialOrd for OrderedF64 {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for OrderedF64 {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-/// A move in the order in which moves are made: its loss per relief, a random tie-break, and the vertex.
-type QueueEntry = (OrderedF64, u32, u32);
 
 /// Brings loads back within their caps.
 pub struct Rebalance;
@@ -173,58 +150,33 @@ struct Rebalancing<'a, const D: usize> {
 impl<const D: usize> Rebalancing<'_, D> {
     /// One round. Returns whether anything moved.
     fn round(&self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<bool> {
-        let k = self.caps.len();
         let over: Vec<bool> =
             assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| !fits(load, cap)).collect();
-        let by_slack = assignment.by_slack(&self.tight);
-        let scratch = || Ok((Connections::new(k), Vec::new()));
-        let mut moves = scratches(run, self.graph.num_entries(), scratch)?;
-        let mut nothing: Vec<()> = vec![(); self.graph.len()];
-        let ranges = self.graph.ranges(0..self.graph.len() as u32);
-        propose(&mut moves, ranges, &mut nothing, run, |(connections, moves), v, ()| {
-            if over[assignment.part(v) as usize]
-                && let Some((key, _)) = self.best(assignment, connections, v, &by_slack)
-            {
-                moves.push((OrderedF64(key), splitmix64(seed ^ u64::from(v)) as u32, v));
-            }
-        })?;
-        let mut connections = Connections::new(k);
-        let mut moves: Vec<QueueEntry> = moves.into_iter().flat_map(|(_, moves)| moves).collect();
-        run.install(|| moves.par_sort_unstable());
-        let mut moves = moves.into_iter().peekable();
-        let mut waiting: BinaryHeap<Reverse<QueueEntry>> = BinaryHeap::new();
-        let (mut emptiest, mut moved, mut looks) = (&by_slack[..], false, 0_usize);
-        loop {
-            let sorted_first = match (moves.peek(), waiting.peek()) {
-                (Some(next), Some(Reverse(waits))) => next < waits,
-                (next, _) => next.is_some(),
-            };
-            let next = if sorted_first { moves.next() } else { waiting.pop().map(|Reverse(entry)| entry) };
-            let Some((OrderedF64(key), tie_break, v)) = next else { break };
-            looks += 1;
-            if looks % 256 == 0 {
-                run.check()?;
-            }
+        let mut by_slack = assignment.by_slack(&self.tight);
+        let mut moves = Moves::of(
+            self.graph,
+            &mut vec![(); self.graph.len()],
+            Some(seed),
+            run,
+            || Connections::new(assignment),
+            |connections, v, ()| {
+                let is_over = over[assignment.part(v) as usize];
+                is_over.then(|| self.best(assignment, connections, v, &by_slack)).flatten().map(|best| best.0)
+            },
+        )?;
+        let (mut connections, mut moved) = (Connections::new(assignment)?, false);
+        while let Some((OrderedF64(key), v)) = moves.next()? {
             let own = assignment.part(v) as usize;
             if fits(assignment.loads[own], self.caps[own]) {
                 continue;
             }
-            // Parts that have filled up are replaced by the next ones with slack.
-            while let [first, rest @ ..] = emptiest
-                && !rest.is_empty()
-                && !fits(
-                    plus(assignment.loads[*first as usize], self.graph.weight(v)),
-                    self.caps[*first as usize],
-                )
-            {
-                emptiest = rest;
-            }
-            match self.best(assignment, &mut connections, v, emptiest) {
-                Some((now, _)) if now > key + key.abs() * STALE + 1e-9 => {
-                    waiting.push(Reverse((OrderedF64(now), tie_break, v)));
-                }
+            let weight = self.graph.weight(v);
+            by_slack.skip(|part| !fits(plus(assignment.loads[part], weight), self.caps[part]));
+            moves.work += self.graph.degree(v);
+            match self.best(assignment, &mut connections, v, &by_slack) {
+                Some((now, _)) if now.0 > key + key.abs() * STALE + 1e-9 => moves.push(now, v),
                 Some((_, to)) => {
-                    assignment.shift(v, self.graph.weight(v), to);
+                    assignment.shift(v, weight, to);
                     moved = true;
                 }
                 None => {}
@@ -239,8 +191,8 @@ impl<const D: usize> Rebalancing<'_, D> {
         assignment: &Assignment<D>,
         connections: &mut Connections,
         v: u32,
-        by_slack: &[u32],
-    ) -> Option<(f64, u32)> {
+        by_slack: &BySlack,
+    ) -> Option<(OrderedF64, u32)> {
         let (own, weight) = (assignment.part(v), self.graph.weight(v));
         let over_tight = |part: u32, load: Load<D>| excess(load, self.tight[part as usize]);
         let home = assignment.loads[own as usize];
@@ -249,8 +201,8 @@ impl<const D: usize> Rebalancing<'_, D> {
             return None;
         }
         connections.count(self.graph, assignment, v);
-        let mut best: Option<(f64, u32)> = None;
-        let emptiest = by_slack.iter().take(EMPTIEST).map(|&part| (part, connections.to(part)));
+        let mut best: Option<(OrderedF64, u32)> = None;
+        let emptiest = by_slack.iter().take(EMPTIEST).map(|part| (part, connections.to(part)));
         for (part, w) in connections.iter().chain(emptiest).filter(|&(part, _)| part != own) {
             let load = assignment.loads[part as usize];
             let after = plus(load, weight);
@@ -265,8 +217,8 @@ impl<const D: usize> Rebalancing<'_, D> {
             let fullness = 1e-3 * relative(load, self.caps[part as usize]).min(100.0);
             let key =
                 if loss >= 0.0 { (loss + 1e-3 + fullness) / relief } else { (loss + fullness) * relief };
-            if best.is_none_or(|(least, _)| key < least) {
-                best = Some((key, part));
+            if best.is_none_or(|(least, _)| key < least.0) {
+                best = Some((OrderedF64(key), part));
             }
         }
         best

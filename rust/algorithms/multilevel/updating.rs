@@ -33,6 +33,7 @@ use super::assignment::Connections;
 use super::bounds::{self, Goal};
 use super::clustering::{Clusterer, Clustering};
 use super::migration::Migration;
+use super::moves::Moves;
 use super::placing::{PartialAssignment, VertexGroups};
 use super::problem::{Problem, Solution, copied};
 use super::refiner::refined;
@@ -351,22 +352,21 @@ impl<const D: usize> Updating<'_, D> {
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
         let Problem { graph, caps, run, .. } = self.problem;
         let mut assignment = self.problem.assignment(copied(parts)?)?;
-        let mut connections = Connections::new(caps.len());
         let mut left = self.moved(parts).saturating_sub(allowed);
         for _ in 0..RETURNS {
-            let mut returns: Vec<(i64, u32)> = Vec::new();
-            run.each(graph.len(), |v| {
+            let loss = |connections: &mut Connections, v: u32, (): &mut ()| {
                 let (old, own) = (self.old_parts.part_of[v as usize], assignment.part(v));
-                if old != NONE && old != own {
+                (old != NONE && old != own).then(|| {
                     connections.count(graph, &assignment, v);
-                    returns.push((i64::from(connections.to(own)) - i64::from(connections.to(old)), v));
-                }
-            })?;
-            returns.sort_unstable();
+                    i64::from(connections.to(own)) - i64::from(connections.to(old))
+                })
+            };
+            let scratch = || Connections::new(&assignment);
+            let mut moves = Moves::of(graph, &mut vec![(); graph.len()], None, run, scratch, loss)?;
             let before = left;
-            for (_, v) in returns {
+            while let (Some((_, v)), 1..) = (moves.next()?, left) {
                 let (to, weight) = (self.old_parts.part_of[v as usize], graph.weight(v));
-                if left > 0 && fits(plus(assignment.loads[to as usize], weight), caps[to as usize]) {
+                if fits(plus(assignment.loads[to as usize], weight), caps[to as usize]) {
                     assignment.shift(v, weight, to);
                     left -= 1;
                 }

@@ -144,7 +144,8 @@ impl Partitioner for Spring {
     }
 
     fn memory(&self, &Shape { n, m, .. }: &Shape, _run: &Run) -> Need {
-        let (per_weight, per_part) = if self.balance_on.is_some() { (BYTES_PER_WEIGHT, 64) } else { (0, 16) };
+        let (per_weight, per_part) =
+            if self.balance_on.is_some() { (BYTES_PER_WEIGHT, 128) } else { (0, 16) };
         let each = BYTES_PER_VERTEX + per_weight;
         let given = self.degrees.as_ref().map_or(0, |degrees| 4 * degrees.len() as u64);
         let buffers = FIXED_BYTES + per_part * u64::from(self.k) + follow::memory(self.batch, m);

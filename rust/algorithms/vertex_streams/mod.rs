@@ -40,7 +40,7 @@ mod slack;
 use std::num::NonZeroU64;
 
 use crate::base::{Buffer, NONE, Result, Run, bytes, reserved};
-use crate::capacity::{BalanceOn, CHECK_EVERY, Placing, cap};
+use crate::capacity::{BalanceOn, CHECK_EVERY, PartLoads, Placing, cap};
 use crate::graph::Csr;
 use crate::partition::{Need, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
@@ -91,10 +91,10 @@ impl VertexStream {
     /// What `n` vertices need beside the adjacency.
     fn memory(&self, n: u64, threads: usize) -> Need {
         let each = BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT);
-        let (per_part, per_thread) = (64, 8);
-        let parts = u64::from(self.k) * (per_part + per_thread * (threads as u64 + 1));
+        let balanced = self.balance_on.as_ref().map_or(0, |_| 2 * PartLoads::<2>::memory(self.k));
+        let parts = u64::from(self.k) * (64 + 8 * (threads as u64 + 1));
         Need::new(
-            n * each + parts + 20 * self.batch(n) as u64,
+            n * each + parts + balanced + 20 * self.batch(n) as u64,
             format!("a stream of {n} vertices ({} each)", bytes(each)),
         )
     }

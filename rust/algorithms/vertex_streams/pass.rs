@@ -5,7 +5,7 @@ use super::slack::Slack;
 use crate::base::{Buffer, NONE, Result, Run, reserved};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
-use crate::sets::PartCounts;
+use crate::sets::SparseSums;
 
 /// A pass over the vertices in order of their ids.
 pub(crate) struct Pass<'a, S: Score, R> {
@@ -78,14 +78,14 @@ impl<'a, S: Score, R: Slack> Pass<'a, S, R> {
     /// the lowest part. Of the parts without neighbours, the least loaded is the best, so the others are not
     /// examined.
     #[inline(always)]
-    fn best(&self, counts: &mut PartCounts, neighbours: &[u32], v: u32) -> Option<(u32, u32)> {
+    fn best(&self, counts: &mut SparseSums<u32>, neighbours: &[u32], v: u32) -> Option<(u32, u32)> {
         counts.count(neighbours, self.part_of);
         let value = |part: u32, count: u32| self.score.value(count, self.prices[part as usize]);
         let mut best = self.slack.least(v).map(|part| {
             let count = counts.of(part);
             (value(part, count), part, count)
         });
-        for (part, count) in counts.drain().filter(|&(part, _)| self.slack.fits(part, v)) {
+        for (part, count) in counts.iter().filter(|&(part, _)| self.slack.fits(part, v)) {
             let value = value(part, count);
             let better = best.as_ref().is_none_or(|&(ref most, first, _)| {
                 value > *most
@@ -100,15 +100,15 @@ impl<'a, S: Score, R: Slack> Pass<'a, S, R> {
 }
 
 impl<S: Score, R: Slack> Decider for Pass<'_, S, R> {
-    type Scratch = PartCounts;
+    type Scratch = SparseSums<u32>;
     type Decision = Decision;
 
-    fn scratch(&self) -> Result<PartCounts> {
-        PartCounts::new(self.prices.len() as u32)
+    fn scratch(&self) -> Result<SparseSums<u32>> {
+        SparseSums::new(self.prices.len() as u32)
     }
 
     #[inline(always)]
-    fn decide(&self, counts: &mut PartCounts, v: u32) -> Decision {
+    fn decide(&self, counts: &mut SparseSums<u32>, v: u32) -> Decision {
         let neighbours = self.neighbours(v);
         if self.first && neighbours.last().is_some_and(|&neighbour| neighbour >= self.placed) {
             return Decision::Again;
@@ -120,7 +120,7 @@ impl<S: Score, R: Slack> Decider for Pass<'_, S, R> {
     }
 
     #[inline(always)]
-    fn commit(&mut self, counts: &mut PartCounts, v: u32, decision: Decision) {
+    fn commit(&mut self, counts: &mut SparseSums<u32>, v: u32, decision: Decision) {
         let part = match decision {
             Decision::Part(part) if self.slack.fits(part, v) => Some(part),
             Decision::Least => self.slack.least(v),

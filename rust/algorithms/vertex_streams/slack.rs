@@ -1,7 +1,7 @@
 //! Which parts have slack, and which of them is the least loaded.
 
 use crate::base::Result;
-use crate::capacity::{BalanceOn, Parts};
+use crate::capacity::{BalanceOn, PartLoads};
 
 /// The loads of the parts during a pass, which only grow.
 pub(crate) trait Slack: Send + Sync {
@@ -79,7 +79,7 @@ impl Slack for OneCap {
 
 /// Slack under two caps, on the vertices and on their weight.
 pub(crate) struct TwoCaps<'a> {
-    parts: Parts,
+    parts: PartLoads,
     on: &'a BalanceOn,
 }
 
@@ -90,7 +90,7 @@ impl<'a> TwoCaps<'a> {
     }
 
     /// The parts with both loads.
-    pub(crate) fn into_parts(self) -> Parts {
+    pub(crate) fn into_parts(self) -> PartLoads {
         self.parts
     }
 }
@@ -109,6 +109,6 @@ impl Slack for TwoCaps<'_> {
     }
 
     fn add(&mut self, part: u32, v: u32) {
-        self.parts.add(part, [1, self.on.weight(v)]);
+        self.parts.put(part, [1, self.on.weight(v)]);
     }
 }

@@ -21,17 +21,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
-use super::loads::Loads;
-use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load};
+use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load, PartLoads};
 use crate::base::{Result, Run, reserved};
 use crate::graph::Csr;
-use crate::sets::PartCounts;
+use crate::sets::SparseSums;
 
 /// A partition under repair.
 pub(super) struct Repair<'a> {
     pub csr: &'a Csr,
     pub parts: &'a mut [u32],
-    pub loads: Loads,
+    pub loads: PartLoads,
     /// How far the loads are above the caps, at the least so far.
     left: u64,
     pub run: &'a Run,
@@ -60,7 +59,7 @@ pub(crate) fn repair(
     let total = csr.num_entries() + u64::from(n);
     let bound = total.div_ceil(loads.len() as u64) + largest;
     let target = if largest > caps[1] { bound } else { caps[1] };
-    let loads_of = Loads::new(loads, [caps[0], target], 1.0)?;
+    let loads_of = PartLoads::new(loads, [caps[0], target], 1.0)?;
     let mut repair = Repair { csr, parts, loads: loads_of, left: 0, run };
     repair.left = (0..loads.len() as u32).map(|part| repair.excess(part)).sum();
     run.begin("repair", repair.left);
@@ -117,7 +116,7 @@ impl Repair<'_> {
     /// Moves out of over-full parts, in rounds, since a part that is no longer over-full may have slack for
     /// others.
     fn moves(&mut self) -> Result<()> {
-        let mut tally = PartCounts::new(self.loads.k())?;
+        let mut tally = SparseSums::new(self.loads.k())?;
         while (0..self.loads.k()).any(|part| self.loads.is_over(part)) {
             if !self.round_of_moves(&mut tally)? {
                 break;
@@ -129,7 +128,7 @@ impl Repair<'_> {
     /// Every vertex of an over-full part that has somewhere to go, lowest loss first (ties: the lowest id). A
     /// loss is computed again when its entry is popped. If it has grown, the vertex is queued again. Returns
     /// whether any moved.
-    fn round_of_moves(&mut self, tally: &mut PartCounts) -> Result<bool> {
+    fn round_of_moves(&mut self, tally: &mut SparseSums<u32>) -> Result<bool> {
         let members = self.members(|part| self.loads.is_over(part))?;
         let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
         let mut work = Work::new(self.run);
@@ -157,7 +156,7 @@ impl Repair<'_> {
 
     /// The part with slack for `v` that has most of its neighbours (ties: the least loaded, then the lowest),
     /// and how many more edges are cut if `v` goes there.
-    fn best_move(&self, v: u32, tally: &mut PartCounts) -> Option<(i64, u32)> {
+    fn best_move(&self, v: u32, tally: &mut SparseSums<u32>) -> Option<(i64, u32)> {
         let limit = self.loads.limit(1.0, self.item(v))?;
         let mut best = self.loads.least(limit)?;
         tally.count(self.csr.neighbours(v), self.parts);
@@ -176,7 +175,7 @@ impl Repair<'_> {
     /// vertices.
     fn push_vertices(&mut self) -> Result<()> {
         let cap = self.loads.caps()[0];
-        let too_many = |loads: &Loads, part: u32| loads.load(part)[0] > cap;
+        let too_many = |loads: &PartLoads, part: u32| loads.load(part)[0] > cap;
         if !(0..self.loads.k()).any(|part| too_many(&self.loads, part)) {
             return Ok(());
         }

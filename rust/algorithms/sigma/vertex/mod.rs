@@ -23,7 +23,7 @@
 //! `p`.
 //!
 //! **Exactness.** By the cut alone, a part without neighbours of `v` is best if its penalty is least: the
-//! parts of its neighbours and the one that [`Loads`] finds are all that need a score. With replicas all
+//! parts of its neighbours and the one that [`PartLoads`] finds are all that need a score. With replicas all
 //! parts are scored. The neighbours present in each are counted by adding up rows of bits ([`columns`]).
 //!
 //! **Parallelism.** Clustering, and the stream, whose vertices are decided in batches against a frozen state
@@ -48,7 +48,7 @@ use super::preference::{Weight, preferred_parts};
 use crate::algorithms::multilevel::Bound;
 use crate::algorithms::multilevel::refining::Refine;
 use crate::base::{Buffer, Result, Run};
-use crate::capacity::{LeastLoaded, Load, Loads, cap, fits, place_last, plus, repair};
+use crate::capacity::{LeastLoaded, Load, PartLoads, cap, fits, place_last, plus, repair};
 use crate::graph::Csr;
 use crate::partition::parameters::words;
 use crate::partition::{Need, VertexPartition};
@@ -139,7 +139,9 @@ impl SigmaVertex {
         let threads = threads as u64 + 1;
         let per_thread = 8 * u64::from(self.k) + columns;
         Need::new(
-            (n * per_vertex).max(8 * n + presence) + 2 * Loads::<2>::memory(self.k) + per_thread * threads,
+            (n * per_vertex).max(8 * n + presence)
+                + 2 * PartLoads::<2>::memory(self.k)
+                + per_thread * threads,
             format!("sigma on {n} vertices, {} parts", self.k),
         )
     }
@@ -149,7 +151,7 @@ impl SigmaVertex {
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
         let preassigned = preassign(csr, parts, self.k, caps, run)?;
-        let mut loads = Loads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
+        let mut loads = PartLoads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
         let replicas = match self.objective {
             Objective::Cut => None,
             Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau, run)?),

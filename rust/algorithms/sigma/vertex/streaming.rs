@@ -4,10 +4,10 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use crate::base::{NONE, Result, Run};
-use crate::capacity::{CHECK_EVERY, Load, Loads};
+use crate::capacity::{CHECK_EVERY, Load, PartLoads};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
-use crate::sets::PartCounts;
+use crate::sets::SparseSums;
 use crate::sets::incidence::{Incidence, Shared};
 
 /// The least share of a cap that the stream may use from its beginning on.
@@ -81,7 +81,7 @@ fn place(present: Shared<'_>, csr: &Csr, v: u32, part: u32) {
 struct Streaming<'a> {
     csr: &'a Csr,
     parts: &'a mut [u32],
-    loads: &'a mut Loads,
+    loads: &'a mut PartLoads,
     /// With the objective that counts replicas, too.
     replicas: Option<Replicas>,
     scale: Scale,
@@ -92,7 +92,7 @@ struct Streaming<'a> {
 }
 
 struct Scratch {
-    placed: PartCounts,
+    placed: SparseSums<u32>,
     present: Columns,
 }
 
@@ -100,7 +100,7 @@ struct Scratch {
 pub(super) fn stream(
     csr: &Csr,
     parts: &mut [u32],
-    loads: &mut Loads,
+    loads: &mut PartLoads,
     replicas: Option<Replicas>,
     deferred: &[u32],
     batch: usize,
@@ -122,7 +122,7 @@ impl Streaming<'_> {
     }
 
     /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
-    fn by_cut(&self, placed: &PartCounts, degree: f64, limit: Load) -> Option<u32> {
+    fn by_cut(&self, placed: &SparseSums<u32>, degree: f64, limit: Load) -> Option<u32> {
         let part = self.loads.least(limit)?;
         let score = |part: u32| f64::from(placed.of(part)) / degree - self.loads.penalty(part);
         let mut best = Best { score: score(part), part };
@@ -177,7 +177,7 @@ impl Decider for Streaming<'_> {
     fn scratch(&self) -> Result<Scratch> {
         let k = self.loads.k();
         let words = if self.replicas.is_some() { k.div_ceil(64) } else { 0 };
-        Ok(Scratch { placed: PartCounts::new(k)?, present: Columns::new(words as usize) })
+        Ok(Scratch { placed: SparseSums::new(k)?, present: Columns::new(words as usize) })
     }
 
     fn decide(&self, scratch: &mut Scratch, v: u32) -> u32 {

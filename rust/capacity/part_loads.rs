@@ -1,8 +1,13 @@
-//! Loads of the parts, their penalties, and the part with the least penalty among those that have slack.
+//! Loads of the parts under several bounds, and the part with the least penalty among those that have slack.
 //!
-//! A tree over the parts stores the least penalty and the least load of every subtree. A choice descends into
-//! the subtrees that can hold a better part than the one found. The part with the least penalty nearly always
-//! has slack, so one descent from the root nearly always suffices. A change takes O(log k). D bounds take
+//! The penalty of a part is the largest of its relative loads, or a power of that. Relative to the caps it
+//! says how full the part is, relative to the total load which share of everything the part has.
+//!
+//! Which part has slack depends on the item. A tree over the parts stores the least penalty of every subtree,
+//! and the least load under each bound by itself. A choice descends into the subtrees that can hold a better
+//! part than the one found. The part with the least penalty nearly always has slack, so one descent from the
+//! root nearly always suffices. Only where many parts are full under one bound and empty under the other, a
+//! choice may enter subtrees in which no single part has slack. A change takes O(log k). D bounds take
 //! `16 + 16 D` bytes per part, rounded up to a power of two.
 
 use super::bounds::{Load, fits, limit_for, minus, plus, relative};
@@ -17,34 +22,46 @@ struct Node<const D: usize> {
 }
 
 /// The loads of all parts under D bounds.
-pub(crate) struct Loads<const D: usize = 2> {
+pub struct PartLoads<const D: usize = 2> {
     /// The tree: the children of node i are 2i and 2i + 1, the leaves are the parts.
     nodes: Vec<Node<D>>,
     /// Number of leaves, and the first of them.
     leaves: usize,
     k: u32,
     caps: Load<D>,
+    /// What penalties are relative to, and their exponent.
+    whole: Load<D>,
     exponent: f64,
     /// Parts whose penalty, and the nodes above, are out of date.
     changed: Vec<u32>,
 }
 
-impl<const D: usize> Loads<D> {
+impl<const D: usize> PartLoads<D> {
+    /// `k` empty parts for a `total` to come, which penalties are relative to.
+    pub fn empty(k: u32, total: Load<D>, caps: Load<D>) -> Result<Self> {
+        Ok(Self { whole: total, ..Self::of(k, |_| [0; D], caps, 1.0)? })
+    }
+
     /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power
     /// of `exponent`.
     pub(crate) fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
-        let leaves = loads.len().next_power_of_two();
+        Self::of(loads.len() as u32, |part| loads[part as usize], caps, exponent)
+    }
+
+    fn of(k: u32, load: impl Fn(u32) -> Load<D>, caps: Load<D>, exponent: f64) -> Result<Self> {
+        let leaves = k.next_power_of_two() as usize;
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
         // Where there is no part.
         nodes.resize(2 * leaves, Node { penalty: f64::INFINITY, load: [u64::MAX; D] });
-        let mut made = Self { nodes, leaves, k: loads.len() as u32, caps, exponent, changed: Vec::new() };
-        for (leaf, &load) in (leaves..).zip(loads) {
-            made.nodes[leaf] = Node { penalty: made.penalty_of(load), load };
+        let mut loads = Self { nodes, leaves, k, caps, whole: caps, exponent, changed: Vec::new() };
+        for part in 0..k {
+            loads.nodes[leaves + part as usize] =
+                Node { penalty: loads.penalty_of(load(part)), load: load(part) };
         }
         for node in (1..leaves).rev() {
-            made.nodes[node] = made.merged(node);
+            loads.nodes[node] = loads.merged(node);
         }
-        Ok(made)
+        Ok(loads)
     }
 
     /// Bytes for `k` parts.
@@ -84,6 +101,24 @@ impl<const D: usize> Loads<D> {
         self.all().map(|load| relative(load, self.caps)).fold(0.0, f64::max)
     }
 
+    /// Whether `part` has slack for `item`.
+    #[inline(always)]
+    pub(crate) fn fits(&self, part: u32, item: Load<D>) -> bool {
+        limit_for(self.caps, item).is_some_and(|limit| self.is_within(part, limit))
+    }
+
+    /// The part with the least penalty that has slack for `item`. Ties go to the lowest.
+    pub(crate) fn choose(&self, item: Load<D>) -> Option<u32> {
+        self.least(limit_for(self.caps, item)?)
+    }
+
+    /// Adds `item` to the part that [`choose`](Self::choose) names.
+    pub(crate) fn place(&mut self, item: Load<D>) -> Option<u32> {
+        let part = self.choose(item)?;
+        self.put(part, item);
+        Some(part)
+    }
+
     /// The largest load of a part that can take `item`, if caps are scaled by `scale`.
     #[inline(always)]
     pub(crate) fn limit(&self, scale: f64, item: Load<D>) -> Option<Load<D>> {
@@ -109,6 +144,13 @@ impl<const D: usize> Loads<D> {
         if self.changed.last() != Some(&part) {
             self.changed.push(part);
         }
+    }
+
+    /// Adds `item` to a part, and brings everything up to date.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, part: u32, item: Load<D>) {
+        self.add(part, item);
+        self.refresh();
     }
 
     /// Takes `item` out of a part; see [`add`](Self::add).
@@ -178,7 +220,8 @@ impl<const D: usize> Loads<D> {
     }
 
     fn penalty_of(&self, load: Load<D>) -> f64 {
-        libm::pow(relative(load, self.caps), self.exponent)
+        let largest = relative(load, self.whole);
+        if self.exponent == 1.0 { largest } else { libm::pow(largest, self.exponent) }
     }
 }
 
@@ -194,7 +237,7 @@ mod tests {
             draw
         };
         for k in [1, 2, 3, 31, 32, 70] {
-            let mut loads = Loads::new(&vec![[0; D]; k], of([900; D], 40), 1.4).unwrap();
+            let mut loads = PartLoads::new(&vec![[0; D]; k], of([900; D], 40), 1.4).unwrap();
             for step in 0..3000 {
                 // Several changes at once, too.
                 if step % 4 > 0 {
@@ -228,9 +271,51 @@ mod tests {
         compare_with_a_scan::<8>();
     }
 
+    /// Penalties relative to a total: the choice is that of a scan, from tight to loose caps.
+    #[test]
+    fn the_least_loaded_part_with_slack() {
+        for seed in 0..400 {
+            let mut random = Random::new(seed, 2);
+            let k = 1 + random.below(if seed % 3 == 0 { 4 } else { 70 }) as u32;
+            let largest = [0, 1, 5, 1 << 31][random.below(4) as usize];
+            let mut item = || [1 + random.below(8) * random.below(2), random.below(largest + 1)];
+            let items: Vec<Load> = (0..20 * seed % 400).map(|_| item()).collect();
+            let total = items.iter().copied().fold([0; 2], plus);
+            let caps = total.map(|total| total.div_ceil(u64::from(k)) * (10 + random.below(20)) / 10);
+            let mut parts = PartLoads::empty(k, total, caps).unwrap();
+            let mut loads = vec![[0; 2]; k as usize];
+            for item in items {
+                let feasible = (0..k).filter(|&part| fits(plus(loads[part as usize], item), caps));
+                assert!((0..k).all(|p| parts.fits(p, item) == fits(plus(loads[p as usize], item), caps)));
+                let share = |part: u32| relative(loads[part as usize], total);
+                let expected = feasible.min_by(|&a, &b| share(a).total_cmp(&share(b)));
+                assert_eq!(
+                    parts.place(item),
+                    expected,
+                    "seed {seed}, {item:?} into {loads:?}, caps {caps:?}"
+                );
+                if let Some(part) = expected {
+                    loads[part as usize] = plus(loads[part as usize], item);
+                }
+            }
+            assert!(parts.all().eq(loads.iter().copied()));
+        }
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        let total = [u64::from(u32::MAX), i64::MAX as u64];
+        let mut parts = PartLoads::empty(2, total, total).unwrap();
+        assert_eq!(
+            (parts.place(total), parts.place([1, 1]), parts.place([1, u64::MAX])),
+            (Some(0), Some(1), None)
+        );
+        assert_eq!(parts.load(0), total);
+    }
+
     #[test]
     fn the_least_overloaded_part() {
-        let loads = Loads::new(&[[4, 10], [1, 30], [2, 20]], [4, 40], 1.4).unwrap();
+        let loads = PartLoads::new(&[[4, 10], [1, 30], [2, 20]], [4, 40], 1.4).unwrap();
         assert_eq!(loads.fullest(), 1.0);
         assert_eq!(loads.least_overloaded([1, 10]), 2);
         assert_eq!(loads.least_overloaded([1, 40]), 0);
