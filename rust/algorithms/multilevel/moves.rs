@@ -11,7 +11,7 @@
 //! often. When the queue is full, the entries that do not count are dropped. So its memory is allocated at
 //! once.
 //!
-//! **Vertices that must stay** are refused in [`Moves::entry`], through which every vertex comes.
+//! Every vertex comes through [`Moves::entry`]: the one place to ask whether it may move at all.
 //!
 //! **Parallelism.** The first keys of all vertices are computed and sorted in parallel ([`Moves::of`]).
 
