@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,9 @@ def _headings(axes: Any, names: Sequence[str]) -> None:
     """Write each algorithm over its columns, with a line before it."""
     for name in dict.fromkeys(names):
         first, count = names.index(name), names.count(name)
+        label = fill(PEERS.get(name, name), max(7 * count, 13))
         axes.annotate(
-            PEERS.get(name, name), (first + (count - 1) / 2, 1), (0, 5), xycoords=("data", "axes fraction"),
+            label, (first + (count - 1) / 2, 1), (0, 5), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", annotation_clip=False, fontsize=8,
         )  # fmt: skip
         if first:
