@@ -24,18 +24,32 @@ pub(crate) enum Next {
     End,
 }
 
+/// A graph that is to be clustered and contracted.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<'a, const D: usize> {
+    /// How many steps came before.
+    pub number: usize,
+    /// How many levels lie above the graph.
+    pub levels: usize,
+    /// The coarsest graph so far.
+    pub graph: &'a Graph<'a, D>,
+    /// The run.
+    pub run: &'a Run,
+}
+
 /// How a graph is coarsened.
 pub(crate) trait Policy<const D: usize> {
-    /// How `graph` is clustered. There are as many `levels` above it, and there were as many steps before.
-    /// `None` if it is small enough.
-    fn clusterer(&mut self, step: usize, levels: usize, graph: &Graph<D>) -> Result<Option<Clusterer<D>>>;
+    /// How the graph is clustered. `None` if it is small enough.
+    fn clusterer(&mut self, step: Step<D>) -> Result<Option<Clusterer<D>>>;
 
-    /// What becomes of a clustering of `n` vertices into `clusters`.
-    fn next(&mut self, step: usize, n: usize, clusters: usize) -> Result<Next>;
+    /// What becomes of a clustering into so many `clusters`.
+    fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next>;
 
-    /// Whether a level is left out, since a level below it replaces it: from the entries of the level above
-    /// it, of itself, and of the level below.
-    fn leaves_out(&mut self, step: usize, entries: [u64; 3]) -> bool;
+    /// Whether the graph is left out of the levels, since the one below replaces it. These are the entries of
+    /// the graph above it, of itself, and of the one below.
+    fn leaves_out(&mut self, _step: usize, _entries: [u64; 3]) -> bool {
+        false
+    }
 
     /// Whether the graphs of the levels are needed afterwards.
     fn keeps_graphs(&self) -> bool {
@@ -45,34 +59,23 @@ pub(crate) trait Policy<const D: usize> {
 
 /// Where levels lie, and what is kept of the work on them.
 pub(crate) trait Store<const D: usize>: Sync {
-    /// Clusters `graph`, each cluster `within` a community.
-    fn cluster(
-        &self,
-        _step: usize,
-        graph: &Graph<D>,
-        clusterer: &Clusterer<D>,
-        within: Option<&[u32]>,
-        run: &Run,
-    ) -> Result<Clustering> {
-        clusterer.cluster(graph, within, run)
+    /// Clusters of the graph, each `within` a community.
+    fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {
+        how.cluster(step.graph, within, step.run)
     }
 
     /// The graph of the clusters.
-    fn contract(
-        &self,
-        step: usize,
-        graph: &Graph<D>,
-        clustering: &Clustering,
-        run: &Run,
-    ) -> Result<Graph<'static, D>>;
+    fn contract(&self, step: Step<D>, clustering: &Clustering) -> Result<Graph<'static, D>> {
+        contract(step.graph, clustering, step.run)
+    }
 
     /// The parts of a level, refined. The given graph is level 0.
     fn refined(
         &self,
         _level: usize,
+        refiners: &[Box<dyn Refiner<D>>],
         problem: &Problem<D>,
         part_of: Buffer<u32>,
-        refiners: &[Box<dyn Refiner<D>>],
     ) -> Result<Solution> {
         refined(refiners, problem, part_of)
     }
@@ -81,17 +84,7 @@ pub(crate) trait Store<const D: usize>: Sync {
 /// Levels in memory.
 pub(crate) struct Memory;
 
-impl<const D: usize> Store<D> for Memory {
-    fn contract(
-        &self,
-        _step: usize,
-        graph: &Graph<D>,
-        clustering: &Clustering,
-        run: &Run,
-    ) -> Result<Graph<'static, D>> {
-        contract(graph, clustering, run)
-    }
-}
+impl<const D: usize> Store<D> for Memory {}
 
 /// The levels of a graph, and the communities of the coarsest graph.
 pub(crate) struct Levels<const D: usize> {
@@ -110,21 +103,22 @@ pub(crate) fn coarsen<const D: usize>(
     run: &Run,
 ) -> Result<Levels<D>> {
     let (mut levels, mut communities): (Vec<Level<D>>, Option<Buffer<u32>>) = (Vec::new(), None);
-    for step in 0.. {
+    for number in 0.. {
         let finest = levels.last().map_or(graph, |level| &level.1);
-        let Some(clusterer) = policy.clusterer(step, levels.len(), finest)? else { break };
+        let step = Step { number, levels: levels.len(), graph: finest, run };
+        let Some(clusterer) = policy.clusterer(step)? else { break };
         let here = communities.as_deref().or(within);
-        let clustering = store.cluster(step, finest, &clusterer, here, run)?;
-        match policy.next(step, finest.len(), clustering.count)? {
+        let clustering = store.cluster(step, &clusterer, here)?;
+        match policy.next(step, clustering.count)? {
             Next::Level => {}
             Next::Retry => continue,
             Next::End => break,
         }
-        let coarse = store.contract(step, finest, &clustering, run)?;
+        let coarse = store.contract(step, &clustering)?;
         communities = here.map(|communities| clustering.labels(communities, run)).transpose()?;
         let above = levels.len().checked_sub(2).map_or(graph, |index| &levels[index].1).num_entries();
         let entries = [above, finest.num_entries(), coarse.num_entries()];
-        let leaves_out = policy.leaves_out(step, entries);
+        let leaves_out = policy.leaves_out(number, entries);
         if !policy.keeps_graphs()
             && let Some(level) = levels.last_mut()
         {

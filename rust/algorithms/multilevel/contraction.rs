@@ -18,8 +18,14 @@ const WAVE: usize = 64;
 const BITS: u32 = 31;
 
 /// How many members ahead clusters are prefetched, and of how many neighbours.
-const AHEAD: usize = 2;
-const MOST_AHEAD: usize = 64;
+pub(super) const AHEAD: usize = 2;
+pub(super) const MOST_AHEAD: usize = 64;
+
+/// By how many bits weights of edges are shifted, so that those of a vertex of the coarser graph fit into 32
+/// bits. It matters from 2^30 edges on.
+pub(super) fn shift<const D: usize>(graph: &Graph<D>) -> u32 {
+    (u64::BITS - graph.edge_weight().leading_zeros()).saturating_sub(BITS)
+}
 
 /// The graph whose vertices are the clusters of `graph`.
 pub fn contract<const D: usize>(
@@ -31,8 +37,7 @@ pub fn contract<const D: usize>(
     let mut sizes: Buffer<u32> = Buffer::zeroed(*count, "sizes of clusters")?;
     run.each(cluster_of.len(), |v| sizes[cluster_of[v as usize] as usize] += 1)?;
     let members = Groups::of(graph.len(), sizes, |v| Some(cluster_of[v as usize]), |_| run.check())?;
-    // Weights are halved until those of a vertex fit into 32 bits, which matters from 2^30 edges on.
-    let shift = (u64::BITS - graph.edge_weight().leading_zeros()).saturating_sub(BITS);
+    let shift = shift(graph);
     let sum_up = |map: &mut RatingMap, lists: &mut Lists<D>, cluster: u32| {
         let members = members.group(cluster);
         map.begin(members.iter().map(|&v| graph.degree(v)).sum(), *count);

@@ -22,7 +22,7 @@
 //! clusterings of several resolutions; here they are nested.
 
 use super::clustering::{Clusterer, Clustering, Rating};
-use super::coarsening::{Levels, Next, Policy, Store, coarsen};
+use super::coarsening::{Levels, Next, Policy, Step, Store, coarsen};
 use super::contraction::contract as contract_in_memory;
 use super::graph::Graph;
 use super::semi_external::contraction::{contract as contract_in_files, memory as contraction_memory};
@@ -56,34 +56,31 @@ pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> R
     let weight = |_| [1];
     let graph = Graph::finest(csr, &weight, run)?.unweighted();
     let within = parts.map(|(part_of, _)| part_of);
-    let Levels { levels, communities } =
-        coarsen(&graph, &mut OrderPolicy { n, seed, run }, &OrderStore { n }, within, run)?;
+    let how = Nested { n, seed };
+    let Levels { levels, communities } = coarsen(&graph, &mut { how }, &how, within, run)?;
     let clusterings: Vec<Clustering> = levels.into_iter().map(|(clustering, _)| clustering).collect();
     nested(&clusterings, parts, communities.as_deref(), n as usize, run)
 }
 
-/// Coarsening until hardly any two clusters have an edge.
-struct OrderPolicy<'a> {
+/// Coarsening until hardly any two clusters have an edge. Levels lie in memory where they fit, else in files.
+#[derive(Clone, Copy)]
+struct Nested {
+    /// Vertices of the given graph.
     n: u64,
     seed: u64,
-    run: &'a Run,
 }
 
-impl Policy<1> for OrderPolicy<'_> {
-    fn clusterer(&mut self, step: usize, _levels: usize, _graph: &Graph<1>) -> Result<Option<Clusterer<1>>> {
-        let level = step as u32;
+impl Policy<1> for Nested {
+    fn clusterer(&mut self, step: Step<1>) -> Result<Option<Clusterer<1>>> {
+        let level = step.number as u32;
         let cap = SMALLEST.saturating_mul(GROWTH.saturating_pow(level)).min(self.n.max(1));
         let seed = splitmix64(self.seed ^ splitmix64(level.into()));
         Ok(Some(Clusterer { rating: Rating::Density, cap: [cap], rounds: ROUNDS, seed }))
     }
 
-    fn next(&mut self, _step: usize, n: usize, clusters: usize) -> Result<Next> {
-        self.run.advance((n - clusters) as u64)?;
-        Ok(if clusters as f64 >= STALLED * n as f64 { Next::End } else { Next::Level })
-    }
-
-    fn leaves_out(&mut self, _step: usize, _entries: [u64; 3]) -> bool {
-        false
+    fn next(&mut self, Step { graph, run, .. }: Step<1>, clusters: usize) -> Result<Next> {
+        run.advance((graph.len() - clusters) as u64)?;
+        Ok(if clusters as f64 >= STALLED * graph.len() as f64 { Next::End } else { Next::Level })
     }
 
     fn keeps_graphs(&self) -> bool {
@@ -91,18 +88,11 @@ impl Policy<1> for OrderPolicy<'_> {
     }
 }
 
-/// Levels in memory where they fit, else in files. `n` are the vertices of the given graph.
-struct OrderStore {
-    n: u64,
-}
-
-impl Store<1> for OrderStore {
+impl Store<1> for Nested {
     fn contract(
         &self,
-        _step: usize,
-        graph: &Graph<1>,
+        Step { graph, run, .. }: Step<1>,
         clustering: &Clustering,
-        run: &Run,
     ) -> Result<Graph<'static, 1>> {
         if fits(self.n, graph.num_entries(), run) {
             return contract_in_memory(graph, clustering, run);

@@ -48,13 +48,9 @@ impl<const D: usize> Uncoarsening<'_, D> {
                 let loose = (level > 0 && !tight).then(|| loosened(here, problem.caps));
                 let caps = loose.as_deref().unwrap_or(problem.caps);
                 let seed = problem.seed ^ level as u64;
+                let problem = Problem { graph: here, caps, seed, ..*problem };
                 let quality;
-                (part_of, quality) = store.refined(
-                    level,
-                    &Problem { graph: here, caps, seed, ..*problem },
-                    part_of,
-                    &refiners(level),
-                )?;
+                (part_of, quality) = store.refined(level, &refiners(level), &problem, part_of)?;
                 let now = share(units, here, graph);
                 run.advance(now - std::mem::replace(&mut reached, now))?;
                 if level == 0 {

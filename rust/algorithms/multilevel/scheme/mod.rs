@@ -17,7 +17,7 @@ pub(crate) mod effort;
 pub(crate) mod initial;
 
 use super::clustering::{Clusterer, Rating};
-use super::coarsening::{Level, Memory, Next, Policy, coarsen};
+use super::coarsening::{Level, Memory, Next, Policy, Step, coarsen};
 use super::fm::Fm;
 use super::graph::Graph;
 use super::jet::Jet;
@@ -276,14 +276,13 @@ struct SchemePolicy<'a, const D: usize> {
     coarsest: usize,
     /// What a cluster may weigh.
     cap: Load<D>,
-    run: &'a Run,
     /// Units of progress that are left.
     left: u64,
 }
 
 impl<'a, const D: usize> SchemePolicy<'a, D> {
     fn new(scheme: &'a Scheme, problem: &Problem<'a, D>, how: Coarsening) -> Self {
-        let &Problem { graph, caps, run, .. } = problem;
+        let &Problem { graph, caps, .. } = problem;
         let per_part = match how.rating {
             _ if D > 1 => CLUSTERS_OF_MANY,
             _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
@@ -292,7 +291,7 @@ impl<'a, const D: usize> SchemePolicy<'a, D> {
         };
         let clusters = caps.len() as u64 * per_part;
         let cap = graph.total().map(|total| total.div_ceil(clusters));
-        Self { scheme, graph, coarsest: scheme.coarsest * caps.len(), cap, run, left: how.units, how }
+        Self { scheme, graph, coarsest: scheme.coarsest * caps.len(), cap, left: how.units, how }
     }
 
     /// Whether this is the coarsening of an attempt, or of a V-cycle.
@@ -302,9 +301,9 @@ impl<'a, const D: usize> SchemePolicy<'a, D> {
 }
 
 impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
-    fn clusterer(&mut self, _step: usize, levels: usize, graph: &Graph<D>) -> Result<Option<Clusterer<D>>> {
+    fn clusterer(&mut self, Step { levels, graph, run, .. }: Step<D>) -> Result<Option<Clusterer<D>>> {
         let ahead = share(self.how.units, graph, self.graph);
-        self.run.advance(std::mem::replace(&mut self.left, ahead) - ahead)?;
+        run.advance(std::mem::replace(&mut self.left, ahead) - ahead)?;
         if graph.len() <= self.coarsest || graph.num_entries() <= self.how.entries {
             return Ok(None);
         }
@@ -314,9 +313,9 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
         Ok(Some(Clusterer { rating: self.how.rating, cap: self.cap, rounds, seed }))
     }
 
-    fn next(&mut self, _step: usize, n: usize, clusters: usize) -> Result<Next> {
+    fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next> {
         let stalled = STALLED[usize::from(self.is_to_the_end())];
-        Ok(if clusters as f64 > stalled * n as f64 { Next::End } else { Next::Level })
+        Ok(if clusters as f64 > stalled * step.graph.len() as f64 { Next::End } else { Next::Level })
     }
 
     /// A level that has nearly the edges of the one above it is worth neither its memory nor its time.

@@ -24,6 +24,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::sampling::{Histogram, Sample};
 use crate::algorithms::multilevel::clustering::Clustering;
+use crate::algorithms::multilevel::contraction::{AHEAD, MOST_AHEAD, shift};
 use crate::algorithms::multilevel::graph::Graph;
 use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
@@ -38,12 +39,6 @@ const MOST_BUCKETS: u64 = 2048;
 /// Number of units of vertices that the pass is divided into, and the least number of entries of a unit.
 const UNITS: u64 = 1024;
 const UNIT: u64 = 1 << 18;
-/// Bits of the weight of all edges, at most.
-const BITS: u32 = 31;
-
-/// How many vertices ahead clusters are prefetched, and of how many neighbours.
-const AHEAD: u32 = 2;
-const MOST_AHEAD: usize = 64;
 
 /// The weight of the edges from a vertex of a cluster to another cluster.
 #[repr(C)]
@@ -96,8 +91,7 @@ pub fn contract<const D: usize>(
     let spilled = buckets.spill(graph, clustering, into, workers, run)?;
     let Buckets { starts, bucket_of } = buckets;
     drop(bucket_of);
-    // Weights are halved until those of a vertex fit into 32 bits, which matters from 2^30 edges on.
-    let shift = (u64::BITS - graph.edge_weight().leading_zeros()).saturating_sub(BITS);
+    let shift = shift(graph);
     let mut lists = ListFiles::create(clustering.count, into)?;
     let count = starts.len() - 1;
     for first in (0..count).step_by(workers) {
@@ -167,7 +161,7 @@ impl Buckets {
             writer.begin(unit)?;
             for range in graph.ranges(vertices) {
                 for v in range {
-                    graph.prefetch_neighbours(v.saturating_add(AHEAD), MOST_AHEAD, cluster_of);
+                    graph.prefetch_neighbours(v.saturating_add(AHEAD as u32), MOST_AHEAD, cluster_of);
                     let own = cluster_of[v as usize];
                     map.begin(graph.degree(v), *count);
                     graph.each(v, |u, w| {

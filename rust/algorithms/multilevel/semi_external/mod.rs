@@ -31,7 +31,7 @@ pub use costs::Costs;
 pub use path::{Path, Plan};
 
 use super::clustering::{Clusterer, Clustering, Rating};
-use super::coarsening::{Next, Policy, Store, coarsen};
+use super::coarsening::{Next, Policy, Step, Store, coarsen};
 use super::graph::Graph;
 use super::problem::{Problem, Solution};
 use super::refiner::{Refiner, Size, refined};
@@ -129,31 +129,19 @@ struct Files<'a> {
 }
 
 impl<const D: usize> Store<D> for Files<'_> {
-    fn cluster(
-        &self,
-        step: usize,
-        graph: &Graph<D>,
-        clusterer: &Clusterer<D>,
-        within: Option<&[u32]>,
-        run: &Run,
-    ) -> Result<Clustering> {
-        let done = self.placement.checkpoints.as_ref();
-        checkpoints::clusters(done, step, graph.len(), run, || clusterer.cluster(graph, within, run))
+    fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {
+        let (Step { number, graph, run, .. }, done) = (step, self.placement.checkpoints.as_ref());
+        checkpoints::clusters(done, number, graph.len(), run, || how.cluster(graph, within, run))
     }
 
-    fn contract(
-        &self,
-        step: usize,
-        graph: &Graph<D>,
-        clustering: &Clustering,
-        run: &Run,
-    ) -> Result<Graph<'static, D>> {
+    fn contract(&self, step: Step<D>, clustering: &Clustering) -> Result<Graph<'static, D>> {
+        let Step { number, graph, run, .. } = step;
         let Placement { plan, available, checkpoints: done } = self.placement;
-        let is_last = step + 1 >= plan.path.levels();
+        let is_last = number + 1 >= plan.path.levels();
         let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
-        let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, step)) };
+        let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, number)) };
         let in_use = path::memory_of_contraction(self.n, D as u64);
-        let coarse = checkpoints::lists(done.as_ref(), step, clustering.count, run, || {
+        let coarse = checkpoints::lists(done.as_ref(), number, clustering.count, run, || {
             contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
         })?;
         coarse.packed(*available, run)
@@ -162,9 +150,9 @@ impl<const D: usize> Store<D> for Files<'_> {
     fn refined(
         &self,
         level: usize,
+        refiners: &[Box<dyn Refiner<D>>],
         problem: &Problem<D>,
         part_of: Buffer<u32>,
-        refiners: &[Box<dyn Refiner<D>>],
     ) -> Result<Solution> {
         let (done, sizes) = (self.placement.checkpoints.as_ref(), (problem.graph.len(), problem.caps.len()));
         let make = || refined(refiners, problem, part_of).map(|solution| (solution, 0));
@@ -184,29 +172,30 @@ struct FilesPolicy<'a, const D: usize> {
 }
 
 impl<const D: usize> Policy<D> for FilesPolicy<'_, D> {
-    fn clusterer(&mut self, step: usize, _levels: usize, graph: &Graph<D>) -> Result<Option<Clusterer<D>>> {
-        let &Problem { graph: given, caps, seed, run, .. } = self.problem;
+    fn clusterer(&mut self, step: Step<D>) -> Result<Option<Clusterer<D>>> {
+        let (Step { number, graph, .. }, &Problem { graph: given, caps, seed, run, .. }) =
+            (step, self.problem);
         let (n, k) = (given.len() as u64, caps.len() as u64);
-        if step >= self.path.levels() && graph.len() as u64 <= self.path.vertices(n, k) {
+        if number >= self.path.levels() && graph.len() as u64 <= self.path.vertices(n, k) {
             return Ok(None);
         }
-        let clusters = k * CLUSTERS_PER_PART[step.min(1)];
-        let cap = given.total().map(|total| match step {
+        let clusters = k * CLUSTERS_PER_PART[number.min(1)];
+        let cap = given.total().map(|total| match number {
             0 => smallest_cap(total, clusters, n),
             _ => total / clusters,
         });
-        let rating = match step {
+        let rating = match number {
             0 if !(D == 1 && skewed(graph, run)?) => Rating::Density,
             _ => Rating::Weight,
         };
-        Ok(Some(Clusterer { rating, cap, rounds: ROUNDS, seed: seed_of(seed, step) }))
+        Ok(Some(Clusterer { rating, cap, rounds: ROUNDS, seed: seed_of(seed, number) }))
     }
 
-    fn next(&mut self, step: usize, n: usize, clusters: usize) -> Result<Next> {
-        Ok(match clusters as f64 > STALLED * n as f64 {
+    fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next> {
+        Ok(match clusters as f64 > STALLED * step.graph.len() as f64 {
             false => Next::Level,
             // Caps may be too small for clusters of the first level.
-            true if step < self.path.levels() => Next::Retry,
+            true if step.number < self.path.levels() => Next::Retry,
             true => Next::End,
         })
     }
