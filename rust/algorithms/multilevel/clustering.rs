@@ -81,6 +81,13 @@ pub struct Clustering {
 }
 
 impl Clustering {
+    /// Each of `n` vertices by itself.
+    pub fn singletons(n: usize, run: &Run) -> Result<Self> {
+        let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "groups")?;
+        run.each(n, |v| cluster_of[v as usize] = v)?;
+        Ok(Self { cluster_of, count: n })
+    }
+
     /// Labels of the clusters, given labels of the vertices. All vertices of a cluster must have the same
     /// label.
     pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {

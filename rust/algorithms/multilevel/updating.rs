@@ -50,7 +50,7 @@ use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, Verte
 /// The migration penalty in each step, in edges of mean weight.
 const PRICES: [u32; 4] = [8, 1, 0, 0];
 /// Rounds of refinement with each price.
-const ROUNDS: u64 = 2;
+const ROUNDS: Effort = Effort::Best { rounds: Some(2), time_limit: None };
 /// Groups that a part is made of, at least, and rounds of label propagation to find them.
 const GROUPS_PER_PART: u64 = 64;
 const LABEL_ROUNDS: u32 = 8;
@@ -120,13 +120,9 @@ impl Update {
         }
         // Arrays are indexed by the numbers of the old parts.
         let is_part = |part: u32| part == NONE || u64::from(part) < MAX_PARTS;
-        match start.iter().position(|&part| !is_part(part)) {
-            None => Ok(()),
-            Some(v) => {
-                let what = format!("vertex {v} has part {}. There are {MAX_PARTS} parts at most", start[v]);
-                Err(Error::parameter("partition", what))
-            }
-        }
+        let Some(v) = start.iter().position(|&part| !is_part(part)) else { return Ok(()) };
+        let what = format!("vertex {v} has part {}. There are {MAX_PARTS} parts at most", start[v]);
+        Err(Error::parameter("partition", what))
     }
 
     /// Updates the partition for the graph of `csr`. Returns what became of the parts, too.
@@ -236,16 +232,14 @@ impl<const D: usize> Updating<'_, D> {
         let migration = self.migration(PRICES[0]);
         let mut state = begin(&Problem { migration: migration.as_ref(), ..self.problem }, &start)?;
         drop(start);
-        let needed = self.moved(&state.0);
-        let budget = self.old_parts.allowed;
+        let (needed, budget) = (self.moved(&state.0), self.old_parts.allowed);
         let allowed = budget.max(needed + budget.min(needed / MORE));
-        let mut best = judged(&self.problem, &state.0)?;
-        let mut rounds = 0;
+        let (mut best, mut rounds) = (judged(&self.problem, &state.0)?, 0);
         for (step, price) in (0..).zip(PRICES) {
             let migration = self.migration(price);
             let priced = Problem { migration: migration.as_ref(), ..self.problem };
             let grouped = self.regrouped(&priced, state, splitmix64(priced.seed ^ step))?;
-            let (next, more) = improve(&priced, grouped, effort())?;
+            let (next, more) = improve(&priced, grouped, ROUNDS)?;
             rounds += more;
             let too_many = self.moved(&next.0) > allowed;
             state = next;
@@ -274,8 +268,9 @@ impl<const D: usize> Updating<'_, D> {
     /// The parts after moves of groups of vertices that gain, if that is better.
     fn regrouped(&self, problem: &Problem<D>, (part_of, _): Solution, seed: u64) -> Result<Solution> {
         let &Problem { graph, caps, migration, run, .. } = problem;
-        let before = judged(problem, &part_of)?;
-        let loads = problem.assignment(copied(&part_of)?)?.loads;
+        let assignment = problem.assignment(copied(&part_of)?)?;
+        let (before, loads) = (problem.quality(&assignment)?, assignment.loads);
+        let before = (assignment.part_of, before);
         let groups = VertexGroups::new(graph, self.clusters(&part_of, seed)?, run)?;
         let mut parts = PartialAssignment { part_of, loads };
         groups.improve_greedily(&mut parts, caps, migration)?;
@@ -312,7 +307,7 @@ impl<const D: usize> Updating<'_, D> {
         }
         let few = graph.len() as u64 / (caps.len() as u64 * GROUPS_PER_PART);
         let clustering = if new.is_empty() && unplaced <= few || used == new.len() {
-            singletons(graph.len(), run)?
+            Clustering::singletons(graph.len(), run)?
         } else {
             self.clusters(&part_of, seed)?
         };
@@ -383,17 +378,6 @@ impl<const D: usize> Updating<'_, D> {
 /// Parts, and their quality.
 fn judged<const D: usize>(problem: &Problem<D>, parts: &[u32]) -> Result<Solution> {
     refined(&[], problem, copied(parts)?)
-}
-
-fn effort() -> Effort {
-    Effort::Best { rounds: Some(ROUNDS), time_limit: None }
-}
-
-/// Each vertex by itself.
-fn singletons(n: usize, run: &Run) -> Result<Clustering> {
-    let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "groups")?;
-    run.each(n, |v| cluster_of[v as usize] = v)?;
-    Ok(Clustering { cluster_of, count: n })
 }
 
 parameters! {
