@@ -22,6 +22,10 @@
 //! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or
 //! the number of parts have changed.
 //!
+//! **Structure.** A [`problem`] says what is partitioned, and under what. [`bounds`] makes it of a graph and
+//! parameters, and [`start`] says what a partition begins with. [`coarsening`] contracts level after level as
+//! a policy says, into a store in memory or in files. [`uncoarsening`] runs a list of [`refiner`]s on each.
+//!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
 //! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds
@@ -49,6 +53,7 @@ pub(crate) mod graph;
 mod greedy;
 mod halo;
 pub(crate) mod jet;
+mod keeping;
 pub(crate) mod migration;
 mod moves;
 mod objective;
@@ -59,6 +64,7 @@ pub(crate) mod problem;
 pub(crate) mod rebalancing;
 pub(crate) mod refiner;
 pub(crate) mod refining;
+mod rounds;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
 mod start;
@@ -80,7 +86,7 @@ use crate::partition::{Input, Need, Outcome, Partitioner, Prepared, Shape, Value
 pub use bounds::Bound;
 use bounds::Goal;
 pub use clustering::Rating;
-pub use objective::Objective;
+pub use problem::Objective;
 use refiner::Size;
 pub use scheme::{Effort, Scheme};
 pub use semi_external::{Costs, Path, Plan};

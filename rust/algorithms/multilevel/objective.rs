@@ -2,23 +2,12 @@
 
 use super::Scheme;
 use super::halo::Halo;
-use super::problem::Problem;
+use super::problem::{Objective, Problem};
 use super::refiner::{Refiners, refined};
 use super::semi_external::{self, Path, Placement};
 use super::topology::Topology;
 use crate::base::{Buffer, Result};
 use crate::capacity::Load;
-use crate::partition::parameters::words;
-
-words! {
-    /// What is minimized.
-    pub enum Objective {
-        /// Edges between parts.
-        Cut = "cut",
-        /// Copies of vertices in the parts of their neighbours: the communication volume. See [`halo`].
-        Halo = "halo",
-    }
-}
 
 impl Objective {
     /// The refiners of a partition that has few cut edges, after the levels of the scheme are freed.

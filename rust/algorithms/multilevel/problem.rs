@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use super::Objective;
 use super::assignment::{Assignment, Quality};
 use super::connectivity::Connectivity;
 use super::graph::Graph;
@@ -13,6 +12,17 @@ use super::migration::Migration;
 use super::prices::Prices;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
+use crate::partition::parameters::words;
+
+words! {
+    /// What is minimized.
+    pub enum Objective {
+        /// Edges between parts.
+        Cut = "cut",
+        /// Copies of vertices in the parts of their neighbours: the communication volume. See [`halo`](super::halo).
+        Halo = "halo",
+    }
+}
 
 /// Parts of all vertices, and how good they are.
 pub(crate) type Solution = (Buffer<u32>, Quality);

@@ -1,66 +1,18 @@
-//! Refinement of any given partition of the vertices.
-//!
-//! **Requirements.** The neighbours of every vertex, in memory or mapped, and a part for each vertex.
-//!
-//! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however
-//! many edges there are. This holds the parts, the best parts so far, and the memory of [`Jet`] and
-//! [`Rebalance`]. With the communication volume as objective, the memory of [`halo`](super::halo) is needed instead.
-//!
-//! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is
-//! dealt out before. Then come rounds. Each begins with the best partition so far and has two steps.
-//! 1. Bounded Jet. Slack and lenience alternate between a small and a large one. Where a small slack finds
-//!    nothing more, a large one often does: whole groups of vertices change places.
-//! 2. *Greedy passes* ([`Greedy`]): vertices that gain move, the largest gain first, if the target part keeps
-//!    its caps.
-//!
-//! If the objective is the communication volume, the halo is refined ([`halo`](super::halo)): in even rounds directly, in
-//! odd rounds after Jet. If parts are on machines, an edge between machines costs more than others
-//! ([`prices`](super::prices)).
-//!
-//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the
-//! objective. So a start within its bounds never gets worse. Rounds end by the same rules as in
-//! [`effort`](super::scheme::effort).
-//!
-//! **Parallelism.** Jet and rebalancing run in parallel, and so does the search for vertices that gain. Moves
-//! are made one by one, in an order that does not depend on the threads.
-//!
-//! **Complexity.** O(n + m) per iteration of Jet, at most eight of them in a round.
-//!
-//! **Figures.** On 17 real graphs and 4, 8 and 32 parts, the cut is 0.33, 0.41 and 0.60 of SPRING's in the
-//! geometric mean, 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and
-//! 0.93, 0.93 and 0.96 of METIS's (16 graphs). Where all rounds have the same slack and lenience, the cut is
-//! 2 to 6 % larger. It took at most 47 bytes per vertex beside the parts to start with (n = 2^21, 8 parts,
-//! all vertices in one of them at first).
-//!
-//! **Source.** The source of [`Jet`].
+//! Refinement of any given partition of the vertices, in [`rounds`](super::rounds): what may be asked for.
 
 use std::sync::Arc;
 
 use super::bounds::{self, Goal};
-use super::filling::Fill;
-use super::greedy::Greedy;
-use super::jet::Jet;
-use super::problem::{Problem, Solution, copied};
-use super::rebalancing::{DealSurplus, Rebalance};
-use super::refiner::{self, Refiners, Size, apply};
-use super::scheme::effort::{Patience, Progress};
+use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
 use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, in_rounds};
-use crate::base::{Buffer, Error, Result, Run, splitmix64};
+use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
     Integers, Number, Ranges, Ratio, Seed, Start, Weighings, Whole, parameters,
 };
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition, validate_start};
-
-/// Iterations of Jet in a round.
-const ITERATIONS: u32 = 8;
-/// See [`Jet::patience`].
-const PATIENCE: u32 = 2;
-/// See [`Jet::slack`] and [`Jet::lenience`]: in rounds of even and odd numbers.
-const SLACK: [f64; 2] = [0.1, 0.3];
-const LENIENCE: [f64; 2] = [0.25, 0.75];
 
 /// The partition that another partitioner made, refined if that is asked for.
 pub(crate) fn refined<R>(
@@ -126,7 +78,7 @@ impl Refine {
     pub fn memory(&self, shape: &Shape) -> Need {
         let size = self.goal().size(shape.n, shape.entries());
         let what = format!("refine on {} vertices, {} parts", shape.n, self.k);
-        Need::new(memory(self.objective, &size), what)
+        Need::new(rounds::memory(self.objective, &size), what)
     }
 
     /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
@@ -135,80 +87,6 @@ impl Refine {
         check_symmetry(csr, run)?;
         self.goal().partition(start::Start::From(&self.start, self.effort), csr, run)
     }
-}
-
-/// Bytes beside the adjacency: the given parts, the best parts, those at hand, and the refiners.
-pub(super) fn memory(objective: Objective, size: &Size) -> u64 {
-    let refiners = [brought_within::<1>(), searches(objective, true, 0.0), finish(objective)];
-    let most = refiners.iter().map(|list| refiner::memory(list, size)).max().unwrap_or(0);
-    most.saturating_add(12 * size.n).saturating_add(128 * size.k)
-}
-
-/// The refiners that bring given parts within their bounds.
-fn brought_within<const D: usize>() -> Refiners<D> {
-    vec![Box::new(DealSurplus), Box::new(Rebalance), Box::new(Fill)]
-}
-
-/// The refiners of a round that search for a lower cut, with at least this slack.
-fn searches<const D: usize>(objective: Objective, is_odd: bool, slack: f64) -> Refiners<D> {
-    if objective == Objective::Halo && !is_odd {
-        return vec![];
-    }
-    let (slack, lenience) = (SLACK[usize::from(is_odd)].max(slack), LENIENCE[usize::from(is_odd)]);
-    let jet = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE };
-    vec![Box::new(jet), Box::new(Greedy)]
-}
-
-/// The refiners at the end of a round.
-fn finish<const D: usize>(objective: Objective) -> Refiners<D> {
-    let mut refiners = objective.refiners();
-    refiners.push(Box::new(Fill));
-    refiners
-}
-
-/// Parts of the vertices, refined from `start`, and the number of rounds.
-pub(super) fn solve<const D: usize>(
-    problem: &Problem<D>,
-    start: &[u32],
-    effort: Effort,
-) -> Result<(Buffer<u32>, u64)> {
-    let ((part_of, _), rounds) = improve(problem, begin(problem, start)?, effort)?;
-    Ok((part_of, rounds))
-}
-
-/// The start, brought within its bounds as far as this can be.
-pub(super) fn begin<const D: usize>(problem: &Problem<D>, start: &[u32]) -> Result<Solution> {
-    refiner::refined(&brought_within(), problem, copied(start)?)
-}
-
-/// The parts after as many rounds as pay, and the number of rounds.
-pub(super) fn improve<const D: usize>(
-    problem: &Problem<D>,
-    start: Solution,
-    effort: Effort,
-) -> Result<(Solution, u64)> {
-    let ends = effort.ends();
-    let mut progress = Progress::new(start, Patience::LONG);
-    while effort.goes_on(progress.rounds, ends) && progress.goes_on() {
-        let next = round(problem, &progress.best.0, progress.rounds)?;
-        progress.take(next);
-    }
-    Ok((progress.best, progress.rounds))
-}
-
-/// One round, from the parts that are best so far.
-fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64) -> Result<Solution> {
-    let &Problem { graph, caps, run, objective, .. } = problem;
-    let seed = splitmix64(problem.seed ^ splitmix64(round + 1));
-    let problem = Problem { seed, ..*problem };
-    let each = graph.num_entries() + graph.len() as u64;
-    run.begin("refine", each);
-    // Slack for one vertex more, however small the parts.
-    let one = 1.5 / caps.iter().map(|cap| cap[0]).min().unwrap_or(1).max(1) as f64;
-    let mut assignment = problem.assignment(copied(best)?)?;
-    apply(&searches(objective, !round.is_multiple_of(2), one), &problem, &mut assignment)?;
-    run.advance(each)?;
-    refiner::refined(&finish(objective), &problem, assignment.part_of)
 }
 
 parameters! {

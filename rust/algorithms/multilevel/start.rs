@@ -1,13 +1,12 @@
 //! What a partition begins with: nothing, given parts, or old parts that most vertices keep.
 
-use std::sync::Arc;
-
-use super::objective::{self, Machines, Objective};
-use super::problem::Problem;
+use super::keeping::{self, OldParts};
+use super::objective::{self, Machines};
+use super::problem::{Objective, Problem};
 use super::refiner::Size;
 use super::scheme::{Effort, Scheme};
 use super::semi_external::{Placement, path};
-use super::{refining, topology, updating};
+use super::{rounds, topology};
 use crate::base::{Buffer, Result, Run};
 
 /// What an edge between machines costs where given parts are improved.
@@ -24,17 +23,6 @@ pub(crate) enum Start<'a> {
     Keeping(OldParts<'a>),
 }
 
-/// The old parts of an update, which most vertices keep.
-#[derive(Clone, Copy)]
-pub(crate) struct OldParts<'a> {
-    /// The part that each vertex had, or `NONE`. Vertices of dissolved parts have none.
-    pub part_of: &'a Arc<Buffer<u32>>,
-    /// Vertices of dissolved parts.
-    pub gone: u64,
-    /// How many vertices may move, if the bounds do not need more.
-    pub allowed: u64,
-}
-
 impl Start<'_> {
     /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
     /// for that to pay.
@@ -42,7 +30,7 @@ impl Start<'_> {
         match self {
             Start::Anew(_, placement) => placement.available,
             Start::From(..) => {
-                path::available(run.budget().saturating_sub(refining::memory(objective, size)), run)
+                path::available(run.budget().saturating_sub(rounds::memory(objective, size)), run)
             }
             Start::Keeping(_) => u64::MAX,
         }
@@ -64,8 +52,8 @@ impl Start<'_> {
                 let scheme = Scheme { units, ..Scheme::new(1 + bounds, effort) };
                 objective::partition(problem, machines, &scheme, placement)
             }
-            Start::From(parts, effort) => refining::solve(&priced, parts, effort),
-            Start::Keeping(old_parts) => updating::solve(&priced, old_parts),
+            Start::From(parts, effort) => rounds::solve(&priced, parts, effort),
+            Start::Keeping(old_parts) => keeping::solve(&priced, old_parts),
         }
     }
 }
