@@ -55,12 +55,7 @@ pub fn contract<const D: usize>(
                 }
             });
         }
-        let before = lists.targets.len();
-        for [other, w] in map.sums() {
-            lists.targets.push(other);
-            lists.weights.push((w >> shift).max(1));
-        }
-        lists.vertices.push((lists.targets.len() - before, weight));
+        lists.vertex(map, shift, weight);
     };
     let mut maps = scratches(run, graph.num_entries(), || Ok(RatingMap::default()))?;
     // What one thread sums up is still in its cache when it is appended.

@@ -17,6 +17,7 @@ use crate::capacity::{Load, plus};
 use crate::exec::share;
 use crate::graph::Csr;
 use crate::graph::csr::Packed;
+use crate::sets::RatingMap;
 
 /// Entries of the vertices that a thread takes at a time.
 const ENTRIES_AT_A_TIME: u64 = 1 << 15;
@@ -333,6 +334,16 @@ pub(crate) struct Lists<const D: usize> {
 }
 
 impl<const D: usize> Lists<D> {
+    /// Adds a vertex of this weight. Its entries are the sums of `map`, shifted.
+    pub(crate) fn vertex(&mut self, map: &RatingMap, shift: u32, weight: Load<D>) {
+        let before = self.targets.len();
+        for [target, sum] in map.sums() {
+            self.targets.push(target);
+            self.weights.push((sum >> shift).max(1));
+        }
+        self.vertices.push((self.targets.len() - before, weight));
+    }
+
     /// Forgets them, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.targets.clear();

@@ -25,7 +25,7 @@ use bytemuck::{Pod, Zeroable};
 use super::sampling::{Histogram, Sample};
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::contraction::{AHEAD, MOST_AHEAD, shift};
-use crate::algorithms::multilevel::graph::Graph;
+use crate::algorithms::multilevel::graph::{Graph, Lists, sum_of};
 use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
 use crate::exec::spill::{self, Spill, SpillReader};
@@ -97,10 +97,10 @@ pub fn contract<const D: usize>(
     for first in (0..count).step_by(workers) {
         let sum = |map: &mut RatingMap, index: usize| {
             let bucket = first + index;
-            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], map, run)
+            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], (map, shift), run)
         };
         for sums in map(run, workers, workers.min(count - first), || Ok(RatingMap::default()), sum)? {
-            lists.append(sums, shift)?;
+            lists.append(sums)?;
             run.check()?;
         }
     }
@@ -197,34 +197,15 @@ fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     units
 }
 
-/// The lists of the clusters of a bucket.
-#[derive(Default)]
-struct BucketLists {
-    targets: Vec<u32>,
-    weights: Vec<u32>,
-    /// Where the list of each cluster ends.
-    ends: Vec<usize>,
-}
-
-impl BucketLists {
-    fn end(&mut self, map: &RatingMap) {
-        for [target, weight] in map.sums() {
-            self.targets.push(target);
-            self.weights.push(weight);
-        }
-        self.ends.push(self.targets.len());
-    }
-}
-
-/// BucketLists the entries of a bucket, which is that of these clusters.
+/// The lists of the clusters of a bucket, without what these weigh.
 fn sums_of(
     spilled: &SpillReader<EdgeSum>,
     bucket: usize,
     clusters: Range<u32>,
-    map: &mut RatingMap,
+    (map, shift): (&mut RatingMap, u32),
     run: &Run,
-) -> Result<BucketLists> {
-    let (mut sums, mut buf) = (BucketLists::default(), Vec::new());
+) -> Result<Lists<0>> {
+    let (mut sums, mut buf) = (Lists::default(), Vec::new());
     if clusters.len() == 1 {
         // Perhaps a very large one: its entries are summed as they come.
         map.begin_growing(spilled.count(bucket) as usize);
@@ -235,7 +216,7 @@ fn sums_of(
             }
             run.check()?;
         }
-        sums.end(map);
+        sums.vertex(map, shift, []);
         return Ok(sums);
     }
     let place = |entry: &EdgeSum| (entry.from - clusters.start) as usize;
@@ -263,7 +244,7 @@ fn sums_of(
         for &[target, weight] in list {
             map.add(target, weight);
         }
-        sums.end(map);
+        sums.vertex(map, shift, []);
         start = end;
     }
     run.check()?;
@@ -302,18 +283,16 @@ impl ListFiles {
     }
 
     /// Appends the lists of the next vertices.
-    fn append(&mut self, mut sums: BucketLists, shift: u32) -> Result<()> {
-        for weight in &mut sums.weights {
-            *weight = (*weight >> shift).max(1);
-            self.weight += u64::from(*weight);
-            self.histogram.add(*weight);
-        }
-        let first = self.len();
-        self.targets.write(first, &sums.targets)?;
-        self.weights.write(first, &sums.weights)?;
-        for end in sums.ends {
+    fn append(&mut self, sums: Lists<0>) -> Result<()> {
+        let mut end = self.len();
+        self.targets.write(end, &sums.targets)?;
+        self.weights.write(end, &sums.weights)?;
+        self.weight += sum_of(&sums.weights);
+        sums.weights.iter().for_each(|&weight| self.histogram.add(weight));
+        for (entries, []) in sums.vertices {
+            end += entries as u64;
             self.vertices += 1;
-            self.offsets[self.vertices] = first + end as u64;
+            self.offsets[self.vertices] = end;
         }
         Ok(())
     }
