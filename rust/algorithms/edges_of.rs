@@ -49,8 +49,9 @@ parameters! {
     /// byte per record for k <= 255, 2 for k <= 32,767, else 4. A record between parts takes 16 bytes in a temporary file.
     ///
     /// The records of a part are balanced best if the volumes of the vertex partition are:
-    /// ``multilevel(graph, k, volume_balance=1.1)``. With ``balance=k`` beside it, numbers of vertices are not bounded. Then
-    /// there are 1 to 2 % fewer replicas, and they are spread less evenly.
+    /// ``multilevel(graph, k, volume_balance=1.05)``. A bound as that on the records lets all records within a part stay
+    /// there. With ``balance=k`` beside it, numbers of vertices are not bounded. Then there are 1 to 2 % fewer replicas, and
+    /// they are spread less evenly.
     ///
     /// See Also
     /// --------

@@ -4,6 +4,9 @@
 //! weigh 0 under the others, and the caps of these are 0: every load keeps such a cap, and no excess or share
 //! of it counts.
 //!
+//! Where the cap on vertices lets a part have all of them and the only other bound is on volume, the scheme
+//! works with the volumes alone. Edge partitions are made of such partitions.
+//!
 //! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is
 //! then enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one
 //! bound after the other is rebalanced, together with those before it. If that does not bring the loads
@@ -27,7 +30,7 @@ use super::rebalancing::Rebalance;
 use super::refiner::{Refiner, Size};
 use super::start::Start;
 use super::topology;
-use crate::base::{Error, Result, Run, reserved};
+use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{
     BalanceOn, Load, RepairOutcome, Weights, cap, plus, repair, share, validate_balance, validate_parts,
 };
@@ -192,6 +195,8 @@ impl Goal<'_> {
             })
         };
         let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
+        let alone = self.volume_alone(start, csr.graph().n);
+        let available = if alone.is_some() { u64::MAX } else { available };
         let graph = Graph::finest(csr, &weigh, run)?.packed(available, run)?;
         let n = graph.len() as u64;
         let asked_of = |k: u32| -> Load<D> {
@@ -207,13 +212,38 @@ impl Goal<'_> {
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
         let machines = self.machines.filter(|machines| machines.len() > 1);
         let machines = machines.map(|parts| Machines { parts, plain: cap_of(parts.len() as u32) });
-        let (part_of, rounds) = start.parts(&problem, bounds.len(), machines)?;
+        let (part_of, rounds) = match alone {
+            Some(bound) => self.under_one(bound, start, csr, run)?,
+            None => start.parts(&problem, 1 + bounds.len(), machines)?,
+        };
         let mut assignment = problem.assignment(part_of)?;
         let (caps, dealt) = Limits { problem, csr, bounds }.keep(&mut assignment)?;
         fill(&graph, &mut assignment, &least, &caps, run)?;
         let mut partition = self.result(assignment, &asked, csr);
         partition.dealt = dealt;
         Ok((partition, rounds))
+    }
+
+    /// The bound on volume, if a new partition has no other: a part may have all `n` vertices.
+    fn volume_alone(&self, start: Start, n: u64) -> Option<&Bound> {
+        match (start, self.bounds) {
+            (Start::Anew(..), [bound @ Bound::Volume(_)]) if cap(self.balance, n, self.k) >= n => Some(bound),
+            _ => None,
+        }
+    }
+
+    /// Parts of the vertices under a bound that is the only one, and the number of rounds.
+    fn under_one(&self, bound: &Bound, start: Start, csr: &Csr, run: &Run) -> Result<(Buffer<u32>, u64)> {
+        let &Goal { k, objective, seed, .. } = self;
+        let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
+        let weigh = |v| [bound.weight(csr, v)];
+        let graph = Graph::finest(csr, &weigh, run)?.packed(available, run)?;
+        let cap_of = |k: u32| [bound.cap(csr, k)];
+        let caps = vec![cap_of(k); k as usize];
+        let problem = Problem { objective, ..Problem::new(&graph, &caps, seed, run) };
+        let machines = self.machines.filter(|machines| machines.len() > 1);
+        let machines = machines.map(|parts| Machines { parts, plain: cap_of(parts.len() as u32) });
+        start.parts(&problem, 0, machines)
     }
 
     /// The partition, with the loads under all bounds.

@@ -152,11 +152,6 @@ impl Multilevel {
         self.objective == Objective::Halo
     }
 
-    /// Whether a single attempt is enough.
-    fn is_quick(&self) -> bool {
-        self.effort == Effort::Quick
-    }
-
     /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
         let size = self.goal().size(n, entries);
@@ -203,6 +198,8 @@ words! {
         Default = "default",
         /// See [`Effort::Quick`].
         Quick = "quick",
+        /// See [`Effort::Fast`].
+        Fast = "fast",
         /// See [`Effort::Best`].
         Best = "best",
     }
@@ -259,9 +256,10 @@ parameters! {
     /// Few edges between machines then come first, and few between the parts of a machine second. That takes four to five
     /// times as long, but with ``effort="quick"`` hardly longer.
     machines: Option<Integers>;
-    /// "quick": a single attempt with little refinement. "default": several attempts. "best": the same, then rounds of
-    /// improvement, in each of which another partition is made or the best is coarsened again. They end with the first that
-    /// gains less than 1.5 %, or with ``rounds`` or ``time_limit`` when two in a row gain less than 0.5 %.
+    /// "fast": a single attempt with hardly any refinement. "quick": two attempts with little refinement. "default":
+    /// several attempts. "best": the same, then rounds of improvement, in each of which another partition is made or the
+    /// best is coarsened again. They end with the first that gains less than 1.5 %, or with ``rounds`` or ``time_limit``
+    /// when two in a row gain less than 0.5 %.
     effort: Work;
     /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
     /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
@@ -296,7 +294,11 @@ impl TryFrom<Parameters> for Multilevel {
                 if let Some((name, _)) = limits.into_iter().find(|&(_, is_given)| is_given) {
                     return Err(Error::parameter(name, "it needs effort=\"best\", which works in rounds"));
                 }
-                if work == Work::Quick { Effort::Quick } else { Effort::Default }
+                match work {
+                    Work::Fast => Effort::Fast,
+                    Work::Quick => Effort::Quick,
+                    _ => Effort::Default,
+                }
             }
         };
         Ok(Multilevel {

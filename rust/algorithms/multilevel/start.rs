@@ -36,7 +36,7 @@ impl Start<'_> {
         }
     }
 
-    /// Parts of the vertices, and the number of rounds.
+    /// Parts of the vertices under so many bounds, and the number of rounds. See [`Scheme::new`].
     pub(super) fn parts<const D: usize>(
         self,
         problem: &Problem<D>,
@@ -49,7 +49,7 @@ impl Start<'_> {
         match self {
             Start::Anew(effort, placement) => {
                 let units = graph.len() as u64 + graph.num_entries();
-                let scheme = Scheme { units, ..Scheme::new(1 + bounds, effort) };
+                let scheme = Scheme { units, ..Scheme::new(bounds, effort) };
                 objective::partition(problem, machines, &scheme, placement)
             }
             Start::From(parts, effort) => rounds::solve(&priced, parts, effort),

@@ -38,8 +38,8 @@ use super::contraction::contract;
 use super::graph::{Builder, Graph};
 use super::prices::Prices;
 use super::problem::{Problem, Solution};
+use super::scheme::Scheme;
 use super::scheme::initial::sum;
-use super::scheme::{Effort, Scheme};
 use crate::base::{Buffer, Error, NONE, Result, reserved, splitmix64};
 use crate::capacity::Load;
 
@@ -90,7 +90,7 @@ impl<const D: usize> Topology<'_, D> {
         let Problem { graph, seed, run, .. } = self.problem;
         let (plain_caps, third) = (self.plain_caps(), scheme.units / 3);
         let both = [Problem { caps: &plain_caps, ..self.problem }, self.problem];
-        let wanted = if scheme.effort == Effort::Quick { &both[..1] } else { &both };
+        let wanted = if scheme.effort.is_little() { &both[..1] } else { &both };
         let whole = Scheme { units: scheme.units - third, ..scheme.clone() }.suited(graph, run)?;
         let (solutions, rounds) = whole.in_rounds(wanted)?;
         let once = Scheme { units: third, effort: scheme.effort.without_rounds(), ..scheme.clone() };

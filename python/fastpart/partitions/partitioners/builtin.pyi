@@ -119,7 +119,7 @@ def multilevel(
     balance_on_ratio: float = 1.05,
     objective: Literal["cut", "halo"] = "cut",
     machines: Sequence[int] | None = None,
-    effort: Literal["default", "quick", "best"] = "default",
+    effort: Literal["default", "quick", "fast", "best"] = "default",
     time_limit: float | None = None,
     rounds: int | None = None,
     path: Literal["memory", "one_level", "two_levels"] | None = None,

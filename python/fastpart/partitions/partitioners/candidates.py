@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,11 +13,15 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core.options import run_options
+from ...errors import CapacityWarning
 from ...graphs.graph import Graph
 from ..partition import Partition
 from . import builtin
 from .builtin import ALGORITHMS, PARTITIONERS
 from .variants import VARIANTS, items_of, needs_splits
+
+LEAST_VOLUME_BALANCE = 1.03
+"""The least bound on the volumes of the vertices that an edge partition is made of. With less there is no choice."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +77,23 @@ class Request:
         multilevel = Candidate(
             "multilevel", partial(self._multilevel, **given | effort), self.effort == "best"
         )
-        quick = Candidate("multilevel:effort=quick", partial(self._multilevel, **given | {"effort": "quick"}))
+        fast = partial(self._multilevel, **given | {"effort": "fast"})
+        label = "multilevel:effort=fast"
         if self.machines is not None:  # nothing else knows machines
-            return [[multilevel], [quick]]
-        fast = quick if self.graph._weights else self._named("refennel", passes=2)
-        return [[*others, multilevel], [fast], [self._named("spring")]]
+            return [[multilevel], [Candidate(label, fast)]]
+        streams = [[self._named("spring")]]
+        if self.graph._weights is None:  # where levels would lie in files, a stream takes less time
+            streams.insert(0, [self._named("refennel", passes=2)])
+            fast = partial(fast, path="memory")
+        return [[*others, multilevel], [Candidate(label, fast)], *streams]
 
     def _of_edges(self) -> list[list[Candidate]]:
         hep = self._named("hep", refine=True)
         sigma = self._named("sigma", of="edges", refine=True)
-        group = [sigma, hep, Candidate("edges_of", self._edges_of)]
+        group = [hep, Candidate("edges_of", partial(self._edges_of, effort="quick"))]
         if self.effort == "best":  # fewer cut edges are fewer replicas on most graphs, not on all
             best = Candidate("edges_of:effort=best", partial(self._edges_of, effort="best"), in_rounds=True)
-            group = [*self._all("hep", "sigma"), *group, best]  # refining never makes replicas
+            group = [*self._all("hep", "sigma"), sigma, *group, best]  # refining never makes replicas
         return [group, [hep], [sigma], [self._named("hdrf")]]
 
     def _multilevel(self, **given: Any) -> Partition:
@@ -92,9 +101,13 @@ class Request:
 
     def _edges_of(self, out: Any = None, **given: Any) -> Partition:
         """Partition the vertices so that volumes are even, then the edges."""
-        bounds = {"balance": float(self.k), "volume_balance": 1.1, "balance_on": []}
+        # Records within a part then fit there.
+        volume = max(self.balance, LEAST_VOLUME_BALANCE)
+        bounds = {"balance": float(self.k), "volume_balance": volume, "balance_on": []}
         given["checkpoints"] = self.checkpoints
-        vertices = self._multilevel(**bounds, **given)
+        with warnings.catch_warnings():  # nobody asked for this bound on the volumes
+            warnings.simplefilter("ignore", CapacityWarning)
+            vertices = self._multilevel(**bounds, **given)
         return builtin.edges_of(vertices, self.graph, out=out, **self._shared)
 
     @property

@@ -83,9 +83,10 @@ def partition(
     """Partition a graph with the algorithm that fits the effort, the memory and the time.
 
     Vertices are partitioned by :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the
-    graph does not fit in memory, its largest levels lie in temporary files. Edges are partitioned in three ways. The
-    result is the partition with the fewest replicas. ``chosen`` in ``parameters`` of the result says what was chosen
-    and why. The algorithm gives the same partition anywhere if it is called with the other parameters.
+    graph does not fit in memory, its largest levels lie in temporary files. Edges are partitioned in two ways:
+    by :func:`fastpart.hep`, and by :func:`fastpart.edges_of` from a multilevel partition with even volumes. The result
+    is the partition with fewer replicas. ``chosen`` in ``parameters`` of the result says what was chosen and why. The
+    algorithm gives the same partition anywhere if it is called with the other parameters.
 
     Parameters
     ----------
@@ -100,8 +101,9 @@ def partition(
         vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
         parts. For edges "replication", the parts in which a vertex has edges.
     effort : {"fast", "default", "best"}
-        How much work to do. "fast" streams and refines once: :func:`fastpart.refennel` in two passes for vertices,
-        :func:`fastpart.hep` for edges. "default" is described above. "best" improves the partition in rounds as long as
+        How much work to do. "fast" is ``multilevel(effort="fast")`` for vertices, or :func:`fastpart.refennel` in two
+        passes where the levels do not fit the memory limit, with a warning. For edges it is :func:`fastpart.hep`.
+        "default" is described above. "best" improves the partition in rounds as long as
         they gain, and runs every other algorithm of :func:`fastpart.compare` within the same cap. The best of all is
         the result.
     balance : float, optional

@@ -34,7 +34,9 @@ impl Patience {
 /// How much work to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
-    /// One attempt, and little refinement.
+    /// One attempt, and hardly any refinement.
+    Fast,
+    /// Few attempts, and little refinement.
     Quick,
     /// Several attempts on the middle levels.
     #[default]
@@ -49,6 +51,11 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// Whether little work is asked for.
+    pub fn is_little(self) -> bool {
+        matches!(self, Effort::Fast | Effort::Quick)
+    }
+
     /// Rounds at most.
     pub fn rounds(self) -> u64 {
         if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }

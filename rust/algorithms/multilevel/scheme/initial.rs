@@ -19,8 +19,8 @@ use crate::base::{Buffer, Random, Result, Run, splitmix64};
 use crate::capacity::{Load, plus};
 use crate::exec::side_by_side;
 
-/// Sides that are grown for each bisection, under one bound and under two.
-const TRIES: [u64; 2] = [5, 10];
+/// Sides that are grown for each bisection: under one bound, under several, and with little effort.
+const TRIES: [u64; 3] = [5, 10, 2];
 /// Parts from which on bisections are refined less, and the iterations of Jet on each level.
 const MANY: usize = 64;
 const HASTY: u32 = 3;
@@ -35,7 +35,8 @@ pub(crate) fn partition<const D: usize>(
 ) -> Result<Buffer<u32>> {
     let k = problem.caps.len();
     if k == 2 {
-        return bisect(problem, seed);
+        let tries = TRIES[if D > 1 { 1 } else { 2 * usize::from(scheme.effort.is_little()) }];
+        return bisect(problem, tries, seed);
     }
     // Many bisections deep, what each gains by long refinement is small beside what it costs.
     let iterations = if k > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
@@ -96,11 +97,11 @@ pub(crate) fn sum<const D: usize>(caps: &[Load<D>]) -> Load<D> {
 }
 
 /// The best of several bisections under two caps.
-fn bisect<const D: usize>(problem: &Problem<D>, seed: u64) -> Result<Buffer<u32>> {
+fn bisect<const D: usize>(problem: &Problem<D>, tries: u64, seed: u64) -> Result<Buffer<u32>> {
     let &Problem { graph, run, .. } = problem;
     let caps = loosened(graph, problem.caps);
     let mut best: Option<(Quality, Buffer<u32>)> = None;
-    for attempt in 0..TRIES[usize::from(D > 1)] {
+    for attempt in 0..tries {
         let mut random = Random::new(seed, attempt);
         let grown = grow(graph, &caps, &mut random, run)?;
         let mut assignment = problem.assignment(grown)?;

@@ -8,7 +8,7 @@
 //! finest levels, which take most of the time, are clustered and refined once.
 //!
 //! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small, FM
-//! follows ([`Fm`]).
+//! follows ([`Fm`]), but not with little effort.
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
@@ -30,8 +30,9 @@ use crate::capacity::Load;
 use crate::exec::side_by_side;
 pub use effort::Effort;
 
-/// Several attempts are made on a level with at most this part of the entries: one in `FEW`.
-const FEW: u64 = 12;
+/// Several attempts are made on a level with at most this part of the entries: one in `FEW`. With the least
+/// effort the only attempt begins earlier.
+const FEW: [u64; 2] = [12, 4];
 /// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
 const LEAST_ATTEMPTS: u64 = 2;
 /// Entries of a graph that is large.
@@ -54,12 +55,14 @@ const DENSE: f64 = 0.7;
 /// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the
 /// table.
 const TABLE: [u64; 2] = [1 << 20, 8];
-/// Iterations of Jet on a level, by default and with little effort.
-const ITERATIONS: [u32; 2] = [12, 1];
+/// Iterations of Jet on a level: by default, with little effort and with the least.
+const ITERATIONS: [u32; 3] = [12, 4, 1];
+/// With little effort and with the least, so many fewer on the given graph, where they take most of the time.
+const FEWER: u32 = 1;
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
-/// See [`Jet::patience`].
-const PATIENCE: u32 = 1;
+/// See [`Jet::patience`]: by default, and with little effort.
+const PATIENCE: [u32; 2] = [1, 0];
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 
@@ -85,25 +88,41 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme for a graph with so many bounds.
+    /// The scheme for a graph with so many bounds: 0 if there is one on volume alone, as for edge partitions,
+    /// which gain little from a second attempt.
     pub fn new(bounds: usize, effort: Effort) -> Self {
         use Rating::{Density, Weight};
         let (ratings, coarsest) = match (bounds, effort) {
-            (1, Effort::Quick) => (vec![Weight], 8),
-            (1, _) => (vec![Density, Weight, Density, Weight], 8),
-            (_, Effort::Quick) => (vec![Density, Weight], 20),
+            (0 | 1, Effort::Fast) => (vec![Weight], 8),
+            (0, Effort::Quick) => (vec![Density], 8),
+            (1, Effort::Quick) => (vec![Density, Weight], 8),
+            (0 | 1, _) => (vec![Density, Weight, Density, Weight], 8),
+            (_, Effort::Fast | Effort::Quick) => (vec![Density, Weight], 20),
             // Several bounds need more attempts, and a coarsest graph that leaves more choice.
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
-        let iterations = ITERATIONS[usize::from(effort == Effort::Quick)];
+        let iterations = match effort {
+            Effort::Fast => ITERATIONS[2],
+            Effort::Quick => ITERATIONS[1],
+            _ => ITERATIONS[0],
+        };
         Self { ratings, coarsest, units: 0, effort, iterations, table: TABLE[0], entries: 0 }
     }
 
     /// The refiners of a level. The given graph is level 0.
     fn refiners<const D: usize>(&self, level: usize) -> Refiners<D> {
-        let lenience = LENIENCE[usize::from(level > 0)];
-        let jet = Jet { iterations: self.iterations, slack: SLACK, lenience, patience: PATIENCE };
-        vec![Box::new(Rebalance), Box::new(jet), Box::new(Fm { table: self.table })]
+        let (lenience, is_little) = (LENIENCE[usize::from(level > 0)], self.effort.is_little());
+        let fewer = if is_little && level == 0 { FEWER } else { 0 };
+        let iterations = self.iterations.saturating_sub(fewer);
+        let patience = PATIENCE[usize::from(is_little)];
+        let mut all: Refiners<D> = vec![Box::new(Rebalance)];
+        if iterations > 0 {
+            all.push(Box::new(Jet { iterations, slack: SLACK, lenience, patience }));
+        }
+        if !is_little {
+            all.push(Box::new(Fm { table: self.table }));
+        }
+        all
     }
 
     /// Parts of the vertices, and the number of rounds of improvement. Caps are exceeded only where no better
@@ -128,7 +147,7 @@ impl Scheme {
         let (graph, rating) = (problem.graph, self.first()?);
         let given = self.entries.max(graph.num_entries());
         let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
-        let entries = given / FEW;
+        let entries = given / FEW[usize::from(self.effort == Effort::Fast)];
         let levels =
             self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: third }, None)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
@@ -142,6 +161,11 @@ impl Scheme {
         }
         let is_refined = Uncoarsening { refined: true, units: last, ..Uncoarsening::of(levels, best.0) };
         self.uncoarsen(problem, is_refined)
+    }
+
+    /// Whether little effort goes into a single attempt.
+    fn is_hasty(&self) -> bool {
+        self.effort.is_little() && self.ratings.len() == 1
     }
 
     /// The rating of the finest levels.
@@ -308,7 +332,7 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
             return Ok(None);
         }
         let seed = splitmix64(self.how.seed ^ levels as u64);
-        let is_short = self.is_to_the_end() || D > 1 || self.scheme.effort == Effort::Quick;
+        let is_short = self.is_to_the_end() || D > 1 || self.scheme.is_hasty();
         let rounds = ROUNDS[usize::from(is_short)];
         Ok(Some(Clusterer { rating: self.how.rating, cap: self.cap, rounds, seed }))
     }

@@ -278,7 +278,7 @@ impl Multilevel {
     fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Totals {
         let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
-        let refining = if self.is_quick() { one } else { all };
+        let refining = if self.effort.is_little() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Totals::default();
         let (mut here, available) = (entries as f64, available as f64);
