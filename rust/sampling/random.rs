@@ -4,7 +4,7 @@
 //! splitmix64 over the five numbers one after the other.
 
 use crate::base::random::GOLDEN;
-use crate::base::splitmix64;
+use crate::base::{Random, splitmix64};
 
 /// The key of all draws of one hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,11 @@ impl HopKey {
     #[inline(always)]
     pub(crate) fn of_walk(self, walk: u64, root: i64) -> Draws {
         HopKey(splitmix64(self.0 ^ walk)).draws(root)
+    }
+
+    /// A stream of random numbers.
+    pub(crate) fn stream(self) -> Random {
+        Random::new(self.0, 0)
     }
 
     /// 32 random bits of a vertex, cheaper than [`Self::draws`]. Ids are below 2^32.

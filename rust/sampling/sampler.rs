@@ -98,7 +98,7 @@ impl Sampler {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let expansion =
                 Expansion { topology: &self.topology, places: level.places, edges: *edges, check };
-            let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
+            let Worker { ids, picks, candidates, labor: scratch, .. } = level.worker;
             let (nodes, tables, into) = (level.nodes, (ids, picks), level.into);
             let fanout = fanouts[level.hop].unwrap_or(usize::MAX);
             match kind {
@@ -106,7 +106,10 @@ impl Sampler {
                 Kind::Weighted(weights) => {
                     expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
                 }
-                Kind::Labor => expansion.expand(nodes, tables, into, Labor { fanout, key, small_numbers }),
+                Kind::Labor => {
+                    let orders = self.topology.orders();
+                    expansion.expand(nodes, tables, into, Labor::new(fanout, key, orders, scratch))
+                }
             }
         })
     }
