@@ -4,31 +4,37 @@
 //! every in-edge is picked with the probability that uniform samples have, and lists that share a source tend to take it
 //! together.
 //!
-//! Short lists are read from front to back. Of long ones, only what lies in the intervals that have small numbers
-//! (`numbers`) is read, in an order that is made when the list is asked for first (`orders`). Which way is taken changes
-//! no pick.
+//! Short lists are read from front to back. Of long ones only what lies in the places that have small numbers (`numbers`)
+//! is read, in buckets that are made when a list is asked for first (`orders`). Which way is taken changes no pick.
 //!
 //! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::numbers::{Numbers, SMALL, place_of};
-use super::orders::{LONG, Order, Orders};
+use super::orders::{Buckets, LONG, LONGER, Order, Orders, Piece};
 use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
 use super::targets::Target;
-use crate::base::Result;
+use crate::base::{Result, prefetch_at};
 
-/// Ids of lists up to this length are brought into the cache before.
-const SHORT: usize = 64;
+/// In-edges that are looked up together. No list that is not in buckets is longer, if its places are kept.
+const CHUNK: usize = LONGER;
 
-/// In-edges that are looked up together.
-const CHUNK: usize = 256;
+/// In-edges of a list for each interval of places, from which on the intervals are looked up.
+const FEW: usize = 8;
+
+/// Places in a line of the cache.
+const LINE: usize = 16;
 
 /// What a worker needs.
 #[derive(Debug, Default)]
 pub struct Scratch {
     numbers: Numbers,
+    /// What is looked at in an order.
+    pieces: Vec<Piece>,
     /// Positions in a list.
     found: Vec<u32>,
 }
@@ -37,7 +43,6 @@ pub struct Scratch {
 #[derive(Debug)]
 pub(crate) struct Labor<'a> {
     fanout: usize,
-    key: HopKey,
     orders: &'a Orders,
     scratch: &'a mut Scratch,
 }
@@ -47,7 +52,7 @@ impl<'a> Labor<'a> {
     #[inline(always)]
     pub(crate) fn new(fanout: usize, key: HopKey, orders: &'a Orders, scratch: &'a mut Scratch) -> Self {
         scratch.numbers.begin(key);
-        Self { fanout, key, orders, scratch }
+        Self { fanout, orders, scratch }
     }
 
     /// Numbers below are taken.
@@ -58,20 +63,25 @@ impl<'a> Labor<'a> {
 }
 
 impl Picker for Labor<'_> {
+    #[inline(always)]
+    fn announce(&self, target: &Target) {
+        if target.degree >= LONG {
+            self.orders.prefetch(target);
+        }
+    }
+
     fn prepare(&self, target: &Target, part: &Part) {
         if self.fanout >= target.degree {
             return;
         }
-        if target.degree <= SHORT {
-            let mut sources = [0; SHORT];
-            let sources = &mut sources[..target.degree];
-            if part.copy_sources(target.first, sources).is_ok() {
-                sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+        let mut sources = [0; LONG];
+        match sources.get_mut(..target.degree) {
+            Some(sources) => {
+                if part.copy_sources(target.first, sources).is_ok() {
+                    sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+                }
             }
-        } else if target.degree >= LONG
-            && let Some(order) = self.orders.get(target)
-        {
-            self.scratch.numbers.intervals(self.threshold(target).min(SMALL), |first, _| order.prefetch_bucket(first));
+            None => self.prepare_long(target),
         }
     }
 
@@ -80,59 +90,160 @@ impl Picker for Labor<'_> {
             return Ok(Picked::All);
         }
         let threshold = self.threshold(target);
-        let Scratch { numbers, found } = &mut *self.scratch;
-        if target.degree >= LONG
-            && threshold <= SMALL
-            && let Some(order) = self.orders.get_or_make(target, part)?
-        {
-            find(order, numbers, threshold, found);
-            found.iter().for_each(|&position| picks.push(part, target.first + position as usize));
-            return Ok(Picked::Some);
-        }
-        let cut = Cut { numbers, key: self.key, threshold, part };
-        let mut sources = [0; CHUNK];
-        for first in (0..target.degree).step_by(CHUNK) {
-            let sources = &mut sources[..CHUNK.min(target.degree - first)];
-            part.copy_sources(target.first + first, sources)?;
-            sources.iter().for_each(|&local| part.prefetch_id(local as u32));
-            cut.pick(sources, target.first + first, picks)?;
+        let order = if target.degree < LONG { None } else { self.orders.get_or_make(target, part)? };
+        match order {
+            Some(Order::Places(known)) => {
+                let mut places = [0; CHUNK];
+                places.iter_mut().zip(known).for_each(|(place, known)| *place = known.load(Relaxed));
+                self.pick_below(threshold, &places[..known.len()], target.first, part, picks);
+            }
+            Some(Order::Buckets(buckets)) if are_few(threshold, target.degree) => {
+                for &position in self.scratch.find(buckets, threshold) {
+                    picks.push(part, target.first + position as usize);
+                }
+            }
+            _ => {
+                let mut places = [0; CHUNK];
+                let end = target.first + target.degree;
+                for first in (target.first..end).step_by(CHUNK) {
+                    let places = &mut places[..CHUNK.min(end - first)];
+                    read_places(first, part, places)?;
+                    self.pick_below(threshold, places, first, part, picks);
+                }
+            }
         }
         Ok(Picked::Some)
     }
 }
 
-/// Finds the positions of the in-edges of a list whose numbers are below a small threshold.
-fn find(order: Order<'_>, numbers: &Numbers, threshold: u32, found: &mut Vec<u32>) {
-    numbers.intervals(threshold, |first, _| order.prefetch_entries(first));
-    found.clear();
-    numbers.intervals(threshold, |first, count| order.find(first, count, found));
-    found.sort_unstable();
+/// Reads the places of the sources of the in-edges from `first` on, at most a chunk of them.
+#[inline(always)]
+fn read_places(first: usize, part: &Part, places: &mut [u32]) -> Result<()> {
+    let mut sources = [0; CHUNK];
+    let sources = &mut sources[..places.len()];
+    part.copy_sources(first, sources)?;
+    sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+    for (place, &local) in places.iter_mut().zip(&*sources) {
+        *place = place_of(part.id(local as u32)?);
+    }
+    Ok(())
 }
 
-/// What picks from a list that is read.
-struct Cut<'a> {
-    numbers: &'a Numbers,
-    key: HopKey,
-    threshold: u32,
-    part: &'a Part,
+/// Whether the places of numbers below the threshold are few intervals for a list of that length.
+#[inline(always)]
+fn are_few(threshold: u32, degree: usize) -> bool {
+    threshold <= SMALL && Numbers::count(threshold) * FEW <= degree
 }
 
-impl Cut<'_> {
-    /// Picks among the in-edges from `first` on.
-    #[inline(always)]
-    fn pick(&self, sources: &[i32], first: usize, picks: &mut Picks) -> Result<()> {
-        // Numbers that are not small are below the threshold with the probability that makes it that of all.
-        let above = u64::from(self.threshold.saturating_sub(SMALL)) << 32;
-        let above = (above / (u64::from(u32::MAX) + 1 - u64::from(SMALL))) as u32;
-        let threshold = self.threshold.min(SMALL);
-        let (mut picked, mut count) = ([0; CHUNK], 0);
-        for (index, &local) in sources.iter().enumerate() {
-            picked[count] = index as u16;
-            let id = self.part.id(local as u32)?;
-            let small = self.numbers.at(place_of(id)) < threshold;
-            count += usize::from(small | (self.key.bits(id) < above));
+impl Labor<'_> {
+    /// Brings what is kept of a long list into the cache.
+    fn prepare_long(&self, target: &Target) {
+        match self.orders.get(target) {
+            Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),
+            Some(Order::Buckets(buckets)) => {
+                let threshold = self.threshold(target);
+                if are_few(threshold, target.degree) {
+                    self.scratch.numbers.intervals(threshold, |first, _| buckets.prefetch(first));
+                }
+            }
+            None => {}
         }
-        picked[..count].iter().for_each(|&index| picks.push(self.part, first + usize::from(index)));
-        Ok(())
+    }
+
+    /// Picks the in-edges from `first` on whose sources have numbers below the threshold.
+    #[inline(always)]
+    fn pick_below(&self, threshold: u32, places: &[u32], first: usize, part: &Part, picks: &mut Picks) {
+        let mut picked = [0; CHUNK];
+        let count = self.scratch.numbers.find(threshold, places, &mut picked);
+        picked[..count].iter().for_each(|&index| picks.push(part, first + usize::from(index)));
+    }
+}
+
+impl Scratch {
+    /// The positions of the in-edges of a list whose numbers are below a small threshold.
+    #[inline(always)]
+    fn find(&mut self, buckets: Buckets<'_>, threshold: u32) -> &[u32] {
+        let Self { numbers, pieces, found } = self;
+        let mut most = 0;
+        pieces.clear();
+        numbers.intervals(threshold, |first, count| {
+            buckets.pieces(first, count, |piece| {
+                most += piece.len();
+                pieces.push(piece);
+            });
+        });
+        if found.len() < most {
+            found.resize(most, 0);
+        }
+        let count = pieces.iter().fold(0, |count, &piece| buckets.find(piece, found, count));
+        let found = &mut found[..count];
+        found.sort_unstable();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{EdgeColumns, Sample, Seeds};
+    use super::super::sampler::{Kind, Place, Sampler, Settings};
+    use super::super::topology::Topology;
+    use super::super::workers::Worker;
+    use super::*;
+    use crate::base::Random;
+    use std::sync::Arc;
+
+    /// In-degrees of the first vertices. The others have no in-edges.
+    const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
+
+    /// A graph that keeps the places of so many in-edges.
+    fn graph(items: usize) -> Arc<Topology> {
+        let (n, mut random) = (6000, Random::new(7, 8));
+        let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();
+        let mut indptr = vec![0];
+        DEGREES.iter().for_each(|&degree| indptr.push(indptr[indptr.len() - 1] + degree as i64));
+        indptr.resize(n as usize + 1, indptr[indptr.len() - 1]);
+        let count = DEGREES.iter().sum();
+        let indices: Vec<i32> = (0..count).map(|_| random.below(n as u64) as i32).collect();
+        let arrays = Box::new((vertices, indptr, indices));
+        let (vertices, indptr, indices): (&[i64], &[i64], &[i32]) = (
+            // SAFETY: the part keeps the arrays, which stay where they are on the heap.
+            unsafe { std::slice::from_raw_parts(arrays.0.as_ptr(), arrays.0.len()) },
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(arrays.1.as_ptr(), arrays.1.len()) },
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(arrays.2.as_ptr(), arrays.2.len()) },
+        );
+        // SAFETY: as above.
+        let part = unsafe { Part::in_memory(vertices, indptr, indices, arrays) }.unwrap();
+        Arc::new(Topology::of(vec![part]).unwrap().with_orders(items))
+    }
+
+    #[test]
+    fn picks_do_not_depend_on_the_places_that_are_kept() {
+        let graphs = [0, 2000, 100_000].map(graph);
+        let mut workers = graphs.each_ref().map(|graph| Worker::new(graph).unwrap());
+        let rows: Vec<u32> = (0..DEGREES.len() as u32).collect();
+        for fanout in [1, 10, 40, 300] {
+            let samplers = graphs.each_ref().map(|graph| {
+                let edges = EdgeColumns { ids: true, rows: false };
+                let fanouts = vec![Some(fanout)];
+                let settings =
+                    Settings { fanouts, kind: Kind::Labor, temporal: None, seed: 9, merged: false, edges };
+                Sampler::new(Arc::clone(graph), settings)
+            });
+            for step in 0..30 {
+                let mut of = |index: usize| {
+                    let mut sample = Sample::default();
+                    let (seeds, place) = (Seeds { rows: &rows, times: &[] }, Place { epoch: 1, step });
+                    let worker = &mut workers[index];
+                    samplers[index].sample(seeds, place, worker, &|| Ok(()), &mut sample).unwrap();
+                    sample
+                };
+                let none = of(0);
+                assert!(none.edge_ids.chunk_by(|one, next| one < next).count() == 1);
+                assert_eq!(none, of(1));
+                assert_eq!(none, of(2));
+            }
+        }
     }
 }

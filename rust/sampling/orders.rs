@@ -1,85 +1,156 @@
-//! Long lists of in-edges in the order of the places of their sources.
+//! Lists of in-edges with the places of their sources at hand.
 //!
-//! LABOR asks for the in-edges whose sources have places in some interval. An order divides the in-edges of a list into
-//! buckets by the first bits of places, four to eight in each. An entry of 32 bits has the other bits of the place and
-//! the position in the list.
+//! LABOR asks for the in-edges of a list whose sources have places within some intervals (`numbers`). To read the ids of
+//! all sources costs a miss of the cache each. So places are kept, list by list, once a list was asked for:
 //!
-//! **Memory.** 4 bytes per in-edge of a long list and half a byte to a byte for the buckets, for lists that were asked
-//! for. Where an eighth of the memory that was free is taken, further lists get no order and are read as short ones.
-//! The picks are the same.
+//! - of [`LONG`] in-edges, in the order of the list,
+//! - of [`LONGER`], divided into buckets by the first bits of places, four to eight in-edges each. An entry of 32 bits
+//!   has the other bits of the place and the position in the list.
+//!
+//! **Memory.** 4 bytes per in-edge of these lists, and half a byte to a byte more for buckets, in one map with huge
+//! pages. Once a tenth of the memory that was free is taken, further lists are read by ids. The picks are the same.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::numbers::{PLACE_BITS, place_of};
 use super::part::Part;
 use super::targets::Target;
 use crate::base::budget::available;
-use crate::base::{Result, prefetch_at, reserved};
+use crate::base::{Buffer, Result, prefetch_at, reserved};
 
-/// In-edges of a list that may have an order.
-pub(super) const LONG: usize = 256;
+/// In-edges of a list whose places are kept.
+pub(super) const LONG: usize = 64;
 
-/// Longer lists have none: to make it would take more than a second.
+/// In-edges of a list that is divided into buckets.
+pub(super) const LONGER: usize = 256;
+
+/// Longer lists are read by ids: to divide one would take more than a second.
 const LONGEST: usize = 1 << 26;
 
 /// In-edges whose ids are looked up together.
 const CHUNK: usize = 1024;
 
-/// The orders of the lists of a topology.
+/// Entries of most buckets, but one.
+const TYPICAL: usize = 7;
+
+/// What a slot says of a list: nobody asked for it, or it is being read or has no memory. Else where it begins, and this.
+const UNKNOWN: u64 = 0;
+const WITHOUT: u64 = 1;
+const KNOWN: u64 = 2;
+
+/// What is kept of the lists of a topology.
 #[derive(Debug)]
 pub(crate) struct Orders {
-    /// Of each part, by the number of the first in-edge over [`LONG`]: no two long lists share one.
-    parts: Vec<Vec<OnceLock<Box<[u32]>>>>,
-    /// Bytes that they may take yet.
-    left: AtomicU64,
+    /// Of each part, by the number of the first in-edge over [`LONG`]: no two of these lists share one.
+    slots: Vec<Buffer<AtomicU64>>,
+    items: Buffer<AtomicU32>,
+    used: AtomicU64,
 }
 
 impl Orders {
-    /// No orders yet.
-    pub(super) fn new(parts: &[Part]) -> Self {
-        let mut left = available() / 8;
-        let slots = |part: &Part| {
-            let count = part.num_edges() / LONG + 1;
-            let bytes = (count * size_of::<OnceLock<Box<[u32]>>>()) as u64;
-            let Some(after) = left.checked_sub(bytes) else { return Vec::new() };
-            left = after;
-            reserved(count, "orders of lists").map_or_else(
-                |_| Vec::new(),
-                |mut slots| {
-                    slots.resize_with(count, OnceLock::new);
-                    slots
-                },
-            )
-        };
-        let parts = parts.iter().map(slots).collect();
-        Self { parts, left: AtomicU64::new(left) }
+    /// None yet. Memory is taken as it is used. A tenth of what is free is an eighth of what may be used.
+    pub(super) fn new(parts: &[Part]) -> Result<Self> {
+        let edges: usize = parts.iter().map(Part::num_edges).sum();
+        Self::within(parts, (edges + edges / 4).min((available() / 8) as usize / size_of::<u32>()))
     }
 
-    /// The order of a list, if it was made.
+    /// None yet, and memory for so many items.
+    pub(super) fn within(parts: &[Part], items: usize) -> Result<Self> {
+        let what = "places of in-edges";
+        let slots = parts.iter().map(|part| Buffer::zeroed(part.num_edges() / LONG + 1, what));
+        let slots = slots.collect::<Result<_>>()?;
+        Ok(Self { slots, items: Buffer::zeroed(items, what)?, used: AtomicU64::new(0) })
+    }
+
+    fn slot(&self, target: &Target) -> Option<&AtomicU64> {
+        self.slots[target.part as usize].get(target.first / LONG)
+    }
+
+    /// Brings into the cache what [`Self::get`] reads.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, target: &Target) {
+        prefetch_at(self.slots[target.part as usize].as_ptr().wrapping_add(target.first / LONG));
+    }
+
+    /// What is kept of a list.
     #[inline(always)]
     pub(super) fn get(&self, target: &Target) -> Option<Order<'_>> {
-        Order::of(self.parts[target.part as usize].get(target.first / LONG)?.get()?, target.degree)
+        let start = self.slot(target)?.load(Acquire).checked_sub(KNOWN)? as usize;
+        let shape = Shape::of(target.degree);
+        Some(Order::of(shape, self.items.get(start..start + shape.items())?))
     }
 
-    /// The order of a long list. It is made if there is none, and memory for it.
+    /// What is kept of a list of at least [`LONG`] in-edges, which is read if nobody asked for it before.
     pub(super) fn get_or_make(&self, target: &Target, part: &Part) -> Result<Option<Order<'_>>> {
-        let Some(slot) = self.parts[target.part as usize].get(target.first / LONG) else { return Ok(None) };
-        if slot.get().is_none() {
-            let bytes = 4 * Shape::of(target.degree).items() as u64;
-            let fits = target.degree <= LONGEST
-                && self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok();
-            let order = if fits { made(target, part)? } else { Box::default() };
-            // Another thread may have been faster.
-            if slot.set(order).is_err() && fits {
-                self.left.fetch_add(bytes, Relaxed);
-            }
+        let unknown = |slot: &&AtomicU64| slot.compare_exchange(UNKNOWN, WITHOUT, Relaxed, Relaxed).is_ok();
+        if let Some(slot) = self.slot(target).filter(|slot| slot.load(Relaxed) == UNKNOWN).filter(unknown)
+            && let Some(start) = self.make(target, part)?
+        {
+            slot.store(start + KNOWN, Release);
         }
-        Ok(slot.get().and_then(|items| Order::of(items, target.degree)))
+        Ok(self.get(target))
+    }
+
+    /// Keeps the places of a list, if there is memory. Returns where.
+    #[cold]
+    fn make(&self, target: &Target, part: &Part) -> Result<Option<u64>> {
+        let (shape, most) = (Shape::of(target.degree), self.items.len() as u64);
+        let count = shape.items() as u64;
+        let taken = |used: u64| used.checked_add(count).filter(|&used| used <= most);
+        let fits = target.degree <= LONGEST;
+        let Some(Ok(start)) = fits.then(|| self.used.fetch_update(Relaxed, Relaxed, taken)) else {
+            return Ok(None);
+        };
+        let places = places(target, part)?;
+        let items = &self.items[start as usize..(start + count) as usize];
+        let set = |item: &AtomicU32, value| item.store(value, Relaxed);
+        match shape.is_divided() {
+            true => {
+                divided(shape, &places)?.into_iter().zip(items).for_each(|(value, item)| set(item, value))
+            }
+            false => places.into_iter().zip(items).for_each(|(value, item)| set(item, value)),
+        }
+        Ok(Some(start))
     }
 }
 
-/// How the order of a list is laid out.
+/// The places of the sources of a list.
+fn places(target: &Target, part: &Part) -> Result<Vec<u32>> {
+    let mut places = reserved(target.degree, "places of a list")?;
+    let mut sources = [0; CHUNK];
+    for first in (0..target.degree).step_by(CHUNK) {
+        let sources = &mut sources[..CHUNK.min(target.degree - first)];
+        part.copy_sources(target.first + first, sources)?;
+        sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+        for &local in &*sources {
+            places.push(place_of(part.id(local as u32)?));
+        }
+    }
+    Ok(places)
+}
+
+/// Where each bucket begins, and the entries.
+fn divided(shape: Shape, places: &[u32]) -> Result<Vec<u32>> {
+    let mut items: Vec<u32> = reserved(shape.items(), "places of a list")?;
+    items.resize(shape.items(), 0);
+    let (starts, entries) = items.split_at_mut(shape.buckets() + 1);
+    places.iter().for_each(|&place| starts[(place >> shape.rest()) as usize] += 1);
+    let mut end = 0;
+    for start in &mut *starts {
+        end += *start;
+        *start = end;
+    }
+    // Every start is the end of its bucket, until all entries are before it.
+    for (position, &place) in places.iter().enumerate().rev() {
+        let start = &mut starts[(place >> shape.rest()) as usize];
+        *start -= 1;
+        entries[*start as usize] = place << shape.position | position as u32;
+    }
+    Ok(items)
+}
+
+/// How a list is kept.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     degree: usize,
@@ -92,100 +163,139 @@ impl Shape {
         Self { degree, position: usize::BITS - (degree - 1).leading_zeros() }
     }
 
+    fn is_divided(self) -> bool {
+        self.degree >= LONGER
+    }
+
     /// Four to eight entries each.
     fn buckets(self) -> usize {
         1 << (self.position - 3)
     }
 
-    /// Where each bucket begins, and the entries.
+    /// Numbers in memory.
     fn items(self) -> usize {
-        self.buckets() + 1 + self.degree
+        self.degree + if self.is_divided() { self.buckets() + 1 } else { 0 }
     }
 
-    /// Bits of a place in an entry.
+    /// Bits of a place in an entry. Together with those of a position they are 32.
     fn rest(self) -> u32 {
         PLACE_BITS - (self.position - 3)
     }
 }
 
-/// Makes the order of a list.
-#[cold]
-fn made(target: &Target, part: &Part) -> Result<Box<[u32]>> {
-    let shape = Shape::of(target.degree);
-    let mut places: Vec<u32> = reserved(target.degree, "order of a list")?;
-    let mut sources = [0; CHUNK];
-    for first in (0..target.degree).step_by(CHUNK) {
-        let sources = &mut sources[..CHUNK.min(target.degree - first)];
-        part.copy_sources(target.first + first, sources)?;
-        sources.iter().for_each(|&local| part.prefetch_id(local as u32));
-        for &local in &*sources {
-            places.push(place_of(part.id(local as u32)?));
-        }
-    }
-    let mut items: Vec<u32> = reserved(shape.items(), "order of a list")?;
-    items.resize(shape.items(), 0);
-    let (starts, entries) = items.split_at_mut(shape.buckets() + 1);
-    places.iter().for_each(|&place| starts[(place >> shape.rest()) as usize + 1] += 1);
-    (1..starts.len()).for_each(|bucket| starts[bucket] += starts[bucket - 1]);
-    // From the last to the first in-edge, each before the one behind it.
-    for (position, &place) in places.iter().enumerate().rev() {
-        let bucket = (place >> shape.rest()) as usize;
-        starts[bucket + 1] -= 1;
-        let rest = place & ((1 << shape.rest()) - 1);
-        entries[starts[bucket + 1] as usize] = rest << shape.position | position as u32;
-    }
-    // Every start is now that of the bucket before.
-    starts.rotate_left(1);
-    starts[shape.buckets()] = target.degree as u32;
-    Ok(items.into_boxed_slice())
-}
-
-/// The order of a list.
+/// What is kept of a list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order<'a> {
-    shape: Shape,
-    starts: &'a [u32],
-    entries: &'a [u32],
+pub(super) enum Order<'a> {
+    /// The places of its sources.
+    Places(&'a [AtomicU32]),
+    /// Its in-edges by places.
+    Buckets(Buckets<'a>),
 }
 
 impl<'a> Order<'a> {
-    /// None if it is not that of a list of that length.
     #[inline(always)]
-    fn of(items: &'a [u32], degree: usize) -> Option<Self> {
-        let shape = Shape::of(degree);
-        if items.len() != shape.items() {
-            return None;
+    fn of(shape: Shape, items: &'a [AtomicU32]) -> Self {
+        if !shape.is_divided() {
+            return Order::Places(items);
         }
         let (starts, entries) = items.split_at(shape.buckets() + 1);
-        Some(Self { shape, starts, entries })
+        Order::Buckets(Buckets { rest: shape.rest(), position: shape.position, starts, entries })
     }
+}
 
+/// In-edges in buckets of places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Buckets<'a> {
+    rest: u32,
+    position: u32,
+    starts: &'a [AtomicU32],
+    entries: &'a [AtomicU32],
+}
+
+/// Places of one bucket that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    /// The entry of the first of them, at position 0.
+    least: u32,
+    /// What an entry of the last one may have beyond that.
+    width: u32,
+    /// The entries of the bucket.
+    begin: u32,
+    end: u32,
+}
+
+impl Piece {
+    /// Entries to look at.
+    pub(super) fn len(self) -> usize {
+        self.end.saturating_sub(self.begin) as usize
+    }
+}
+
+impl Buckets<'_> {
     /// Brings into the cache where the bucket of a place begins.
     #[inline(always)]
-    pub(super) fn prefetch_bucket(&self, place: u32) {
-        prefetch_at(self.starts.as_ptr().wrapping_add((place >> self.shape.rest()) as usize));
+    pub(super) fn prefetch(&self, place: u32) {
+        prefetch_at(self.starts.as_ptr().wrapping_add((place >> self.rest) as usize));
     }
 
-    /// Brings the first entries of the bucket of a place into the cache.
+    /// Calls `visit` with the pieces that `count` places from `first` on are, and brings their entries into the cache.
     #[inline(always)]
-    pub(super) fn prefetch_entries(&self, place: u32) {
-        let start = self.starts[(place >> self.shape.rest()) as usize] as usize;
-        prefetch_at(self.entries.as_ptr().wrapping_add(start));
-        prefetch_at(self.entries.as_ptr().wrapping_add(start + 7));
+    pub(super) fn pieces(&self, first: u32, count: u32, mut visit: impl FnMut(Piece)) {
+        let (mut first, end) = (first, first + count);
+        while first < end {
+            let bucket = (first >> self.rest) as usize;
+            let next = end.min(((bucket as u32) + 1) << self.rest);
+            let [begin, end] = [bucket, bucket + 1].map(|bucket| self.starts[bucket].load(Relaxed));
+            prefetch_at(self.entries.as_ptr().wrapping_add(begin as usize));
+            prefetch_at(self.entries.as_ptr().wrapping_add(begin as usize + TYPICAL));
+            // A whole bucket has 2^32 values of entries: its width wraps.
+            let width = ((next - first) << self.position).wrapping_sub(1);
+            visit(Piece { least: first << self.position, width, begin, end });
+            first = next;
+        }
     }
 
-    /// Appends the positions of the in-edges whose places are among `count` from `first` on.
+    /// Puts the positions of the in-edges in a piece into `found`, from `count` on. Returns how many there are then.
     #[inline(always)]
-    pub(super) fn find(&self, first: u32, count: u32, found: &mut Vec<u32>) {
-        let Shape { position, .. } = self.shape;
-        let rest = self.shape.rest();
-        let last = first + count.max(1) - 1;
-        for bucket in first >> rest..=last >> rest {
-            let entries = self.starts[bucket as usize] as usize..self.starts[bucket as usize + 1] as usize;
-            for &entry in &self.entries[entries] {
-                let place = bucket << rest | entry >> position;
-                if place.wrapping_sub(first) < count {
-                    found.push(entry & ((1 << position) - 1));
+    pub(super) fn find(&self, piece: Piece, found: &mut [u32], mut count: usize) -> usize {
+        let mask = (1 << self.position) - 1;
+        for entry in &self.entries[piece.begin as usize..piece.end as usize] {
+            // Which of them are taken cannot be predicted, so there is no branch.
+            let entry = entry.load(Relaxed);
+            found[count] = entry & mask;
+            count += usize::from(entry.wrapping_sub(piece.least) <= piece.width);
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Random;
+
+    #[test]
+    fn buckets_hold_the_in_edges_of_any_interval() {
+        let mut random = Random::new(5, 6);
+        let all = 1 << PLACE_BITS;
+        for degree in [LONGER, 511, 512, 513, 3000] {
+            let mut places: Vec<u32> = (0..degree).map(|_| random.below(all) as u32).collect();
+            places[7] = places[0];
+            (places[8], places[9]) = (0, all as u32 - 1);
+            let shape = Shape::of(degree);
+            let items: Vec<AtomicU32> =
+                divided(shape, &places).unwrap().into_iter().map(AtomicU32::new).collect();
+            let Order::Buckets(buckets) = Order::of(shape, &items) else { panic!("{degree} in-edges") };
+            for _ in 0..50 {
+                let first = random.below(all) as u32;
+                let count = (random.below(all) >> random.below(u64::from(PLACE_BITS))) as u32;
+                for (first, count) in [(first, count.min(all as u32 - first)), (first, 0), (0, all as u32)] {
+                    let (mut found, mut len) = (vec![0; degree], 0);
+                    buckets.pieces(first, count, |piece| len = buckets.find(piece, &mut found, len));
+                    found.truncate(len);
+                    found.sort_unstable();
+                    let within = |&index: &u32| (first..first + count).contains(&places[index as usize]);
+                    assert_eq!(found, (0..degree as u32).filter(within).collect::<Vec<_>>());
                 }
             }
         }

@@ -7,7 +7,7 @@ use crate::base::random::GOLDEN;
 use crate::base::{Random, splitmix64};
 
 /// The key of all draws of one hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HopKey(u64);
 
 impl HopKey {
@@ -44,10 +44,10 @@ impl HopKey {
         Random::new(self.0, 0)
     }
 
-    /// 32 random bits of a vertex, cheaper than [`Self::draws`]. Ids are below 2^32.
+    /// 32 random bits of a vertex, cheaper than [`Self::draws`].
     #[inline(always)]
-    pub(crate) fn bits(self, vertex: i64) -> u32 {
-        let mut bits = (vertex as u32 ^ self.0 as u32).wrapping_mul(0x7feb_352d);
+    pub(crate) fn bits(self, vertex: u32) -> u32 {
+        let mut bits = (vertex ^ self.0 as u32).wrapping_mul(0x7feb_352d);
         bits ^= bits >> 15;
         bits = bits.wrapping_add((self.0 >> 32) as u32).wrapping_mul(0x846c_a68b);
         bits ^ bits >> 16

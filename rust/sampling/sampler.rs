@@ -107,7 +107,7 @@ impl Sampler {
                     expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
                 }
                 Kind::Labor => {
-                    let orders = self.topology.orders();
+                    let orders = self.topology.orders()?;
                     expansion.expand(nodes, tables, into, Labor::new(fanout, key, orders, scratch))
                 }
             }

@@ -74,8 +74,19 @@ impl Topology {
     }
 
     /// The orders of long lists.
-    pub(super) fn orders(&self) -> &Orders {
-        self.orders.get_or_init(|| Orders::new(&self.parts))
+    pub(super) fn orders(&self) -> Result<&Orders> {
+        if self.orders.get().is_none() {
+            // Another thread may be faster.
+            let _ = self.orders.set(Orders::new(&self.parts)?);
+        }
+        self.orders.get().ok_or_else(|| Error::Internal("no orders".into()))
+    }
+
+    /// The same, with memory for so many places of sources.
+    #[cfg(test)]
+    pub(super) fn with_orders(mut self, items: usize) -> Self {
+        self.orders = OnceLock::from(Orders::within(&self.parts, items).unwrap());
+        self
     }
 
     /// Refuses rows of no vertex. `name` is that of the parameter.

@@ -81,7 +81,7 @@ impl TypedSampler {
                     expansion.expand(nodes, &mut tables, into, &mut pickers)
                 }
                 Kind::Labor => {
-                    let orders = topology.orders();
+                    let orders = topology.orders()?;
                     let mut pickers = LaborOf { fanouts, key, orders, scratch };
                     expansion.expand(nodes, &mut tables, into, &mut pickers)
                 }
