@@ -7,6 +7,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
+from random_typed import typed_graph
 from sampled import folders
 
 LISTS = {0: 5000, 1: 700, 2: 300, 3: 40}
@@ -151,3 +152,26 @@ def test_records_that_occur_twice_are_taken_together():
     for step in range(50):
         edges = sampler.sample(np.zeros(1, np.uint32), step=step).e_id
         assert (edges[::2] + 1 == edges[1::2]).all()
+
+
+def test_lists_of_relations_are_sampled_alike_in_any_parts(tmp_path):
+    """A field has 700 papers, 300 books and 90 talks: runs of in-edges of each length, which share their authors."""
+    rng, types = np.random.default_rng(2), {"person": 3000, "field": 3}
+    sizes = {"papers": 700, "books": 300, "talks": 90}
+    relations = {
+        name: ("person", "field", np.stack([rng.integers(0, 3000, 3 * d), np.repeat(range(3), d)], axis=1))
+        for name, d in sizes.items()
+    }
+    graph, found = typed_graph(tmp_path / "graph", types, relations), []
+    for k in (1, 2, 4):
+        partition = fp.VertexPartition(rng.integers(0, k, graph.num_vertices), k)
+        partition.save(tmp_path / f"parts-{k}", graph=graph)
+        stored = fp.open_partition(tmp_path / f"parts-{k}", of="vertices")
+        fanouts = [[5] * len(stored.parts[0].edge_types)]
+        sampler = _core.TypedSampler(stored._types, fanouts, kind="labor", edge_ids=True)
+        rows = stored._topology.rows_of(np.arange(3000, 3003))
+        batches = [sampler.sample(rows, step=step) for step in range(200)]
+        found.append([[sorted(edges.tolist()) for edges in batch.e_id] for batch in batches])
+    assert found[0] == found[1] == found[2]
+    # Three fields with three lists of five in-edges each.
+    assert abs(np.mean([sum(map(len, batch)) for batch in found[0]]) / 45 - 1) < 0.05
