@@ -2,10 +2,10 @@
 //!
 //! Every vertex has a *place*, a hash of its original id, the same in all batches. Places are divided into `GROUPS`
 //! intervals, the groups. In each hop the groups are dealt to `COLUMNS` columns at random, `PER_COLUMN` to each, and the
-//! vertices of a group are turned like a wheel by a random number:
+//! vertices of a group are shifted by a random number, cyclically:
 //!
 //! ```text
-//! number of a vertex = (column of its group + fraction of (place within the group + turn of its group)) / COLUMNS
+//! number of a vertex = (column of its group + fraction of (place within the group + shift of its group)) / COLUMNS
 //! ```
 //!
 //! So the vertices whose numbers are below p are those of a few intervals of places: `PER_COLUMN` for each column that p
@@ -14,7 +14,7 @@
 //! - The number of every vertex is uniform, whatever its place, and new in every hop and batch.
 //! - Within a batch the numbers of different vertices are independent, as LABOR has them.
 //! - Over batches they are not quite: two vertices with places side by side are often taken in the same batches. That
-//!   is one pair of a thousand. To confine it to long lists, only numbers below [`SMALL`] are found this way. Whether a
+//!   is one pair of 512. To confine it to long lists, only numbers below [`SMALL`] are found this way. Whether a
 //!   number is below a threshold above it is decided by a hash of hop and vertex.
 
 use super::random::HopKey;
@@ -33,7 +33,7 @@ const GROUPS: usize = COLUMNS * PER_COLUMN;
 const WITHIN_GROUP: u32 = PLACE_BITS - GROUPS.ilog2();
 const WITHIN_COLUMN: u32 = u32::BITS - COLUMNS.ilog2();
 
-/// Bits that a turn has beyond those of a place.
+/// Bits that a shift has beyond those of a place.
 const FINE: u32 = WITHIN_COLUMN - WITHIN_GROUP;
 
 /// The place of a vertex. Ids are below 2^32.
@@ -49,7 +49,7 @@ pub(super) fn place_of(id: i64) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     key: HopKey,
-    /// Of each group the column, in the highest bits, and the turn.
+    /// Of each group the column, in the highest bits, and the shift.
     deals: Vec<u32>,
     /// The groups in the order of columns.
     groups: Vec<u16>,
@@ -75,8 +75,8 @@ impl Numbers {
         }
         self.deals.resize(GROUPS, 0);
         for (slot, &group) in self.groups.iter().enumerate() {
-            let turn = random.next_u64() as u32 & ((1 << WITHIN_COLUMN) - 1);
-            self.deals[usize::from(group)] = ((slot / PER_COLUMN) as u32) << WITHIN_COLUMN | turn;
+            let shift = random.next_u64() as u32 & ((1 << WITHIN_COLUMN) - 1);
+            self.deals[usize::from(group)] = ((slot / PER_COLUMN) as u32) << WITHIN_COLUMN | shift;
         }
     }
 
@@ -84,8 +84,8 @@ impl Numbers {
     #[inline(always)]
     fn at(&self, place: u32) -> u32 {
         let deal = self.deals[(place >> WITHIN_GROUP) as usize];
-        let turned = (place << FINE).wrapping_add(deal) & ((1 << WITHIN_COLUMN) - 1);
-        deal >> WITHIN_COLUMN << WITHIN_COLUMN | turned
+        let shifted = (place << FINE).wrapping_add(deal) & ((1 << WITHIN_COLUMN) - 1);
+        deal >> WITHIN_COLUMN << WITHIN_COLUMN | shifted
     }
 
     /// Puts the indices of the places whose numbers are below a threshold into `found`. Returns how many there are.
@@ -127,10 +127,10 @@ impl Numbers {
             return;
         }
         for &group in &self.groups[full..full + PER_COLUMN] {
-            let (start, turn) = (u32::from(group) << WITHIN_GROUP, self.deals[usize::from(group)]);
-            let fine = turn & ((1 << FINE) - 1);
+            let (start, shift) = (u32::from(group) << WITHIN_GROUP, self.deals[usize::from(group)]);
+            let fine = shift & ((1 << FINE) - 1);
             let count = rest.saturating_sub(fine).div_ceil(1 << FINE);
-            let first = (turn >> FINE).wrapping_neg() & ((1 << WITHIN_GROUP) - 1);
+            let first = (shift >> FINE).wrapping_neg() & ((1 << WITHIN_GROUP) - 1);
             let before_end = count.min((1 << WITHIN_GROUP) - first);
             visit(start + first, before_end);
             if before_end < count {
