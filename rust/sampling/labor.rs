@@ -12,7 +12,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::numbers::{Numbers, SMALL, place_of};
-use super::orders::{Buckets, LONG, LONGER, Order, Orders, Piece};
+use super::orders::{Buckets, LONG, LONGER, List, Order, Orders, Piece};
 use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
@@ -62,11 +62,17 @@ impl<'a> Labor<'a> {
     }
 }
 
+/// The in-edges of a target.
+#[inline(always)]
+fn list_of(&Target { part, first, degree, .. }: &Target) -> List {
+    List { part, first, degree }
+}
+
 impl Picker for Labor<'_> {
     #[inline(always)]
     fn announce(&self, target: &Target) {
         if target.degree >= LONG {
-            self.orders.prefetch(target);
+            self.orders.prefetch(list_of(target));
         }
     }
 
@@ -90,7 +96,8 @@ impl Picker for Labor<'_> {
             return Ok(Picked::All);
         }
         let threshold = self.threshold(target);
-        let order = if target.degree < LONG { None } else { self.orders.get_or_make(target, part)? };
+        let order =
+            if target.degree < LONG { None } else { self.orders.get_or_make(list_of(target), part)? };
         match order {
             Some(Order::Places(known)) => {
                 let mut places = [0; CHUNK];
@@ -138,7 +145,7 @@ fn are_few(threshold: u32, degree: usize) -> bool {
 impl Labor<'_> {
     /// Brings what is kept of a long list into the cache.
     fn prepare_long(&self, target: &Target) {
-        match self.orders.get(target) {
+        match self.orders.get(list_of(target)) {
             Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),
             Some(Order::Buckets(buckets)) => {
                 let threshold = self.threshold(target);
@@ -179,71 +186,5 @@ impl Scratch {
         let found = &mut found[..count];
         found.sort_unstable();
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sample::{EdgeColumns, Sample, Seeds};
-    use super::super::sampler::{Kind, Place, Sampler, Settings};
-    use super::super::topology::Topology;
-    use super::super::workers::Worker;
-    use super::*;
-    use crate::base::Random;
-    use std::sync::Arc;
-
-    /// In-degrees of the first vertices. The others have no in-edges.
-    const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
-
-    /// A graph that keeps the places of so many in-edges.
-    fn graph(items: usize) -> Arc<Topology> {
-        let (n, mut random) = (6000, Random::new(7, 8));
-        let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();
-        let mut indptr = vec![0];
-        DEGREES.iter().for_each(|&degree| indptr.push(indptr[indptr.len() - 1] + degree as i64));
-        indptr.resize(n as usize + 1, indptr[indptr.len() - 1]);
-        let count = DEGREES.iter().sum();
-        let indices: Vec<i32> = (0..count).map(|_| random.below(n as u64) as i32).collect();
-        let arrays = Box::new((vertices, indptr, indices));
-        let (vertices, indptr, indices): (&[i64], &[i64], &[i32]) = (
-            // SAFETY: the part keeps the arrays, which stay where they are on the heap.
-            unsafe { std::slice::from_raw_parts(arrays.0.as_ptr(), arrays.0.len()) },
-            // SAFETY: as above.
-            unsafe { std::slice::from_raw_parts(arrays.1.as_ptr(), arrays.1.len()) },
-            // SAFETY: as above.
-            unsafe { std::slice::from_raw_parts(arrays.2.as_ptr(), arrays.2.len()) },
-        );
-        // SAFETY: as above.
-        let part = unsafe { Part::in_memory(vertices, indptr, indices, arrays) }.unwrap();
-        Arc::new(Topology::of(vec![part]).unwrap().with_orders(items))
-    }
-
-    #[test]
-    fn picks_do_not_depend_on_the_places_that_are_kept() {
-        let graphs = [0, 2000, 100_000].map(graph);
-        let mut workers = graphs.each_ref().map(|graph| Worker::new(graph).unwrap());
-        let rows: Vec<u32> = (0..DEGREES.len() as u32).collect();
-        for fanout in [1, 10, 40, 300] {
-            let samplers = graphs.each_ref().map(|graph| {
-                let edges = EdgeColumns { ids: true, rows: false };
-                let fanouts = vec![Some(fanout)];
-                let settings =
-                    Settings { fanouts, kind: Kind::Labor, temporal: None, seed: 9, merged: false, edges };
-                Sampler::new(Arc::clone(graph), settings)
-            });
-            for step in 0..30 {
-                let mut of = |index: usize| {
-                    let mut sample = Sample::default();
-                    let (seeds, place) = (Seeds { rows: &rows, times: &[] }, Place { epoch: 1, step });
-                    let worker = &mut workers[index];
-                    samplers[index].sample(seeds, place, worker, &|| Ok(()), &mut sample).unwrap();
-                    sample
-                };
-                let none = of(0);
-                assert!(none.edge_ids.chunk_by(|one, next| one < next).count() == 1);
-                assert_eq!(none, of(1));
-                assert_eq!(none, of(2));
-            }
-        }
     }
 }

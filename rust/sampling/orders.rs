@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::numbers::{PLACE_BITS, place_of};
 use super::part::Part;
-use super::targets::Target;
 use crate::base::budget::available;
 use crate::base::{Buffer, Result, prefetch_at, reserved};
 
@@ -38,6 +37,17 @@ const TYPICAL: usize = 7;
 const UNKNOWN: u64 = 0;
 const WITHOUT: u64 = 1;
 const KNOWN: u64 = 2;
+
+/// A list of in-edges.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    /// Its part.
+    pub part: u32,
+    /// Its first in-edge.
+    pub first: usize,
+    /// Its length.
+    pub degree: usize,
+}
 
 /// What is kept of the lists of a topology.
 #[derive(Debug)]
@@ -63,46 +73,46 @@ impl Orders {
         Ok(Self { slots, items: Buffer::zeroed(items, what)?, used: AtomicU64::new(0) })
     }
 
-    fn slot(&self, target: &Target) -> Option<&AtomicU64> {
-        self.slots[target.part as usize].get(target.first / LONG)
+    fn slot(&self, list: List) -> Option<&AtomicU64> {
+        self.slots[list.part as usize].get(list.first / LONG)
     }
 
     /// Brings into the cache what [`Self::get`] reads.
     #[inline(always)]
-    pub(super) fn prefetch(&self, target: &Target) {
-        prefetch_at(self.slots[target.part as usize].as_ptr().wrapping_add(target.first / LONG));
+    pub(super) fn prefetch(&self, list: List) {
+        prefetch_at(self.slots[list.part as usize].as_ptr().wrapping_add(list.first / LONG));
     }
 
     /// What is kept of a list.
     #[inline(always)]
-    pub(super) fn get(&self, target: &Target) -> Option<Order<'_>> {
-        let start = self.slot(target)?.load(Acquire).checked_sub(KNOWN)? as usize;
-        let shape = Shape::of(target.degree);
+    pub(super) fn get(&self, list: List) -> Option<Order<'_>> {
+        let start = self.slot(list)?.load(Acquire).checked_sub(KNOWN)? as usize;
+        let shape = Shape::of(list.degree);
         Some(Order::of(shape, self.items.get(start..start + shape.items())?))
     }
 
     /// What is kept of a list of at least [`LONG`] in-edges, which is read if nobody asked for it before.
-    pub(super) fn get_or_make(&self, target: &Target, part: &Part) -> Result<Option<Order<'_>>> {
+    pub(super) fn get_or_make(&self, list: List, part: &Part) -> Result<Option<Order<'_>>> {
         let unknown = |slot: &&AtomicU64| slot.compare_exchange(UNKNOWN, WITHOUT, Relaxed, Relaxed).is_ok();
-        if let Some(slot) = self.slot(target).filter(|slot| slot.load(Relaxed) == UNKNOWN).filter(unknown)
-            && let Some(start) = self.make(target, part)?
+        if let Some(slot) = self.slot(list).filter(|slot| slot.load(Relaxed) == UNKNOWN).filter(unknown)
+            && let Some(start) = self.make(list, part)?
         {
             slot.store(start + KNOWN, Release);
         }
-        Ok(self.get(target))
+        Ok(self.get(list))
     }
 
     /// Keeps the places of a list, if there is memory. Returns where.
     #[cold]
-    fn make(&self, target: &Target, part: &Part) -> Result<Option<u64>> {
-        let (shape, most) = (Shape::of(target.degree), self.items.len() as u64);
+    fn make(&self, list: List, part: &Part) -> Result<Option<u64>> {
+        let (shape, most) = (Shape::of(list.degree), self.items.len() as u64);
         let count = shape.items() as u64;
         let taken = |used: u64| used.checked_add(count).filter(|&used| used <= most);
-        let fits = target.degree <= LONGEST;
+        let fits = list.degree <= LONGEST;
         let Some(Ok(start)) = fits.then(|| self.used.fetch_update(Relaxed, Relaxed, taken)) else {
             return Ok(None);
         };
-        let places = places(target, part)?;
+        let places = places(list, part)?;
         let items = &self.items[start as usize..(start + count) as usize];
         let set = |item: &AtomicU32, value| item.store(value, Relaxed);
         match shape.is_divided() {
@@ -116,12 +126,12 @@ impl Orders {
 }
 
 /// The places of the sources of a list.
-fn places(target: &Target, part: &Part) -> Result<Vec<u32>> {
-    let mut places = reserved(target.degree, "places of a list")?;
+fn places(list: List, part: &Part) -> Result<Vec<u32>> {
+    let mut places = reserved(list.degree, "places of a list")?;
     let mut sources = [0; CHUNK];
-    for first in (0..target.degree).step_by(CHUNK) {
-        let sources = &mut sources[..CHUNK.min(target.degree - first)];
-        part.copy_sources(target.first + first, sources)?;
+    for first in (0..list.degree).step_by(CHUNK) {
+        let sources = &mut sources[..CHUNK.min(list.degree - first)];
+        part.copy_sources(list.first + first, sources)?;
         sources.iter().for_each(|&local| part.prefetch_id(local as u32));
         for &local in &*sources {
             places.push(place_of(part.id(local as u32)?));
