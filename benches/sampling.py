@@ -1,10 +1,10 @@
 """Processor time of a mini-batch: neighbour samples, and with the features of their nodes.
 
-``python benches/sampling.py [GRAPH ...] [--partitioner sigma] [--fanouts 10,10] [--steps 40]`` samples batches of 1,000
-seeds from a planted and an R-MAT graph (n = 2^20, m = 16 M, 100 float32 features) in 4 parts, and prints milliseconds
-per batch. Seeds have in-edges. Loaders take the same seeds, with none, half and all of the features resident on the
-CPU. If dgl can be imported, its ``NeighborSampler`` and ``LaborSampler`` sample the same graph, with one thread. The
-parts are written below target/sampling once.
+``python benches/sampling.py [GRAPH ...] [--partitioner sigma] [--fanouts 10,10] [--steps 40]`` samples batches of
+1,000 seeds from a planted and an R-MAT graph, or from one with ``hubs`` (n = 2^20, m = 16 M, 100 float32 features),
+in 4 parts, and prints milliseconds per batch. Seeds have in-edges. Loaders take the same seeds, with none, half and
+all of the features resident on the CPU. If dgl can be imported, its ``NeighborSampler`` and ``LaborSampler`` sample
+the same graph, with one thread. The parts are written below target/sampling once.
 """
 
 from __future__ import annotations
@@ -56,12 +56,22 @@ def parts_of(name: str, partitioner: str) -> Path:
     if not features.exists():
         rng = np.random.default_rng(0)
         np.save(features, rng.standard_normal((N, WIDTH), np.float32))
-    path = FOLDER / f"{name}.bin"
-    generate = fp.generate.planted if name == "planted" else fp.generate.rmat
-    graph = fp.open_graph(path) if path.exists() else generate(path, n=N, m=M, seed=1)
+    graph = generated(name)
     partition = fp.sigma(graph, K) if partitioner == "sigma" else fp.random(graph, K, of="vertices")
     partition.save(folder, graph=graph, features=features)
     return folder
+
+
+def generated(name: str) -> Any:
+    """Return the graph. Half of the records of ``hubs`` are of a thousand vertices, which have 8,000 each."""
+    if name == "hubs":
+        rng = np.random.default_rng(1)
+        records = rng.integers(0, N, (M, 2), np.uint32)
+        records[::2, 1] = rng.integers(0, 1000, len(records[::2]), np.uint32)
+        return fp.open_graph(records, num_vertices=N)
+    path = FOLDER / f"{name}.bin"
+    generate = fp.generate.planted if name == "planted" else fp.generate.rmat
+    return fp.open_graph(path) if path.exists() else generate(path, n=N, m=M, seed=1)
 
 
 def measure(root: Path, fanouts: list[int], steps: int) -> None:

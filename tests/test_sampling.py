@@ -240,8 +240,8 @@ def test_labor_takes_the_fanout_on_average_and_fewer_vertices(graph, stored):
     assert abs(edges[1] / edges[0] - 1) < 0.1
 
 
-def test_labor_with_and_without_a_table_of_bits(graph, stored):
-    """A hop that reads most in-edges computes bits of all vertices first. Small batches do not."""
+def test_labor_of_many_vertices_or_of_one(graph, stored):
+    """Places of long lists are read when they are asked for first, whoever asks."""
     for name in ("one", "random"):
         topology, _ = opened(stored, name)
         sampler = _core.Sampler(topology, [2], kind="labor", seed=2, edge_ids=True)

@@ -58,6 +58,7 @@ impl Expansion<'_> {
             done += targets.len();
             next.locate(self.topology, &into.rows[done..level.end]);
             targets.look_up(self.topology, picker.short(), &mut into.ids)?;
+            targets.iter(self.topology).for_each(|(target, _)| picker.announce(target));
             for (target, part) in targets.iter(self.topology) {
                 picker.prepare(target, part);
             }

@@ -4,58 +4,90 @@
 //! every in-edge is picked with the probability that uniform samples have, and lists that share a source tend to take it
 //! together.
 //!
-//! All lists are read from front to back. Numbers come from original ids, at random places of the memory. If the lists of
-//! a hop are long compared with the vertices of a part, it is first computed of each vertex whether its number is small.
-//! That takes a bit, so that long lists, whose in-edges are taken if the number is still smaller, need few ids. Which way
-//! is taken changes no pick.
+//! Short lists are read from front to back. Of long ones only what lies in the places that have small numbers (`numbers`)
+//! is read, in buckets that are made when a list is asked for first (`orders`). Which way is taken changes no pick.
 //!
 //! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::numbers::{Numbers, SMALL, place_of};
+use super::orders::{Buckets, LONG, LONGER, List, Order, Orders, Piece};
 use super::part::Part;
 use super::picker::{Picked, Picker};
 use super::picks::Picks;
 use super::random::HopKey;
-use super::small_numbers::{Bits, CHUNK, ZEROS};
 use super::targets::Target;
-use crate::base::Result;
+use crate::base::{Result, prefetch_at};
 
-/// Vertices per in-edge read, from which on the bits of all of them are computed.
-const PAYS: usize = 16;
+/// In-edges that are looked up together. No list that is not in buckets is longer, if its places are kept.
+const CHUNK: usize = LONGER;
 
-/// Ids of lists up to this length are brought into the cache before.
-const SHORT: usize = 64;
+/// In-edges of a list for each interval of places, from which on the intervals are looked up.
+const FEW: usize = 8;
 
-/// Which vertices of a part have small numbers.
+/// Places in a line of the cache.
+const LINE: usize = 16;
+
+/// What a worker needs.
 #[derive(Debug, Default)]
-pub struct SmallNumbers {
-    /// The hop they are of.
-    key: Option<HopKey>,
-    /// In-edges read so far in this hop.
-    read: usize,
-    /// Whether `bits` are those of this hop.
-    computed: bool,
-    bits: Bits,
+pub struct Scratch {
+    numbers: Numbers,
+    /// What is looked at in an order.
+    pieces: Vec<Piece>,
+    /// Positions in a list.
+    found: Vec<u32>,
 }
 
 /// Picks about `fanout` in-edges.
 #[derive(Debug)]
 pub(crate) struct Labor<'a> {
-    /// Number of in-edges.
-    pub fanout: usize,
-    /// Of the hop.
-    pub key: HopKey,
-    /// Of each part.
-    pub small_numbers: &'a mut [SmallNumbers],
+    fanout: usize,
+    orders: &'a Orders,
+    scratch: &'a mut Scratch,
+}
+
+impl<'a> Labor<'a> {
+    /// Picks that many in the hop with the key. `orders` are those of the topology.
+    #[inline(always)]
+    pub(crate) fn new(fanout: usize, key: HopKey, orders: &'a Orders, scratch: &'a mut Scratch) -> Self {
+        scratch.numbers.begin(key);
+        Self { fanout, orders, scratch }
+    }
+
+    /// Numbers below are taken.
+    #[inline(always)]
+    fn threshold(&self, target: &Target) -> u32 {
+        (((self.fanout as u64) << 32) / target.degree as u64) as u32
+    }
+}
+
+/// The in-edges of a target.
+#[inline(always)]
+fn list_of(&Target { part, first, degree, .. }: &Target) -> List {
+    List { part, first, degree }
 }
 
 impl Picker for Labor<'_> {
+    #[inline(always)]
+    fn announce(&self, target: &Target) {
+        if target.degree >= LONG {
+            self.orders.prefetch(list_of(target));
+        }
+    }
+
     fn prepare(&self, target: &Target, part: &Part) {
-        if self.fanout < target.degree && target.degree <= SHORT {
-            let mut sources = [0; SHORT];
-            let sources = &mut sources[..target.degree];
-            if part.copy_sources(target.first, sources).is_ok() {
-                sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+        if self.fanout >= target.degree {
+            return;
+        }
+        let mut sources = [0; LONG];
+        match sources.get_mut(..target.degree) {
+            Some(sources) => {
+                if part.copy_sources(target.first, sources).is_ok() {
+                    sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+                }
             }
+            None => self.prepare_long(target),
         }
     }
 
@@ -63,73 +95,96 @@ impl Picker for Labor<'_> {
         if target.degree <= self.fanout {
             return Ok(Picked::All);
         }
-        let threshold = (((self.fanout as u64) << 32) / target.degree as u64) as u32;
-        let cut = Cut { key: self.key, threshold, part };
-        let small = &mut self.small_numbers[target.part as usize];
-        let small =
-            if threshold.leading_zeros() >= ZEROS { small.of_hop(self.key, target, part)? } else { None };
-        let mut sources = [0; CHUNK];
-        for first in (0..target.degree).step_by(CHUNK) {
-            let sources = &mut sources[..CHUNK.min(target.degree - first)];
-            part.copy_sources(target.first + first, sources)?;
-            (CHUNK..target.degree.saturating_sub(first).min(2 * CHUNK)).step_by(16).for_each(|next| {
-                part.indices.prefetch(target.first + first + next);
-            });
-            match small {
-                Some(bits) => cut.pick_among_small(bits, sources, target.first + first, picks)?,
-                None => cut.pick_among_all(sources, target.first + first, picks)?,
+        let threshold = self.threshold(target);
+        let order =
+            if target.degree < LONG { None } else { self.orders.get_or_make(list_of(target), part)? };
+        match order {
+            Some(Order::Places(known)) => {
+                let mut places = [0; CHUNK];
+                places.iter_mut().zip(known).for_each(|(place, known)| *place = known.load(Relaxed));
+                self.pick_below(threshold, &places[..known.len()], target.first, part, picks);
+            }
+            Some(Order::Buckets(buckets)) if are_few(threshold, target.degree) => {
+                for &position in self.scratch.find(buckets, threshold) {
+                    picks.push(part, target.first + position as usize);
+                }
+            }
+            _ => {
+                let mut places = [0; CHUNK];
+                let end = target.first + target.degree;
+                for first in (target.first..end).step_by(CHUNK) {
+                    let places = &mut places[..CHUNK.min(end - first)];
+                    read_places(first, part, places)?;
+                    self.pick_below(threshold, places, first, part, picks);
+                }
             }
         }
         Ok(Picked::Some)
     }
 }
 
-/// What picks in-edges of one target.
-struct Cut<'a> {
-    key: HopKey,
-    threshold: u32,
-    part: &'a Part,
+/// Reads the places of the sources of the in-edges from `first` on, at most a chunk of them.
+#[inline(always)]
+fn read_places(first: usize, part: &Part, places: &mut [u32]) -> Result<()> {
+    let mut sources = [0; CHUNK];
+    let sources = &mut sources[..places.len()];
+    part.copy_sources(first, sources)?;
+    sources.iter().for_each(|&local| part.prefetch_id(local as u32));
+    for (place, &local) in places.iter_mut().zip(&*sources) {
+        *place = place_of(part.id(local as u32)?);
+    }
+    Ok(())
 }
 
-impl Cut<'_> {
-    /// Picks among the in-edges from `first` on.
-    fn pick_among_all(&self, sources: &[i32], first: usize, picks: &mut Picks) -> Result<()> {
-        sources.iter().for_each(|&local| self.part.prefetch_id(local as u32));
-        let (mut picked, mut count) = ([0; CHUNK], 0);
-        for (index, &local) in sources.iter().enumerate() {
-            picked[count] = index as u16;
-            count += usize::from(self.key.bits(self.part.id(local as u32)?) < self.threshold);
-        }
-        picked[..count].iter().for_each(|&index| picks.push(self.part, first + usize::from(index)));
-        Ok(())
-    }
+/// Whether the places of numbers below the threshold are few intervals for a list of that length.
+#[inline(always)]
+fn are_few(threshold: u32, degree: usize) -> bool {
+    threshold <= SMALL && Numbers::count(threshold) * FEW <= degree
+}
 
-    /// Picks among the in-edges from `first` on, if only sources with small numbers can be picked.
-    fn pick_among_small(&self, small: &Bits, sources: &[i32], first: usize, picks: &mut Picks) -> Result<()> {
-        let mut found = [0; CHUNK];
-        let found = small.find(sources, &mut found).ok_or_else(|| self.part.no_vertex())?;
-        found.iter().for_each(|&index| self.part.prefetch_id(sources[usize::from(index)] as u32));
-        for &index in found {
-            let id = self.part.id(sources[usize::from(index)] as u32)?;
-            if self.key.bits(id) < self.threshold {
-                picks.push(self.part, first + usize::from(index));
+impl Labor<'_> {
+    /// Brings what is kept of a long list into the cache.
+    fn prepare_long(&self, target: &Target) {
+        match self.orders.get(list_of(target)) {
+            Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),
+            Some(Order::Buckets(buckets)) => {
+                let threshold = self.threshold(target);
+                if are_few(threshold, target.degree) {
+                    self.scratch.numbers.intervals(threshold, |first, _| buckets.prefetch(first));
+                }
             }
+            None => {}
         }
-        Ok(())
+    }
+
+    /// Picks the in-edges from `first` on whose sources have numbers below the threshold.
+    #[inline(always)]
+    fn pick_below(&self, threshold: u32, places: &[u32], first: usize, part: &Part, picks: &mut Picks) {
+        let mut picked = [0; CHUNK];
+        let count = self.scratch.numbers.find(threshold, places, &mut picked);
+        picked[..count].iter().for_each(|&index| picks.push(part, first + usize::from(index)));
     }
 }
 
-impl SmallNumbers {
-    /// The bits of the part's vertices, if it pays to compute them for a hop that has another `target`.
-    fn of_hop(&mut self, key: HopKey, target: &Target, part: &Part) -> Result<Option<&Bits>> {
-        if self.key != Some(key) {
-            (self.key, self.read, self.computed) = (Some(key), 0, false);
+impl Scratch {
+    /// The positions of the in-edges of a list whose numbers are below a small threshold.
+    #[inline(always)]
+    fn find(&mut self, buckets: Buckets<'_>, threshold: u32) -> &[u32] {
+        let Self { numbers, pieces, found } = self;
+        let mut most = 0;
+        pieces.clear();
+        numbers.intervals(threshold, |first, count| {
+            buckets.pieces(first, count, |piece| {
+                most += piece.len();
+                pieces.push(piece);
+            });
+        });
+        if found.len() < most {
+            found.resize(most, 0);
         }
-        self.read = self.read.saturating_add(target.degree);
-        if !self.computed && self.read > part.num_local() / PAYS {
-            self.bits.compute(key, part)?;
-            self.computed = true;
-        }
-        Ok(self.computed.then_some(&self.bits))
+        let count = pieces.iter().fold(0, |count, &piece| buckets.find(piece, found, count));
+        let found = &mut found[..count];
+        found.sort_unstable();
+        found
     }
 }

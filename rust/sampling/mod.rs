@@ -18,13 +18,14 @@
 //! on the way if they are coded ([`Coding`]). [`walks()`] and [`subgraph()`] make the batches of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge, and not copied. The rows of the halos take 4 bytes
-//! per vertex. A worker takes 4 bytes per vertex, for LABOR another bit per local vertex of the parts, and a
-//! batch what it holds. Memory of batches is used again.
+//! per vertex. A worker takes 4 bytes per vertex, LABOR 4 to 5 bytes per in-edge of the
+//! long lists that were asked for, in at most a tenth of the free memory (`orders`), and a batch what it holds. Memory of batches is used again.
 //!
 //! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
 //! time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
 //!
-//! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for the others.
+//! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for weighted ones. LABOR: O(degree) for short
+//! lists, O(fanout) for long ones, and O(degree) once for each of these.
 //!
 //! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017. Samples as a
 //! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
@@ -43,6 +44,8 @@ mod in_edges;
 mod labor;
 mod means;
 mod neighbours;
+mod numbers;
+mod orders;
 mod pack;
 mod packing;
 mod part;
@@ -54,7 +57,6 @@ mod rates;
 mod row_space;
 mod sample;
 mod sampler;
-mod small_numbers;
 mod subgraph;
 mod targets;
 mod temporal;

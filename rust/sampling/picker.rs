@@ -12,6 +12,10 @@ pub(crate) trait Picker {
         usize::MAX
     }
 
+    /// Brings into the cache what [`Self::prepare`] reads for a target that comes soon.
+    #[inline(always)]
+    fn announce(&self, _target: &Target) {}
+
     /// Brings into the cache what [`Self::pick`] reads for a target that comes soon.
     #[inline(always)]
     fn prepare(&self, _target: &Target, _part: &Part) {}

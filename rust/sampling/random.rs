@@ -4,10 +4,10 @@
 //! splitmix64 over the five numbers one after the other.
 
 use crate::base::random::GOLDEN;
-use crate::base::splitmix64;
+use crate::base::{Random, splitmix64};
 
 /// The key of all draws of one hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HopKey(u64);
 
 impl HopKey {
@@ -39,10 +39,15 @@ impl HopKey {
         HopKey(splitmix64(self.0 ^ walk)).draws(root)
     }
 
-    /// 32 random bits of a vertex, cheaper than [`Self::draws`]. Ids are below 2^32.
+    /// A stream of random numbers.
+    pub(crate) fn stream(self) -> Random {
+        Random::new(self.0, 0)
+    }
+
+    /// 32 random bits of a vertex, cheaper than [`Self::draws`].
     #[inline(always)]
-    pub(crate) fn bits(self, vertex: i64) -> u32 {
-        let mut bits = (vertex as u32 ^ self.0 as u32).wrapping_mul(0x7feb_352d);
+    pub(crate) fn bits(self, vertex: u32) -> u32 {
+        let mut bits = (vertex ^ self.0 as u32).wrapping_mul(0x7feb_352d);
         bits ^= bits >> 15;
         bits = bits.wrapping_add((self.0 >> 32) as u32).wrapping_mul(0x846c_a68b);
         bits ^ bits >> 16

@@ -98,7 +98,7 @@ impl Sampler {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
             let expansion =
                 Expansion { topology: &self.topology, places: level.places, edges: *edges, check };
-            let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
+            let Worker { ids, picks, candidates, labor: scratch, .. } = level.worker;
             let (nodes, tables, into) = (level.nodes, (ids, picks), level.into);
             let fanout = fanouts[level.hop].unwrap_or(usize::MAX);
             match kind {
@@ -106,7 +106,10 @@ impl Sampler {
                 Kind::Weighted(weights) => {
                     expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
                 }
-                Kind::Labor => expansion.expand(nodes, tables, into, Labor { fanout, key, small_numbers }),
+                Kind::Labor => {
+                    let orders = self.topology.orders()?;
+                    expansion.expand(nodes, tables, into, Labor::new(fanout, key, orders, scratch))
+                }
             }
         })
     }
@@ -153,4 +156,66 @@ pub(super) fn levels(
     }
     into.num_nodes.push(nodes.len() as u64);
     append_ids(topology, &into.rows[nodes], &mut into.ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::part::Part;
+    use super::*;
+    use crate::base::Random;
+
+    /// In-degrees of the first vertices. The others have no in-edges.
+    const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
+
+    /// A graph that keeps the places of so many in-edges.
+    fn graph(items: usize) -> Arc<Topology> {
+        let (n, mut random) = (6000, Random::new(7, 8));
+        let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();
+        let mut indptr = vec![0];
+        DEGREES.iter().for_each(|&degree| indptr.push(indptr[indptr.len() - 1] + degree as i64));
+        indptr.resize(n as usize + 1, indptr[indptr.len() - 1]);
+        let count = DEGREES.iter().sum();
+        let indices: Vec<i32> = (0..count).map(|_| random.below(n as u64) as i32).collect();
+        let arrays = Box::new((vertices, indptr, indices));
+        let (vertices, indptr, indices): (&[i64], &[i64], &[i32]) = (
+            // SAFETY: the part keeps the arrays, which stay where they are on the heap.
+            unsafe { std::slice::from_raw_parts(arrays.0.as_ptr(), arrays.0.len()) },
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(arrays.1.as_ptr(), arrays.1.len()) },
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(arrays.2.as_ptr(), arrays.2.len()) },
+        );
+        // SAFETY: as above.
+        let part = unsafe { Part::in_memory(vertices, indptr, indices, arrays) }.unwrap();
+        Arc::new(Topology::of(vec![part]).unwrap().with_orders(items))
+    }
+
+    #[test]
+    fn picks_of_labor_do_not_depend_on_the_places_that_are_kept() {
+        let graphs = [0, 2000, 100_000].map(graph);
+        let mut workers = graphs.each_ref().map(|graph| Worker::new(graph).unwrap());
+        let rows: Vec<u32> = (0..DEGREES.len() as u32).collect();
+        for fanout in [1, 10, 40, 300] {
+            let samplers = graphs.each_ref().map(|graph| {
+                let edges = EdgeColumns { ids: true, rows: false };
+                let fanouts = vec![Some(fanout)];
+                let settings =
+                    Settings { fanouts, kind: Kind::Labor, temporal: None, seed: 9, merged: false, edges };
+                Sampler::new(Arc::clone(graph), settings)
+            });
+            for step in 0..30 {
+                let mut of = |index: usize| {
+                    let mut sample = Sample::default();
+                    let (seeds, place) = (Seeds { rows: &rows, times: &[] }, Place { epoch: 1, step });
+                    let worker = &mut workers[index];
+                    samplers[index].sample(seeds, place, worker, &|| Ok(()), &mut sample).unwrap();
+                    sample
+                };
+                let none = of(0);
+                assert!(none.edge_ids.chunk_by(|one, next| one < next).count() == 1);
+                assert_eq!(none, of(1));
+                assert_eq!(none, of(2));
+            }
+        }
+    }
 }

@@ -5,9 +5,10 @@
 //! that is its row. If it is in the halo, the row is looked up (`halo`).
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::halo::{Halo, place_of};
+use super::orders::Orders;
 use super::part::Part;
 use super::row_space::RowSpace;
 use crate::base::{Error, Result, Run};
@@ -20,6 +21,7 @@ pub struct Topology {
     parts: Vec<Part>,
     rows: Arc<RowSpace>,
     edge_rows: Arc<RowSpace>,
+    orders: OnceLock<Orders>,
 }
 
 impl Topology {
@@ -48,7 +50,7 @@ impl Topology {
         }
         let rows = RowSpace::of(parts.iter().map(|part| u64::from(part.num_inner)));
         let edge_rows = RowSpace::of(parts.iter().map(|part| part.indices.len() as u64));
-        Ok(Self { parts, rows: Arc::new(rows), edge_rows: Arc::new(edge_rows) })
+        Ok(Self { parts, rows: Arc::new(rows), edge_rows: Arc::new(edge_rows), orders: OnceLock::new() })
     }
 
     /// Number of vertices, which is that of rows.
@@ -69,6 +71,22 @@ impl Topology {
     /// The rows of the in-edges: the place of an in-edge in its part, behind the in-edges of the parts before.
     pub fn edge_rows(&self) -> &Arc<RowSpace> {
         &self.edge_rows
+    }
+
+    /// The orders of long lists.
+    pub(super) fn orders(&self) -> Result<&Orders> {
+        if self.orders.get().is_none() {
+            // Another thread may be faster.
+            let _ = self.orders.set(Orders::new(&self.parts)?);
+        }
+        self.orders.get().ok_or_else(|| Error::Internal("no orders".into()))
+    }
+
+    /// The same, with memory for so many places of sources.
+    #[cfg(test)]
+    pub(super) fn with_orders(mut self, items: usize) -> Self {
+        self.orders = OnceLock::from(Orders::within(&self.parts, items).unwrap());
+        self
     }
 
     /// Refuses rows of no vertex. `name` is that of the parameter.

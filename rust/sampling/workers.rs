@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use super::ids::IdTable;
-use super::labor::SmallNumbers;
+use super::labor;
 use super::picks::Picks;
 use super::temporal::Scratch;
 use super::topology::Topology;
 use super::weighted::Candidates;
 use crate::base::{Result, locked};
 
-/// What one thread needs to make batches. Takes 4 bytes per vertex, and LABOR a bit for each vertex of each part.
+/// What one thread needs to make batches. Takes 4 bytes per vertex.
 #[derive(Debug)]
 pub struct Worker {
     /// The rows of the batch.
@@ -19,8 +19,8 @@ pub struct Worker {
     pub picks: Picks,
     /// In-edges that may be picked.
     pub candidates: Candidates,
-    /// Which vertices of each part have small numbers.
-    pub small_numbers: Vec<SmallNumbers>,
+    /// For LABOR.
+    pub labor: labor::Scratch,
     /// Relations of the in-edges of the batch, if the graph has types.
     pub relations: Vec<u16>,
     /// For seeds with times.
@@ -31,9 +31,8 @@ impl Worker {
     /// A worker for that topology.
     pub fn new(topology: &Topology) -> Result<Self> {
         let ids = IdTable::new(topology.num_vertices())?;
-        let small_numbers = topology.parts().iter().map(|_| SmallNumbers::default()).collect();
-        let (picks, candidates, temporal) = (Picks::default(), Candidates::new(), Scratch::default());
-        Ok(Self { ids, picks, candidates, small_numbers, relations: Vec::new(), temporal })
+        let (picks, candidates, labor) = (Picks::default(), Candidates::new(), labor::Scratch::default());
+        Ok(Self { ids, picks, candidates, labor, relations: Vec::new(), temporal: Scratch::default() })
     }
 
     /// Begins a batch. One that an error ended may have left picks.

@@ -6,8 +6,9 @@ use super::expansion::{RelationPicker, Tables, TypedExpansion};
 use super::grouping::TypedSample;
 use super::types::Types;
 use crate::base::{Error, Result};
-use crate::sampling::labor::{Labor, SmallNumbers};
+use crate::sampling::labor::{self, Labor};
 use crate::sampling::neighbours::Uniform;
+use crate::sampling::orders::Orders;
 use crate::sampling::picker::Picker;
 use crate::sampling::random::HopKey;
 use crate::sampling::sample::{Sample, Seeds};
@@ -66,7 +67,7 @@ impl TypedSampler {
         relations.clear();
         let made = levels(&self.topology, seeds.rows, fanouts.len(), *merged, worker, sample, |level| {
             let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
-            let Worker { ids, picks, candidates, small_numbers, .. } = level.worker;
+            let Worker { ids, picks, candidates, labor: scratch, .. } = level.worker;
             let (topology, types, places, edge_ids) =
                 (&*self.topology, &*self.types, level.places, edges.ids);
             let expansion = TypedExpansion { topology, types, places, edge_ids, check };
@@ -80,7 +81,9 @@ impl TypedSampler {
                     expansion.expand(nodes, &mut tables, into, &mut pickers)
                 }
                 Kind::Labor => {
-                    expansion.expand(nodes, &mut tables, into, &mut LaborOf { fanouts, key, small_numbers })
+                    let orders = topology.orders()?;
+                    let mut pickers = LaborOf { fanouts, key, orders, scratch };
+                    expansion.expand(nodes, &mut tables, into, &mut pickers)
                 }
             }
         });
@@ -135,7 +138,8 @@ impl RelationPicker for WeightedOf<'_> {
 struct LaborOf<'a> {
     fanouts: &'a [Option<usize>],
     key: HopKey,
-    small_numbers: &'a mut [SmallNumbers],
+    orders: &'a Orders,
+    scratch: &'a mut labor::Scratch,
 }
 
 impl RelationPicker for LaborOf<'_> {
@@ -146,6 +150,6 @@ impl RelationPicker for LaborOf<'_> {
     /// The number of a source is the same for all relations.
     fn of(&mut self, relation: u16) -> impl Picker {
         let fanout = fanout_of(self.fanouts, relation);
-        Labor { fanout, key: self.key, small_numbers: &mut *self.small_numbers }
+        Labor::new(fanout, self.key, self.orders, &mut *self.scratch)
     }
 }
