@@ -20,6 +20,8 @@ pub struct Assignment<const D: usize> {
     pub prices: Option<Arc<Prices>>,
     /// What it costs that vertices leave the parts they had. Nothing if it is `None`.
     pub migration: Option<Migration>,
+    /// The vertices that moved since somebody asked for them. `None` if nobody does.
+    pub trail: Option<Vec<u32>>,
 }
 
 /// How good a partition is: first how much its loads exceed the caps, then its cut.
@@ -46,7 +48,7 @@ impl<const D: usize> Assignment<D> {
             let load = &mut loads[part_of[v as usize] as usize];
             *load = plus(*load, graph.weight(v));
         })?;
-        Ok(Self { part_of, loads, prices: None, migration: None })
+        Ok(Self { part_of, loads, prices: None, migration: None, trail: None })
     }
 
     /// Part of `v`.
@@ -61,6 +63,9 @@ impl<const D: usize> Assignment<D> {
         let from = std::mem::replace(&mut self.part_of[v as usize], to);
         self.loads[from as usize] = minus(self.loads[from as usize], weight);
         self.loads[to as usize] = plus(self.loads[to as usize], weight);
+        if let Some(trail) = &mut self.trail {
+            trail.push(v);
+        }
     }
 
     /// By how much the loads exceed the caps.
@@ -84,6 +89,23 @@ impl<const D: usize> Assignment<D> {
         let mut parts: Vec<u32> = (0..caps.len() as u32).collect();
         parts.sort_by(|&a, &b| fullness[a as usize].total_cmp(&fullness[b as usize]));
         BySlack { parts, first: 0 }
+    }
+
+    /// The vertices with a neighbour in another part, ascending.
+    pub(crate) fn boundary(&self, graph: &Graph<D>, run: &Run) -> Result<Vec<u32>> {
+        let mut found = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
+        let mut nothing: Vec<()> = vec![(); graph.len()];
+        propose(&mut found, graph.ranges(0..graph.len() as u32), &mut nothing, run, |found, v, ()| {
+            let own = self.part(v);
+            let mut others = 0;
+            graph.each(v, |u, _| others += u32::from(self.part(u) != own));
+            if others > 0 {
+                found.push(v);
+            }
+        })?;
+        let mut boundary = found.concat();
+        boundary.sort_unstable();
+        Ok(boundary)
     }
 
     /// The cost of the cut edges, and the migration penalties.
@@ -179,6 +201,15 @@ impl Connections {
         }
         if let Some(migration) = &assignment.migration {
             migration.apply(v, sums);
+        }
+    }
+
+    /// Connections to one part only.
+    #[inline(always)]
+    pub fn only(&mut self, part: u32, w: u32) {
+        self.sums.clear();
+        if w > 0 {
+            self.sums.add(part, w);
         }
     }
 

@@ -394,7 +394,8 @@ impl<const D: usize> Limits<'_, D> {
             return Ok(());
         }
         let part_of = copied(&assignment.part_of)?;
-        let before = Assignment { part_of, loads: assignment.loads.clone(), prices: None, migration: None };
+        let loads = assignment.loads.clone();
+        let before = Assignment { part_of, loads, prices: None, migration: None, trail: None };
         Rebalance.refine(&Problem { caps, ..self.problem }, assignment)?;
         let mut aim = caps.to_vec();
         for (aim, most) in aim.iter_mut().zip(reached(&before, caps)) {

@@ -4,10 +4,15 @@
 //! that is best for it among those with slack. It ends when `patience` moves in a row have improved nothing.
 //! Then all moves after the best state are undone. Rounds follow as long as they gain.
 //!
-//! Gains are kept as the connection of every vertex to every part, so that a move costs its degree. The queue
-//! holds upper bounds of the gains, which a neighbour's move updates in constant time. The gain itself is
-//! computed when a vertex reaches the head of the queue. If the gain is lower than its bound, the vertex is
-//! queued again. A vertex that fits nowhere is dropped. Moves of its neighbours queue it again.
+//! The queue holds upper bounds of the gains, which a neighbour's move updates in constant time. The gain
+//! itself is computed when a vertex reaches the head of the queue. If the gain is lower than its bound, the
+//! vertex is queued again. A vertex that fits nowhere is dropped. Moves of its neighbours queue it again.
+//!
+//! Where gains come from is up to [`MoveGains`]. A small graph has a table of them ([`GainTable`]). On a large
+//! one whose parts have short boundaries they are summed when they are asked for ([`BoundaryGains`]). A round
+//! looks only at vertices that are or were on the boundary.
+//!
+//! **Memory.** 9 bytes per vertex, and 20 for each that is on the boundary, beside the gains.
 //!
 //! **Source.** Fiduccia and Mattheyses, DAC 1982; the k-way form as in Osipov and Sanders, "n-Level Graph
 //! Partitioning", ESA 2010.
@@ -15,11 +20,13 @@
 use std::collections::BinaryHeap;
 
 use super::assignment::{Assignment, Quality};
+use super::boundary_gains::BoundaryGains;
 use super::gain_table::GainTable;
 use super::graph::Graph;
 use super::problem::Problem;
 use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, Result, Run, splitmix64};
+use crate::sets::Bits;
 
 /// A round that gains less than the cut divided by this is the last.
 const LEAST_SHARE: u64 = 1000;
@@ -29,6 +36,9 @@ const ABSENT: u64 = 0;
 const TIE_BITS: u32 = 30;
 /// What is added to gains in keys, so that none is negative.
 const SHIFT: i64 = 1 << 33;
+
+/// A boundary is short if at most one entry in so many is that of a vertex on it.
+const SHORT: u64 = 8;
 
 /// When the local search gives up.
 #[derive(Debug, Clone, Copy)]
@@ -46,27 +56,59 @@ impl Limits {
     }
 }
 
-/// FM on graphs with a table of at most this many gains.
+/// An assignment, and what its vertices gain by moving.
+pub(crate) trait MoveGains<'a, const D: usize> {
+    /// The graph.
+    fn graph(&self) -> &'a Graph<'a, D>;
+
+    /// The parts and their loads.
+    fn assignment(&self) -> &Assignment<D>;
+
+    /// The quality of the assignment.
+    fn quality(&self) -> Quality;
+
+    /// Whether a round may begin with `v`: it is on the boundary, or in a part above a cap.
+    fn may_begin(&self, v: u32) -> bool;
+
+    /// The other part with slack that is best for `v`, and the gain of moving there.
+    fn best_move(&mut self, v: u32) -> Option<(u32, i64)>;
+
+    /// Moves `v`.
+    fn shift(&mut self, v: u32, to: u32);
+
+    /// An upper bound of the gain of `u` after a neighbour has moved between two parts along an edge of weight
+    /// `w`. Before it was `old`, if `u` is in the queue.
+    fn raised(&mut self, u: u32, moved: [u32; 2], w: u32, old: Option<i64>) -> Option<i64>;
+}
+
+/// FM on graphs with a table of at most this many gains, and on those with short boundaries.
 pub(crate) struct Fm {
     /// Gains at most.
     pub table: u64,
 }
 
 impl<const D: usize> Refiner<D> for Fm {
-    fn applies(&self, problem: &Problem<D>, _: &Assignment<D>) -> bool {
-        problem.graph.len() as u64 * problem.caps.len() as u64 <= self.table
-    }
-
     fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
         let &Problem { graph, caps, seed, run, .. } = problem;
-        let mut table = GainTable::new(graph, assignment, caps, run)?;
-        refine(&mut table, Limits::of(graph), seed, run)?;
-        Ok(Some(table.quality()))
+        let limits = Limits::of(graph);
+        if graph.len() as u64 * caps.len() as u64 <= self.table {
+            let mut table = GainTable::new(graph, assignment, caps, run)?;
+            refine(&mut table, limits, seed, run)?;
+            return Ok(Some(table.quality()));
+        }
+        let boundary = assignment.boundary(graph, run)?;
+        let entries: u64 = boundary.iter().map(|&v| graph.degree(v) as u64).sum();
+        if entries.saturating_mul(SHORT) > graph.num_entries() {
+            return Ok(None);
+        }
+        let mut gains = BoundaryGains::new(graph, assignment, caps, run)?;
+        LocalSearch::new(graph.len(), boundary)?.refine(&mut gains, limits, seed, run)?;
+        Ok(Some(gains.quality()))
     }
 
     /// The table, and the queue.
     fn memory(&self, size: &Size) -> u64 {
-        4 * self.table.min(size.n.saturating_mul(size.k)) + 40 * size.n.min(self.table)
+        4 * self.table.min(size.n.saturating_mul(size.k)) + 40 * size.n
     }
 }
 
@@ -77,20 +119,8 @@ pub(crate) fn refine<const D: usize>(
     seed: u64,
     run: &Run,
 ) -> Result<()> {
-    let n = table.graph.len();
-    let keys = Buffer::zeroed(n, "queue of moves")?;
-    let moved = vec![false; n];
-    let mut search = LocalSearch { moved, keys, queue: BinaryHeap::new(), made: Vec::new(), seed };
-    for round in 0..limits.rounds {
-        let before = table.quality();
-        search.seed = splitmix64(seed ^ round);
-        search.round(table, limits.moves, run)?;
-        let after = table.quality();
-        if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
-            break;
-        }
-    }
-    Ok(())
+    let near = (0..table.graph.len() as u32).filter(|&v| table.may_begin(v)).collect();
+    LocalSearch::new(table.graph.len(), near)?.refine(table, limits, seed, run)
 }
 
 struct LocalSearch {
@@ -100,15 +130,52 @@ struct LocalSearch {
     keys: Buffer<u64>,
     /// Upper bound of the gain with a random tie-break, and the vertex.
     queue: BinaryHeap<(u64, u32)>,
+    /// Vertices that are or were on the boundary, or in parts above a cap.
+    near: Vec<u32>,
+    /// The same as a set.
+    is_near: Bits,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,
     seed: u64,
 }
 
 impl LocalSearch {
-    fn round<const D: usize>(&mut self, table: &mut GainTable<D>, patience: usize, run: &Run) -> Result<()> {
-        self.fill(table, run)?;
-        let mut best = (table.quality(), 0);
+    /// A search among `n` vertices that begins at those that are `near` the boundary.
+    fn new(n: usize, near: Vec<u32>) -> Result<Self> {
+        let keys = Buffer::zeroed(n, "queue of moves")?;
+        let mut is_near = Bits::new(n as u64, "vertices near the boundary")?;
+        near.iter().for_each(|&v| is_near.insert(v));
+        let (queue, made) = (BinaryHeap::new(), Vec::new());
+        Ok(Self { moved: vec![false; n], keys, queue, near, is_near, made, seed: 0 })
+    }
+
+    fn refine<'a, const D: usize>(
+        mut self,
+        gains: &mut impl MoveGains<'a, D>,
+        limits: Limits,
+        seed: u64,
+        run: &Run,
+    ) -> Result<()> {
+        for round in 0..limits.rounds {
+            let before = gains.quality();
+            self.seed = splitmix64(seed ^ round);
+            self.round(gains, limits.moves, run)?;
+            let after = gains.quality();
+            if after.excess >= before.excess && (before.cut - after.cut) * LEAST_SHARE <= before.cut {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn round<'a, const D: usize>(
+        &mut self,
+        gains: &mut impl MoveGains<'a, D>,
+        patience: usize,
+        run: &Run,
+    ) -> Result<()> {
+        self.fill(gains, run)?;
+        let mut best = (gains.quality(), 0);
         let mut work = 0;
         while let Some((key, v)) = self.queue.pop() {
             work += 1;
@@ -119,7 +186,7 @@ impl LocalSearch {
             if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
             }
-            let Some((to, gain)) = table.best_move(v) else {
+            let Some((to, gain)) = gains.best_move(v) else {
                 self.keys[v as usize] = ABSENT;
                 continue;
             };
@@ -127,42 +194,42 @@ impl LocalSearch {
                 self.push(v, gain);
                 continue;
             }
-            let from = table.part(v);
-            table.shift(v, to);
+            let from = gains.assignment().part(v);
+            gains.shift(v, to);
             self.moved[v as usize] = true;
-            self.made.push((v, from as u32));
-            self.tell_neighbours(table, v, from, to);
-            let quality = table.quality();
+            self.made.push((v, from));
+            self.tell_neighbours(gains, v, [from, to]);
+            let quality = gains.quality();
             if quality.beats(best.0) {
                 best = (quality, self.made.len());
             } else if self.made.len() - best.1 > patience {
                 break;
             }
-            work += table.graph.degree(v) + table.k;
+            work += gains.graph().degree(v) + gains.assignment().loads.len();
         }
         for &(v, _) in &self.made {
             self.moved[v as usize] = false;
         }
         for (v, from) in self.made.drain(best.1..).rev() {
-            table.shift(v, from as usize);
+            gains.shift(v, from);
         }
         self.made.clear();
         Ok(())
     }
 
-    /// Queues the vertices on the boundary and those of overloaded parts.
-    fn fill<const D: usize>(&mut self, table: &GainTable<D>, run: &Run) -> Result<()> {
+    /// Queues the vertices that are near the boundary.
+    fn fill<'a, const D: usize>(&mut self, gains: &mut impl MoveGains<'a, D>, run: &Run) -> Result<()> {
         let mut queue = std::mem::take(&mut self.queue).into_vec();
         queue.clear();
-        for v in 0..table.graph.len() as u32 {
-            self.keys[v as usize] = ABSENT;
-            if (table.on_boundary(v) || table.exceeds(table.part(v)))
-                && let Some((_, gain)) = table.best_move(v)
-            {
-                self.keys[v as usize] = self.key(v, gain);
-                queue.push((self.keys[v as usize], v));
+        for index in 0..self.near.len() {
+            let v = self.near[index];
+            let best = if gains.may_begin(v) { gains.best_move(v) } else { None };
+            let key = best.map_or(ABSENT, |(_, gain)| self.key(v, gain));
+            self.keys[v as usize] = key;
+            if key != ABSENT {
+                queue.push((key, v));
             }
-            if v % 4096 == 0 {
+            if index % 4096 == 0 {
                 run.check()?;
             }
         }
@@ -170,22 +237,27 @@ impl LocalSearch {
         Ok(())
     }
 
-    /// Queues the neighbours whose gain rose when `v` went from `from` to `to`.
-    fn tell_neighbours<const D: usize>(&mut self, table: &GainTable<D>, v: u32, from: usize, to: usize) {
-        let price = table.assignment.price(from as u32, to as u32);
-        table.graph.each(v, |u, w| {
-            let own = table.part(u);
-            if own == to || self.moved[u as usize] {
+    /// Queues the neighbours whose gain rose when `v` moved.
+    fn tell_neighbours<'a, const D: usize>(
+        &mut self,
+        gains: &mut impl MoveGains<'a, D>,
+        v: u32,
+        parts: [u32; 2],
+    ) {
+        let graph = gains.graph();
+        graph.each(v, |u, w| {
+            if gains.assignment().part(u) == parts[1] || self.moved[u as usize] {
                 return;
             }
-            let (connections, old) = (table.connections(u), self.keys[u as usize]);
-            let mut gain = i64::from(connections[to]) - i64::from(connections[own]);
-            if (own == from || price > 1) && old != ABSENT {
-                // It can leave for any part more easily, or for any on that machine.
-                gain = gain.max(bound(old) + i64::from(w) * i64::from(price));
-            }
-            if old == ABSENT || gain > bound(old) {
+            let old = (self.keys[u as usize] != ABSENT).then(|| bound(self.keys[u as usize]));
+            if let Some(gain) = gains.raised(u, parts, w, old)
+                && old.is_none_or(|old| gain > old)
+            {
                 self.push(u, gain);
+                if !self.is_near.contains(u) {
+                    self.is_near.insert(u);
+                    self.near.push(u);
+                }
             }
         });
     }

@@ -3,6 +3,7 @@
 //! **Memory.** 4 bytes per vertex and part, which only graphs of some ten thousand vertices can afford.
 
 use super::assignment::{Assignment, Quality};
+use super::fm::MoveGains;
 use super::graph::Graph;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, fits, plus, relative};
@@ -60,12 +61,6 @@ impl<'a, const D: usize> GainTable<'a, D> {
         let over = both().filter(|(load, cap)| !fits(**load, **cap)).count();
         let relative = both().map(|(load, cap)| relative(*load, *cap)).collect();
         Ok(Self { graph, k, assignment, caps, connections, volumes, cut: ends / 2, over, relative })
-    }
-
-    /// Its quality.
-    pub fn quality(&self) -> Quality {
-        let excess = if self.over == 0 { 0.0 } else { self.assignment.excess(self.caps) };
-        Quality { excess, cut: self.cut }
     }
 
     /// Part of `v`.
@@ -149,5 +144,45 @@ impl<'a, const D: usize> GainTable<'a, D> {
                 prices.shift(&mut connections[start(u)..][..*k], [from as u32, to as u32], w);
             }),
         }
+    }
+}
+
+impl<'a, const D: usize> MoveGains<'a, D> for GainTable<'a, D> {
+    fn graph(&self) -> &'a Graph<'a, D> {
+        self.graph
+    }
+
+    fn assignment(&self) -> &Assignment<D> {
+        self.assignment
+    }
+
+    fn quality(&self) -> Quality {
+        let excess = if self.over == 0 { 0.0 } else { self.assignment.excess(self.caps) };
+        Quality { excess, cut: self.cut }
+    }
+
+    fn may_begin(&self, v: u32) -> bool {
+        self.on_boundary(v) || self.exceeds(self.part(v))
+    }
+
+    #[inline(always)]
+    fn best_move(&mut self, v: u32) -> Option<(u32, i64)> {
+        GainTable::best_move(self, v).map(|(part, gain)| (part as u32, gain))
+    }
+
+    fn shift(&mut self, v: u32, to: u32) {
+        GainTable::shift(self, v, to as usize);
+    }
+
+    #[inline(always)]
+    fn raised(&mut self, u: u32, [from, to]: [u32; 2], w: u32, old: Option<i64>) -> Option<i64> {
+        let price = self.assignment.price(from, to);
+        let (own, connections) = (self.part(u), self.connections(u));
+        let gain = i64::from(connections[to as usize]) - i64::from(connections[own]);
+        Some(match old {
+            // It can leave for any part more easily, or for any on that machine.
+            Some(old) if own == from as usize || price > 1 => gain.max(old + i64::from(w) * i64::from(price)),
+            _ => gain,
+        })
     }
 }

@@ -11,6 +11,8 @@
 //!
 //! The best state found is the result. The slack is what helps: full parts can exchange groups of vertices.
 //!
+//! A vertex whose neighbours are all in its own part is not looked at again until one of them moves.
+//!
 //! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the
 //! fly.
 //!
@@ -28,13 +30,15 @@ use super::graph::Graph;
 use super::migration::Migration;
 use super::moves::Moves;
 use super::problem::Problem;
-use super::rebalancing::rebalance;
+use super::rebalancing::{rebalance, rebalance_knowing};
 use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::Bits;
 
+/// The lists around vertices that moved are looked at if they have at most one entry in so many.
+const FAR: u64 = 4;
 /// The least gain of an iteration that pays, as a share of the cut.
 const LEAST_GAIN: f64 = 0.001;
 
@@ -62,13 +66,21 @@ struct Proposal {
 }
 
 const STAYS: Proposal = Proposal { to: NONE, gain: 0 };
+/// The part in the proposal of a vertex whose neighbours are all in its own part. Its gain is their weight.
+const INSIDE: u32 = NONE - 1;
 
 impl Proposal {
+    /// The weight of all edges of the vertex, if it is known that they lead to its own part.
+    #[inline(always)]
+    fn inside(self) -> Option<u32> {
+        (self.to == INSIDE).then_some(self.gain as u32)
+    }
+
     /// Whether the vertex `v` with this proposal moves before `u` with the other one.
     #[inline(always)]
     fn precedes(self, v: u32, other: Proposal, u: u32) -> bool {
         // All conditions are looked at. They cannot be foreseen, so that leaving some out takes longer.
-        (self.to != NONE) & ((self.gain > other.gain) | (self.gain == other.gain) & (v < u))
+        (self.to < INSIDE) & ((self.gain > other.gain) | (self.gain == other.gain) & (v < u))
     }
 }
 
@@ -87,6 +99,7 @@ impl<const D: usize> Refiner<D> for Jet {
         let mut best: Option<(Quality, Vec<Load<D>>)> = None;
         let (mut impatience, mut last) = (0, f64::INFINITY);
         rebalance(graph, assignment, caps, seed, run)?;
+        assignment.trail = Some(Vec::new());
         for iteration in 0..=self.iterations {
             let left = 1.0 - f64::from(iteration) / f64::from(self.iterations.max(1));
             let cut = search.propose(assignment, self.lenience * left, run)?;
@@ -105,8 +118,11 @@ impl<const D: usize> Refiner<D> for Jet {
             if search.moved == 0 {
                 break;
             }
-            rebalance(graph, assignment, caps, seed ^ u64::from(iteration), run)?;
+            search.forget(assignment);
+            let known = |v: u32| search.proposals[v as usize].inside();
+            rebalance_knowing(graph, assignment, caps, seed ^ u64::from(iteration), &known, run)?;
         }
+        assignment.trail = None;
         let Some((quality, loads)) = best else { return Ok(None) };
         assignment.part_of = best_parts;
         assignment.loads = loads;
@@ -151,16 +167,50 @@ impl<'a, const D: usize> JetSearch<'a, D> {
         })
     }
 
+    /// Forgets which vertices have all neighbours in their own part, around those that moved.
+    fn forget(&mut self, assignment: &mut Assignment<D>) {
+        let Some(trail) = &mut assignment.trail else { return };
+        let Self { graph, proposals, .. } = self;
+        let around: u64 = trail.iter().map(|&v| graph.degree(v) as u64).sum();
+        // Looking at every list around costs more than finding it out again.
+        if around.saturating_mul(FAR) > graph.num_entries() {
+            trail.clear();
+            return proposals.fill(STAYS);
+        }
+        for v in trail.drain(..) {
+            proposals[v as usize] = STAYS;
+            graph.each(v, |u, _| {
+                if proposals[u as usize].inside().is_some() {
+                    proposals[u as usize] = STAYS;
+                }
+            });
+        }
+    }
+
     /// Finds the target part of every vertex. Returns the cut.
-    fn propose(&mut self, assignment: &Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
+    fn propose(&mut self, assignment: &mut Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
+        self.forget(assignment);
+        let assignment = &*assignment;
+        let is_plain = assignment.prices.is_none() && assignment.migration.is_none();
         let JetSearch { graph, slack, locked, proposals, .. } = self;
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok(Scratch { connections: Connections::new(assignment)?, homes: 0 });
         let mut scratches = scratches(run, graph.num_entries(), scratch)?;
         let choose = |scratch: &mut Scratch, v: u32, proposal: &mut Proposal| {
             let Scratch { connections, homes } = scratch;
+            if let Some(home) = proposal.inside() {
+                *homes += u64::from(home);
+                return;
+            }
             connections.count(graph, assignment, v);
             let own = assignment.part(v);
+            let home = connections.to(own);
+            // A price depends on more than the neighbours.
+            if is_plain && connections.iter().all(|(part, _)| part == own) {
+                *homes += u64::from(home);
+                *proposal = Proposal { to: INSIDE, gain: home as i32 };
+                return;
+            }
             let (mut best, mut most) = (NONE, 0);
             let weight = graph.weight(v);
             for (part, w) in connections.iter() {
@@ -172,7 +222,6 @@ impl<'a, const D: usize> JetSearch<'a, D> {
                     (best, most) = (part, w);
                 }
             }
-            let home = connections.to(own);
             *homes += u64::from(home) + u64::from(assignment.migration_penalty(v, own));
             *proposal = STAYS;
             if best != NONE && !locked.contains(v) {
@@ -194,7 +243,7 @@ impl<'a, const D: usize> JetSearch<'a, D> {
         let nothing = &mut vec![(); graph.len()];
         let gain_now = |(): &mut (), v: u32, (): &mut ()| {
             let proposal = proposals[v as usize];
-            if proposal.to == NONE {
+            if proposal.to >= INSIDE {
                 return None;
             }
             let own = assignment.part(v);

@@ -39,6 +39,7 @@
 //! Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
 pub(crate) mod assignment;
+mod boundary_gains;
 pub(crate) mod bounds;
 pub(crate) mod clustering;
 mod coarsening;

@@ -87,6 +87,18 @@ pub(crate) fn rebalance<const D: usize>(
     seed: u64,
     run: &Run,
 ) -> Result<()> {
+    rebalance_knowing(graph, assignment, caps, seed, &|_| None, run)
+}
+
+/// The same, where the weight of the edges of some vertices is known, all of which lead to their own parts.
+pub(super) fn rebalance_knowing<const D: usize>(
+    graph: &Graph<D>,
+    assignment: &mut Assignment<D>,
+    caps: &[Load<D>],
+    seed: u64,
+    known: &(dyn Fn(u32) -> Option<u32> + Sync),
+    run: &Run,
+) -> Result<()> {
     if assignment.is_within(caps) || caps.len() < 2 {
         return Ok(());
     }
@@ -100,7 +112,9 @@ pub(crate) fn rebalance<const D: usize>(
     let rebalancing = Rebalancing { graph, caps, tight: tight.collect() };
     let mut exchanges = 0;
     for round in 0..ROUNDS {
-        let moved = rebalancing.round(assignment, splitmix64(seed ^ round as u64), run)?;
+        // After the first moves, they may have other neighbours.
+        let known = |v: u32| if round == 0 { known(v) } else { None };
+        let moved = rebalancing.round(assignment, splitmix64(seed ^ round as u64), &known, run)?;
         while !moved && exchanges < EXCHANGES && exchange(graph, assignment, caps, run)? {
             exchanges += 1;
         }
@@ -149,7 +163,13 @@ struct Rebalancing<'a, const D: usize> {
 
 impl<const D: usize> Rebalancing<'_, D> {
     /// One round. Returns whether anything moved.
-    fn round(&self, assignment: &mut Assignment<D>, seed: u64, run: &Run) -> Result<bool> {
+    fn round(
+        &self,
+        assignment: &mut Assignment<D>,
+        seed: u64,
+        known: &(dyn Fn(u32) -> Option<u32> + Sync),
+        run: &Run,
+    ) -> Result<bool> {
         let over: Vec<bool> =
             assignment.loads.iter().zip(self.caps).map(|(&load, &cap)| !fits(load, cap)).collect();
         let mut by_slack = assignment.by_slack(&self.tight);
@@ -161,7 +181,8 @@ impl<const D: usize> Rebalancing<'_, D> {
             || Connections::new(assignment),
             |connections, v, ()| {
                 let is_over = over[assignment.part(v) as usize];
-                is_over.then(|| self.best(assignment, connections, v, &by_slack)).flatten().map(|best| best.0)
+                let best = is_over.then(|| self.best(assignment, connections, v, &by_slack, known(v)));
+                best.flatten().map(|best| best.0)
             },
         )?;
         let (mut connections, mut moved) = (Connections::new(assignment)?, false);
@@ -173,7 +194,7 @@ impl<const D: usize> Rebalancing<'_, D> {
             let weight = self.graph.weight(v);
             by_slack.skip(|part| !fits(plus(assignment.loads[part], weight), self.caps[part]));
             moves.work += self.graph.degree(v);
-            match self.best(assignment, &mut connections, v, &by_slack) {
+            match self.best(assignment, &mut connections, v, &by_slack, None) {
                 Some((now, _)) if now.0 > key + key.abs() * STALE + 1e-9 => moves.push(now, v),
                 Some((_, to)) => {
                     assignment.shift(v, weight, to);
@@ -192,6 +213,7 @@ impl<const D: usize> Rebalancing<'_, D> {
         connections: &mut Connections,
         v: u32,
         by_slack: &BySlack,
+        known: Option<u32>,
     ) -> Option<(OrderedF64, u32)> {
         let (own, weight) = (assignment.part(v), self.graph.weight(v));
         let over_tight = |part: u32, load: Load<D>| excess(load, self.tight[part as usize]);
@@ -200,7 +222,10 @@ impl<const D: usize> Rebalancing<'_, D> {
         if leave <= 1e-12 {
             return None;
         }
-        connections.count(self.graph, assignment, v);
+        match known {
+            Some(home) => connections.only(own, home),
+            None => connections.count(self.graph, assignment, v),
+        }
         let mut best: Option<(OrderedF64, u32)> = None;
         let emptiest = by_slack.iter().take(EMPTIEST).map(|part| (part, connections.to(part)));
         for (part, w) in connections.iter().chain(emptiest).filter(|&(part, _)| part != own) {
