@@ -1,14 +1,24 @@
 //! The multilevel scheme: how levels and attempts make up a partition.
 //!
-//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with
+//! The graph is coarsened once until a sixth of its entries is left. From there, several attempts with
 //! different ratings coarsen it further, partition the coarsest graph and uncoarsen it. The best attempt is
 //! then *combined* with each of the others: the graph is coarsened again by clusters that lie within one part
 //! of the best and within one part of the other, so both are partitions of every level. Uncoarsening begins
-//! with the best, and can use the borders of the other. The result is projected to the given graph. So the
-//! finest levels, which take most of the time, are clustered and refined once.
+//! with the best, and can use the borders of the other. The result is projected to the given graph.
 //!
-//! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small, FM
-//! follows ([`Fm`]), but not with little effort.
+//! A *V-cycle* follows: the graph is coarsened once more, by clusters that lie within one part and are rated
+//! the other way, so that other groups of vertices can change places. Clusters that are rated by weight are
+//! large from the first level on, so this takes a fifth of the time. Combinations and V-cycles begin with
+//! parts that keep the caps, and keep them on all levels. Caps that are loosened would have to be paid for on
+//! the way back.
+//!
+//! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small or the
+//! boundaries of the parts are short, FM follows ([`Fm`]), but not with little effort. Jet gains less than FM on meshes, grids
+//! and roads.
+//!
+//! **Figures.** On 26 real and generated graphs (k = 4, 8, 32, two seeds each), the V-cycle lowers the cut by
+//! 1.3 %, the caps in combinations by 1.1 %, and FM on short boundaries by 2 % on meshes and the like with 32
+//! parts, up to 13 %.
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
@@ -61,8 +71,8 @@ const ITERATIONS: [u32; 3] = [12, 4, 1];
 const FEWER: u32 = 1;
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
-/// See [`Jet::patience`]: by default, and with little effort.
-const PATIENCE: [u32; 2] = [1, 0];
+/// See [`Jet::patience`].
+const PATIENCE: u32 = 0;
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 
@@ -73,8 +83,8 @@ pub struct Scheme {
     pub ratings: Vec<Rating>,
     /// Vertices per part of the coarsest graph.
     pub coarsest: usize,
-    /// Units of progress that a partition is worth: a third each for coarsening, the attempts and
-    /// uncoarsening.
+    /// Units of progress that a partition is worth: a quarter each for coarsening, the attempts, uncoarsening
+    /// and the V-cycle.
     pub units: u64,
     /// How much work to do.
     pub effort: Effort,
@@ -114,10 +124,9 @@ impl Scheme {
         let (lenience, is_little) = (LENIENCE[usize::from(level > 0)], self.effort.is_little());
         let fewer = if is_little && level == 0 { FEWER } else { 0 };
         let iterations = self.iterations.saturating_sub(fewer);
-        let patience = PATIENCE[usize::from(is_little)];
         let mut all: Refiners<D> = vec![Box::new(Rebalance)];
         if iterations > 0 {
-            all.push(Box::new(Jet { iterations, slack: SLACK, lenience, patience }));
+            all.push(Box::new(Jet { iterations, slack: SLACK, lenience, patience: PATIENCE }));
         }
         if !is_little {
             all.push(Box::new(Fm { table: self.table }));
@@ -146,21 +155,39 @@ impl Scheme {
     fn multilevel<const D: usize>(&self, problem: &Problem<D>) -> Result<Solution> {
         let (graph, rating) = (problem.graph, self.first()?);
         let given = self.entries.max(graph.num_entries());
-        let (third, last) = (self.units / 3, self.units - self.units / 3 * 2);
+        let (quarter, last) = (self.units / 4, self.units - self.units / 4 * 3);
         let entries = given / FEW[usize::from(self.effort == Effort::Fast)];
         let levels =
-            self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: third }, None)?;
+            self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: quarter }, None)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
         // A graph that did not get small is not worth as many attempts.
         let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
         let affordable = (given / middle.num_entries().max(1)).max(least);
-        let best = self.best(&Problem { graph: middle, ..*problem }, affordable as usize, third)?;
+        let best = self.best(&Problem { graph: middle, ..*problem }, affordable as usize, quarter)?;
         if levels.is_empty() {
-            problem.run.advance(last)?;
+            problem.run.advance(quarter + last)?;
             return Ok(best);
         }
-        let is_refined = Uncoarsening { refined: true, units: last, ..Uncoarsening::of(levels, best.0) };
-        self.uncoarsen(problem, is_refined)
+        let is_refined = Uncoarsening { refined: true, units: quarter, ..Uncoarsening::of(levels, best.0) };
+        let found = self.uncoarsen(problem, is_refined)?;
+        let better = match self.effort.is_little() {
+            true => found,
+            false => self.again(problem, found, rating.opposite(), splitmix64(problem.seed))?,
+        };
+        problem.run.advance(last)?;
+        Ok(better)
+    }
+
+    /// The parts after a V-cycle, if that is better.
+    fn again<const D: usize>(
+        &self,
+        problem: &Problem<D>,
+        found: Solution,
+        rating: Rating,
+        seed: u64,
+    ) -> Result<Solution> {
+        let next = self.v_cycle(problem, rating, &found.0, &found.0, seed)?;
+        Ok(if next.1.beats(found.1) { next } else { found })
     }
 
     /// Whether little effort goes into a single attempt.
@@ -240,9 +267,7 @@ impl Scheme {
         for (clustering, _) in &levels {
             parts = clustering.labels(&parts, problem.run)?;
         }
-        // Under prices the caps are not loosened, so that parts never get worse.
-        let tight = problem.prices.is_some();
-        self.uncoarsen(problem, Uncoarsening { tight, ..Uncoarsening::of(levels, parts) })
+        self.uncoarsen(problem, Uncoarsening { tight: true, ..Uncoarsening::of(levels, parts) })
     }
 
     /// Coarsens the graph, partitions the coarsest one, and uncoarsens.
