@@ -37,8 +37,8 @@ const TIE_BITS: u32 = 30;
 /// What is added to gains in keys, so that none is negative.
 const SHIFT: i64 = 1 << 33;
 
-/// A boundary is short if at most one entry in so many is that of a vertex on it.
-const SHORT: u64 = 8;
+/// A boundary is short if the vertices on it have at most one entry in so many.
+const SHORT: u64 = 2;
 
 /// When the local search gives up.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! The multilevel scheme: how levels and attempts make up a partition.
 //!
-//! The graph is coarsened once until a sixth of its entries is left. From there, several attempts with
+//! The graph is coarsened once until a twelfth of its entries is left. From there, several attempts with
 //! different ratings coarsen it further, partition the coarsest graph and uncoarsen it. The best attempt is
 //! then *combined* with each of the others: the graph is coarsened again by clusters that lie within one part
 //! of the best and within one part of the other, so both are partitions of every level. Uncoarsening begins
