@@ -56,7 +56,7 @@ def test_few_vertices_move_where_edges_arrive(edges, k):
     start = fp.multilevel(old, k)
     p = fp.update(start, new)
     assert check(start, p)
-    assert p.cut_ratio <= 1.03 * fp.multilevel(new, k).cut_ratio
+    assert p.cut_ratio <= 1.04 * fp.multilevel(new, k).cut_ratio
     assert p.algorithm == "update"
     assert p.parameters["origin"] == {"algorithm": "multilevel", "parameters": start.parameters}
     assert p.parameters["old_parts"] == list(range(k))
@@ -73,7 +73,7 @@ def test_real_graphs(name, k):
     start = fp.multilevel(old, k)
     p = fp.update(start, new)
     assert check(start, p)
-    assert p.cut_ratio <= 1.03 * fp.multilevel(new, k).cut_ratio
+    assert p.cut_ratio <= 1.04 * fp.multilevel(new, k).cut_ratio
 
 
 @pytest.mark.parametrize("k", [4, 8])
