@@ -41,7 +41,7 @@ pub mod algorithms {
     }
     pub mod multilevel {
         pub use crate::algorithms::multilevel::{
-            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Scheme,
+            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Requirements, Scheme,
         };
         pub mod assignment {
             pub use crate::algorithms::multilevel::assignment::{Assignment, Connections};

@@ -48,7 +48,7 @@ info, time_splits
 splits
 """,
     "partitions": """
-coding, loader_options, plan, results, saved
+caps, coding, loader_options, plan, results, saved
 part_files
 vertex_rows
 typed_parts

@@ -696,13 +696,13 @@ class PlanCosts:
 class VertexResult:
     assignment: npt.NDArray[np.int32]
     loads: list[int]
-    cap: int | None
+    cap: int | list[int] | None
     weight_loads: list[list[int]]
-    weight_caps: list[int]
-    weight_nominals: list[int]
+    weight_caps: list[int | list[int]]
+    weight_nominals: list[int | list[int]]
     volume_loads: list[int] | None
-    volume_cap: int | None
-    volume_nominal: int | None
+    volume_cap: int | list[int] | None
+    volume_nominal: int | list[int] | None
     dealt: bool
     graph: Identity
     chosen: dict[str, Any]

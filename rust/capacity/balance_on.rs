@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::bounds::plus;
-use super::{CHECK_EVERY, Load, PartLoads, cap, share, validate_balance};
+use super::{CHECK_EVERY, Load, PartLoads, Shares, cap, share, validate_balance};
 use crate::base::{Buffer, Error, Result, Run, reserved};
 
 /// A weight for each vertex. Copies share the memory.
@@ -140,6 +140,19 @@ impl BalanceOn {
             return shared;
         }
         shared.max(self.weights.total.div_ceil(u64::from(k)) + u64::from(self.weights.largest))
+    }
+
+    /// The largest weight of each part, by its share.
+    pub(crate) fn caps(&self, shares: &Shares) -> Vec<u64> {
+        if shares.are_equal() {
+            return vec![self.cap(shares.k()); shares.k() as usize];
+        }
+        let caps = shares.caps(self.ratio, self.weights.total).zip(shares.least_caps(self.weights.total));
+        let of_part = |(cap, least): (u64, u64)| match self.weights.largest {
+            0 | 1 => cap,
+            largest => cap.max(least + u64::from(largest)),
+        };
+        caps.map(of_part).collect()
     }
 
     /// `k` empty parts for all vertices, of at most `cap` vertices each.

@@ -1,6 +1,7 @@
 //! Capacities of parts: loads and caps, the least loaded part, and the repair of parts that are too full.
 //!
 //! - [`bounds`]: loads under one bound or several.
+//! - [`Shares`]: how large parts are to be relative to each other.
 //! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without
 //!   edges.
 //! - [`PartLoads`]: loads under several bounds, and the least loaded part with slack under all of them.
@@ -16,6 +17,7 @@ mod part_loads;
 mod placing;
 pub(crate) mod repair;
 pub(crate) mod schedule;
+mod shares;
 
 use crate::base::{Error, Result};
 pub use balance_on::BalanceOn;
@@ -26,6 +28,7 @@ pub(crate) use part_loads::PartLoads;
 pub use placing::Placing;
 pub(crate) use repair::{RepairOutcome, repair};
 pub(crate) use schedule::schedule;
+pub(crate) use shares::Shares;
 
 /// How many vertices are placed between two looks at whether the run is cancelled.
 pub(crate) const CHECK_EVERY: usize = 1 << 12;

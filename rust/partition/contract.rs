@@ -86,8 +86,9 @@ pub struct Outcome {
 }
 
 impl From<VertexPartition> for Outcome {
-    fn from(partition: VertexPartition) -> Outcome {
-        Outcome { partition: Partition::Vertices(partition), chosen: Vec::new(), warnings: Vec::new() }
+    fn from(mut partition: VertexPartition) -> Outcome {
+        let warnings = std::mem::take(&mut partition.warnings);
+        Outcome { partition: Partition::Vertices(partition), chosen: Vec::new(), warnings }
     }
 }
 

@@ -30,12 +30,16 @@ pub struct VertexPartition {
     pub loads: Vec<u64>,
     /// The largest load allowed, if loads were bounded.
     pub cap: Option<u64>,
+    /// The cap of each part, if parts have different shares. `cap` is then the largest.
+    pub caps: Vec<u64>,
     /// The bounds on weights, as many as were balanced, too.
     pub weights: Vec<Capacity>,
     /// The bound on volume, if there was one. The volume of a vertex is its degree + 1.
     pub volume: Option<Capacity>,
     /// Whether the caps could only be met by dealing the vertices, which disregards the edges.
     pub dealt: bool,
+    /// Warnings for users.
+    pub warnings: Vec<String>,
     /// The graph it belongs to.
     pub graph: Identity,
 }
@@ -43,7 +47,8 @@ pub struct VertexPartition {
 impl VertexPartition {
     /// A partition under at most one cap.
     pub fn new(assignment: Buffer<i32>, k: u32, loads: Vec<u64>, cap: Option<u64>, graph: Identity) -> Self {
-        Self { assignment, k, loads, cap, weights: Vec::new(), volume: None, dealt: false, graph }
+        let (caps, weights, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { assignment, k, loads, cap, caps, weights, volume: None, dealt: false, warnings, graph }
     }
 
     /// A partition under a `cap` on vertices and that of `on`.
@@ -51,7 +56,7 @@ impl VertexPartition {
         let (loads, weights) =
             balanced.loads.into_iter().map(|[vertices, weight]| (vertices, weight)).unzip();
         Self {
-            weights: vec![Capacity { loads: weights, nominal: on.cap(k), cap: on.cap(k) }],
+            weights: vec![Capacity::new(weights, on.cap(k), on.cap(k))],
             dealt: balanced.dealt,
             ..Self::new(balanced.assignment, k, loads, Some(cap), graph)
         }
@@ -63,7 +68,7 @@ impl VertexPartition {
         let k = loads.len() as u32;
         let (vertices, volumes) = loads.into_iter().map(|[vertices, volume]| (vertices, volume)).unzip();
         Self {
-            volume: Some(Capacity { loads: volumes, nominal: caps[1], cap }),
+            volume: Some(Capacity::new(volumes, caps[1], cap)),
             dealt,
             ..Self::new(parts.reinterpret(), k, vertices, Some(caps[0]), graph)
         }
@@ -94,6 +99,21 @@ pub struct Capacity {
     pub nominal: u64,
     /// The cap that was kept. It exceeds `nominal` where that was out of reach.
     pub cap: u64,
+    /// Both caps of each part, if parts have different shares. `nominal` and `cap` are then the largest.
+    pub of_parts: Vec<[u64; 2]>,
+}
+
+impl Capacity {
+    /// The same caps for all parts.
+    pub fn new(loads: Vec<u64>, nominal: u64, cap: u64) -> Self {
+        Self { loads, nominal, cap, of_parts: Vec::new() }
+    }
+
+    /// A requested cap and one that was kept for each part.
+    pub fn of_parts(loads: Vec<u64>, of_parts: Vec<[u64; 2]>) -> Self {
+        let most = |index: usize| of_parts.iter().map(|caps| caps[index]).max().unwrap_or(0);
+        Self { loads, nominal: most(0), cap: most(1), of_parts }
+    }
 }
 
 /// One part per edge record.

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Of;
 use crate::base::{Error, Result};
@@ -410,6 +411,14 @@ domains! {
     Value::List(arrays) => arrays.into_iter().map(Weighing::read).collect(),
     one => Weighing::read(one).map(|weights| vec![weights]);
     check |name, several: &Vec<Weights>| several.iter().try_for_each(|weights| weights.check(name));
+
+    /// How large each part is to be, relative to the others.
+    enum Sizes: Vec<f64>, "numbers";
+    Value::List(items) => items.into_iter().map(Number::read).collect();
+
+    /// The part that each vertex must be in, or [`NONE`](crate::base::NONE).
+    enum Fixed: Arc<Vec<u32>>, "fixed";
+    Value::PerVertex(parts) => Some(Arc::new(parts));
 
     /// Training, validation and test vertices: of each vertex the sum of 1, 2 and 4, if it is in these.
     enum Splits: Vec<u32>, "splits";

@@ -27,21 +27,43 @@ impl From<graph::Identity> for Identity {
     }
 }
 
+/// A cap: the same for all parts, or one of each.
+#[derive(Clone, IntoPyObject)]
+pub enum PartCaps {
+    Same(u64),
+    Each(Vec<u64>),
+}
+
+impl PartCaps {
+    /// The cap of all parts, unless each has its own.
+    fn of(same: u64, each: Vec<u64>) -> PartCaps {
+        if each.is_empty() { PartCaps::Same(same) } else { PartCaps::Each(each) }
+    }
+
+    /// The requested cap, and the one that was kept.
+    fn both(capacity: &Capacity) -> [PartCaps; 2] {
+        let of = |same, index: usize| {
+            PartCaps::of(same, capacity.of_parts.iter().map(|caps| caps[index]).collect())
+        };
+        [of(capacity.nominal, 0), of(capacity.cap, 1)]
+    }
+}
+
 /// A vertex partition of the core.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct VertexResult {
     assignment: Py<PyArray1<i32>>,
     loads: Vec<u64>,
-    cap: Option<u64>,
+    cap: Option<PartCaps>,
     /// Of each array of weights.
     weight_loads: Vec<Vec<u64>>,
-    weight_caps: Vec<u64>,
+    weight_caps: Vec<PartCaps>,
     /// The requested caps on weights.
-    weight_nominals: Vec<u64>,
+    weight_nominals: Vec<PartCaps>,
     volume_loads: Option<Vec<u64>>,
-    volume_cap: Option<u64>,
+    volume_cap: Option<PartCaps>,
     /// The requested cap on volume.
-    volume_nominal: Option<u64>,
+    volume_nominal: Option<PartCaps>,
     dealt: bool,
     graph: Identity,
     chosen: Py<PyDict>,
@@ -79,21 +101,20 @@ pub fn result(py: Python<'_>, outcome: Outcome, usage: Usage) -> PyResult<Bound<
     let chosen = values.unbind();
     Ok(match partition {
         Partition::Vertices(partition) => {
-            let (volume_loads, volume_nominal, volume_cap) = match partition.volume {
-                Some(Capacity { loads, nominal, cap }) => (Some(loads), Some(nominal), Some(cap)),
-                None => (None, None, None),
-            };
-            let weights = &partition.weights;
+            let volume_caps = partition.volume.as_ref().map(PartCaps::both);
+            let weight_caps: Vec<_> = partition.weights.iter().map(PartCaps::both).collect();
+            let each = |index: usize| weight_caps.iter().map(|caps| caps[index].clone()).collect();
+            let of_volume = |index: usize| volume_caps.as_ref().map(|caps| caps[index].clone());
             let result = VertexResult {
-                weight_loads: weights.iter().map(|weight| weight.loads.clone()).collect(),
-                weight_caps: weights.iter().map(|weight| weight.cap).collect(),
-                weight_nominals: weights.iter().map(|weight| weight.nominal).collect(),
+                weight_nominals: each(0),
+                weight_caps: each(1),
+                weight_loads: partition.weights.into_iter().map(|weight| weight.loads).collect(),
                 assignment: array(py, partition.assignment)?.unbind(),
                 loads: partition.loads,
-                cap: partition.cap,
-                volume_loads,
-                volume_cap,
-                volume_nominal,
+                cap: partition.cap.map(|cap| PartCaps::of(cap, partition.caps)),
+                volume_nominal: of_volume(0),
+                volume_cap: of_volume(1),
+                volume_loads: partition.volume.map(|volume| volume.loads),
                 dealt: partition.dealt,
                 graph: partition.graph.into(),
                 chosen,

@@ -42,6 +42,15 @@ impl DisjointSets {
         SharedSets(shared(&mut self.parents))
     }
 
+    /// The root of the set of each vertex.
+    pub(crate) fn roots(mut self, run: &Run) -> Result<Buffer<u32>> {
+        // Parents come before their children, so theirs are roots already.
+        run.each(self.parents.len(), |v| {
+            self.parents[v as usize] = self.parents[self.parents[v as usize] as usize];
+        })?;
+        Ok(self.parents)
+    }
+
     /// Whether `v` is the root of its set.
     #[inline(always)]
     pub(crate) fn is_root(&self, v: usize) -> bool {
@@ -106,6 +115,7 @@ mod tests {
             let shared = sets.share();
             for_each(&mut edges, &run, |_, &mut [u, v]| shared.unite(u, v)).unwrap();
             assert!((0..n as usize).all(|v| sets.is_root(v) == (lowest[v] as usize == v)));
+            assert_eq!(sets.roots(&run).unwrap()[..], lowest[..]);
         }
     }
 }

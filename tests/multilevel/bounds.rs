@@ -55,7 +55,7 @@ fn partition(graph: &Graph, multilevel: &Multilevel, threads: &[usize]) -> Verte
         let mut loads = vec![0; k];
         (0..).zip(&*one.assignment).for_each(|(v, &part)| loads[part as usize] += of(v));
         let reached = loads.iter().copied().max().unwrap();
-        assert_eq!(capacity, &Capacity { loads, nominal, cap: nominal.max(reached) });
+        assert_eq!(capacity, &Capacity::new(loads, nominal, nominal.max(reached)));
         let (total, heaviest) =
             (0..graph.n as u32).map(of).fold((0, 0), |(sum, most), w| (sum + w, most.max(w)));
         let always: u64 = total.div_ceil(k as u64) + heaviest;

@@ -11,4 +11,5 @@ mod objectives;
 mod packed;
 mod partitions;
 mod refining;
+mod requirements;
 mod semi_external;

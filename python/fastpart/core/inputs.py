@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..errors import ParameterError
 from . import parameters
 from .notes import log
@@ -120,6 +121,25 @@ def weights_of(text: str, n: int) -> npt.NDArray[Any]:
     mask = np.zeros(n, dtype=bool)
     mask[_ids(name, loaded[name], n)] = True
     return mask
+
+
+def fixed_of(name: str, value: Any) -> npt.NDArray[np.uint32]:
+    """Return the part of each fixed vertex as uint32, from an array or a ``.npy``. Free ones have the largest number.
+
+    The core checks the length, and that the parts exist.
+    """
+    of_file = isinstance(value, str | bytes | os.PathLike)
+    array = np.asarray(_load(name, value) if of_file else value)
+    if array.ndim != 1:
+        raise TypeError(f"{name}: expected one part per vertex, -1 for free ones, got shape {array.shape}")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name}: expected integers, got dtype {array.dtype}")
+    bad = np.flatnonzero((array < -1) | (array >= _core.MAX_PARTS))
+    if bad.size:
+        raise ParameterError(
+            f"{name}: vertex {bad[0]} has part {array[bad[0]]}. Give the number of a part, or -1 for a free vertex"
+        )
+    return array.astype(np.int64).astype(np.uint32)
 
 
 def archive_and_name(text: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from ..graphs.graph import Graph
 from ..graphs.typed_splits import of_type
 from ..graphs.types import Relation, TypedRanges, VertexType
 from ..partitions.partition import Partition
-from .ratios import balance, ratio
+from .ratios import Shares, balance_of, ratio
 
 _BLOCK = 1 << 20
 """Items that are counted at a time."""
@@ -97,7 +97,7 @@ def columns_of_parts(typed: TypedRanges, counts: Sequence[Counts]) -> list[pl.Se
     ]
 
 
-def types_of_vertices(typed: TypedRanges, counts: Sequence[Counts]) -> pl.DataFrame:
+def types_of_vertices(typed: TypedRanges, counts: Sequence[Counts], shares: Shares | None) -> pl.DataFrame:
     """Return the measures of each type in a vertex partition."""
     splits = [name for name in SPLITS if any(name in of_each for of_each in counts)]
     rows = []
@@ -107,11 +107,12 @@ def types_of_vertices(typed: TypedRanges, counts: Sequence[Counts]) -> pl.DataFr
             {
                 "type": each.name,
                 "vertices": each.n,
-                "vertex_balance": _balance(of_each["vertices"]),
+                "vertex_balance": _balance(of_each["vertices"], shares),
                 "halo": halo,
                 "halo_rf": ratio(each.n + halo, each.n, empty=1.0),
                 **{
-                    f"{name}_balance": _balance(of_each[name]) if name in of_each else None for name in splits
+                    f"{name}_balance": _balance(of_each[name], shares) if name in of_each else None
+                    for name in splits
                 },
             }
         )
@@ -179,8 +180,8 @@ def _counts(partition: Partition, items: range) -> npt.NDArray[np.int64]:
     return counts
 
 
-def _balance(counts: npt.NDArray[np.int64]) -> float:
-    return balance(int(counts.max()), len(counts), int(counts.sum()))
+def _balance(counts: npt.NDArray[np.int64], shares: Shares | None = None) -> float:
+    return balance_of(counts, int(counts.sum()), shares)
 
 
 def _frame(rows: list[dict[str, Any]], schema: dict[str, str]) -> pl.DataFrame:

@@ -21,10 +21,11 @@ from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.relation_weights import weighted_by_relation
 from ..graphs.typed_splits import typed_splits
+from ..partitions.caps import Cap
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
 from . import by_type
-from .ratios import balance, ratio
+from .ratios import balance_of, ratio, shares_of
 
 DENSE_PARTS = 4096
 """Up to this many parts the cut matrix is dense."""
@@ -109,6 +110,9 @@ def evaluate(
       have several labels, each occurrence counts.
     - ``rf`` of edge partitions = replicas / vertices that have a record
 
+    A partition that was made with ``sizes`` has balances relative to the share of each part: ``vertex_balance`` is then
+    ``max |V_i| / (n s_i / sum of s)``, and the others likewise.
+
     An empty graph has cut 0 and factors 1.0. The measures of a type are those of its vertices, whatever they are
     connected to. The measures of a relation are those of its records: its ``edge_balance`` is that of their ends.
 
@@ -161,31 +165,35 @@ def _evaluate_vertex(
             "halo": counts.halo,
             "components": counts.components,
             "load": partition.loads,
-            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
+            "cap": _cap(partition.cap, k),
         }
     )
+    shares = shares_of(partition.parameters, k)
     loops = counts.graph.loops
     summary = _header(partition, n, m, loops) | {
         "cut_ratio": ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
-        "vertex_balance": _balance(parts["vertices"], n),
-        "edge_balance": _balance(parts["volume"], 2 * (m - loops)),
+        "vertex_balance": balance_of(parts["vertices"], n, shares),
+        "edge_balance": balance_of(parts["volume"], 2 * (m - loops), shares),
         "halo_rf": ratio(n + int(parts["halo"].sum()), n, empty=1.0),
         "components": int(parts["components"].sum()),
     }
     if graph._weights is not None:
         columns, cut_weight = _weighted_cut(graph, partition, options)
         parts, summary = parts.with_columns(columns), summary | cut_weight
+    bounds: list[tuple[str, npt.NDArray[np.int64], Cap | None]]
     bounds = [(f"weight_{{}}{index}", loads, cap) for index, loads, cap in partition._weights()]
     if partition.volume_loads is not None:
-        bounds.append(("volume_{}", partition.volume_loads, partition.volume_cap or 0))
+        bounds.append(
+            ("volume_{}", partition.volume_loads, 0 if partition.volume_cap is None else partition.volume_cap)
+        )
     for name, loads, cap in bounds:
-        load = pl.Series(name.format("load"), loads)
-        parts = parts.with_columns(load, pl.Series(name.format("cap"), [cap] * k, pl.Int64))
-        summary[name.format("balance")] = _balance(load, int(loads.sum()))
+        columns = [pl.Series(name.format("load"), loads), _cap(cap, k).alias(name.format("cap"))]
+        parts = parts.with_columns(columns)
+        summary[name.format("balance")] = balance_of(loads, int(loads.sum()), shares)
     for name, ids in splits.items():
         members = pl.Series(name, _core.split_counts(partition.assignment, ids, k, options))
         parts = parts.with_columns(members)
-        summary[f"{name}_balance"] = _balance(members, len(ids))
+        summary[f"{name}_balance"] = balance_of(members, len(ids), shares)
     if labels is not None and labels.dtype.kind != "f":  # targets of a regression are no classes
         skew = without_nan(_label_skew(partition.assignment, labels, k, options))
         parts = parts.with_columns(pl.Series("label_skew", skew, pl.Float64))
@@ -194,7 +202,7 @@ def _evaluate_vertex(
     if typed is not None:
         of_types = by_type.counts_of_types(typed, partition, counts.halo_of_types, splits, options)
         parts = parts.with_columns(by_type.columns_of_parts(typed, of_types))
-        types = by_type.types_of_vertices(typed, of_types)
+        types = by_type.types_of_vertices(typed, of_types, shares)
         relations = by_type.relations_of_vertices(graph, typed, partition, options)
         summary["type_balance"] = max(types["vertex_balance"].to_list())
     matrix = counts.matrix
@@ -254,14 +262,14 @@ def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> E
             "edges": partition.loads,
             "replicas": counts.replicas,
             "load": partition.loads,
-            "cap": pl.Series([partition.cap] * k, dtype=pl.Int64),
+            "cap": _cap(partition.cap, k),
         }
     )
     replicas = int(parts["replicas"].sum())
     summary = _header(partition, n, m, counts.graph.loops) | {
         "rf": ratio(replicas, counts.touched, empty=1.0),
-        "edge_balance": _balance(parts["edges"], m),
-        "replica_balance": _balance(parts["replicas"], replicas),
+        "edge_balance": balance_of(parts["edges"], m, None),
+        "replica_balance": balance_of(parts["replicas"], replicas, None),
     }
     if typed is None:
         return Evaluation(parts, pl.DataFrame([summary]))
@@ -288,7 +296,6 @@ def _header(partition: Partition, n: int, m: int, loops: int) -> dict[str, Any]:
     }
 
 
-def _balance(counts: pl.Series, total: int) -> float:
-    """Return the largest count relative to the mean."""
-    largest = int(counts.max() or 0)  # type: ignore[arg-type]
-    return balance(largest, len(counts), total)
+def _cap(cap: Cap | None, k: int) -> pl.Series:
+    """Return the column of a cap: the same for all parts, or one of each."""
+    return pl.Series("cap", cap if isinstance(cap, np.ndarray) else [cap] * k, pl.Int64)

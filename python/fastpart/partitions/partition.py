@@ -17,6 +17,7 @@ from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
+from .caps import Cap, cap_of_parts, frozen
 from .loadable import Loadable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import Evaluation
@@ -40,19 +41,20 @@ class Partition(Assignment):
         Number of parts.
     loads : numpy.ndarray
         int64, length k: items of each part.
-    cap : int or None
-        Upper bound on loads. None if there was no bound.
+    cap : int or numpy.ndarray or None
+        Upper bound on loads. None if there was no bound. With ``sizes``, parts have caps of their own: int64, length k.
     weight_loads : numpy.ndarray or None
         int64, length k: weight of each part, if ``balance_on`` was given. If it was a list of b arrays: shape (b, k).
     weight_cap : int or numpy.ndarray or None
-        Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b.
+        Upper bound on the weight of a part. If ``balance_on`` was a list of b arrays: int64, length b. With ``sizes``:
+        int64, as ``weight_loads``.
     bounded_types : tuple of str or None
         What each weight stands for, if ``balance_on`` named types: the vertices of a type, as ``"paper"``, or its
         training vertices, as ``"paper:train"``. None in the place of an array.
     volume_loads : numpy.ndarray or None
         int64, length k: sum of degree + 1 over the vertices of each part, if it was bounded.
-    volume_cap : int or None
-        Upper bound on this sum.
+    volume_cap : int or numpy.ndarray or None
+        Upper bound on this sum. With ``sizes``: int64, length k.
     algorithm : str
         Name of the partitioner, or "user" for your own array.
     parameters : dict
@@ -86,15 +88,15 @@ class Partition(Assignment):
     _forgotten = ("graph", "_measures", "_topology", "_types")
 
     weight_loads: npt.NDArray[np.int64] | None = None
-    weight_cap: int | npt.NDArray[np.int64] | None = None
+    weight_cap: Cap | None = None
     bounded_types: tuple[str | None, ...] | None = None
     volume_loads: npt.NDArray[np.int64] | None = None
-    volume_cap: int | None = None
+    volume_cap: Cap | None = None
 
     def __init__(self, array: npt.ArrayLike, k: int) -> None:
         self.k = parameters.parts(k)
         self.assignment, self.loads = self._checked(np.asarray(array))
-        self.cap: int | None = None
+        self.cap: Cap | None = None
         self.algorithm = "user"
         self.parameters: dict[str, Any] = {}
         self.num_vertices: int | None = None
@@ -114,8 +116,8 @@ class Partition(Assignment):
         partition = cls.__new__(cls)
         partition.k = given["k"]
         partition.assignment = assignment
-        partition.loads = _frozen(np.array(result.loads, dtype=np.int64))
-        partition.cap = result.cap
+        partition.loads = frozen(np.array(result.loads, dtype=np.int64))
+        partition.cap = None if result.cap is None else cap_of_parts(result.cap)
         partition.algorithm = algorithm
         partition.parameters = dict(given)
         partition.costs = result.costs
@@ -123,33 +125,33 @@ class Partition(Assignment):
         partition.loops, partition.checksum = result.graph.loops, result.graph.checksum
         if isinstance(result, _core.VertexResult):
             if result.volume_loads is not None:
-                partition.volume_loads = _frozen(np.array(result.volume_loads, dtype=np.int64))
-                partition.volume_cap = result.volume_cap
+                partition.volume_loads = frozen(np.array(result.volume_loads, dtype=np.int64))
+                partition.volume_cap = cap_of_parts(result.volume_cap or 0)
             if result.weight_loads:
                 several = len(result.weight_loads) > 1 or isinstance(given.get("balance_on"), list)
                 partition._balance_on(result.weight_loads, result.weight_caps, several=several)
         return partition
 
-    def _balance_on(self, loads: list[list[int]], caps: list[int], *, several: bool) -> None:
+    def _balance_on(self, loads: list[list[int]], caps: list[int | list[int]], *, several: bool) -> None:
         """Set loads and caps of weights: those of one array, or of a list of arrays."""
         all_loads = np.array(loads, dtype=np.int64)
-        self.weight_loads = _frozen(all_loads if several else all_loads[0].copy())
-        self.weight_cap = _frozen(np.array(caps, dtype=np.int64)) if several else caps[0]
+        self.weight_loads = frozen(all_loads if several else all_loads[0].copy())
+        self.weight_cap = cap_of_parts(caps if several else caps[0])
 
-    def _weights(self) -> list[tuple[str, npt.NDArray[np.int64], int]]:
+    def _weights(self) -> list[tuple[str, npt.NDArray[np.int64], Cap]]:
         """Return the loads and the cap of each array of weights, with the end of its name.
 
         That is the type of the vertices, or the index in the list. An array that is no list has none.
         """
         if self.weight_loads is None:
             return []
-        if isinstance(self.weight_cap, np.ndarray):
-            caps = self.weight_cap.tolist()
+        if isinstance(self.weight_cap, np.ndarray) and self.weight_loads.ndim == 2:
+            caps = [cap_of_parts(cap) for cap in self.weight_cap.tolist()]
             names = self.bounded_types or (None,) * len(caps)
             ends = [_end(index if name is None else name) for index, name in enumerate(names)]
             return list(zip(ends, self.weight_loads, caps, strict=True))
         end = _end(self.bounded_types[0]) if self.bounded_types else ""
-        return [(end, self.weight_loads, self.weight_cap or 0)]
+        return [(end, self.weight_loads, 0 if self.weight_cap is None else self.weight_cap)]
 
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return a copy of the array, and the loads. Blocks keep the extra memory small."""
@@ -168,7 +170,7 @@ class Partition(Assignment):
                 )
             copy[start : start + _BLOCK] = block
             loads += np.bincount(copy[start : start + _BLOCK], minlength=self.k)
-        return _frozen(copy), _frozen(loads)
+        return frozen(copy), frozen(loads)
 
     def _dtype(self) -> npt.DTypeLike:
         return np.int32
@@ -487,8 +489,3 @@ class EdgePartition(Partition):
 def _end(name: str | int | None) -> str:
     """Return the end of the name of a measure of weights: the index in the list, or the name of a bound."""
     return "" if name is None else f"_{name}".replace(":", "_")
-
-
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.flags.writeable = False
-    return array

@@ -33,7 +33,7 @@ class _Row(NamedTuple):
     title: str
     unit: str
     sizes: dict[str, npt.NDArray[Any]]
-    cap: int | None
+    cap: int | npt.NDArray[Any] | None
     right: npt.NDArray[Any] | None = None
 
 
@@ -82,7 +82,8 @@ def plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
 def _row_of(title: str, evaluation: Evaluation) -> _Row:
     title = one_line(title, MOST_LETTERS)
     parts, summary = evaluation.parts, evaluation.summary.row(0, named=True)
-    cap = parts["cap"][0]
+    caps = parts["cap"]
+    cap = caps[0] if len(set(caps)) == 1 else caps.to_numpy()
     if evaluation.of == "edges":
         measures = f"replication factor {summary['rf']:.2f}, edge balance {summary['edge_balance']:.2f}"
         sizes = {"records": parts["edges"].to_numpy()}
@@ -112,7 +113,9 @@ def _figure(rows: list[_Row]) -> Figure:
     return figure
 
 
-def _bars(axes: Any, unit: str, sizes: dict[str, npt.NDArray[Any]], cap: int | None) -> None:
+def _bars(
+    axes: Any, unit: str, sizes: dict[str, npt.NDArray[Any]], cap: int | npt.NDArray[Any] | None
+) -> None:
     """Stack the sizes of each part."""
     bottom: npt.NDArray[Any] = np.zeros(len(next(iter(sizes.values()))), np.int64)
     for (name, counts), colour in zip(sizes.items(), _COLOURS, strict=False):
@@ -123,8 +126,11 @@ def _bars(axes: Any, unit: str, sizes: dict[str, npt.NDArray[Any]], cap: int | N
             edges = np.arange(len(counts) + 1) - 0.5
             axes.stairs(top, edges, baseline=bottom, fill=True, label=name, color=LIGHT[colour])
         bottom = top
-    if cap is not None:
-        axes.axhline(cap, color=LIGHT["cap"], linewidth=1, linestyle="--", label=f"cap {cap:,}")
+    line = {"color": LIGHT["cap"], "linewidth": 1, "linestyle": "--"}
+    if isinstance(cap, np.ndarray):
+        axes.stairs(cap, np.arange(len(cap) + 1) - 0.5, baseline=None, label="cap", **line)
+    elif cap is not None:
+        axes.axhline(cap, label=f"cap {cap:,}", **line)
     axes.set(xlabel="part", ylabel=unit, xmargin=0.01)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..errors import GraphFormatError, ParameterError
+from ..partitions.caps import Cap, cap_of_parts, plain
 from ..partitions.partition import Partition
 
 SCHEMA, CODED, TYPED = 3, 4, 4
@@ -36,16 +37,17 @@ def caps_of(partition: Partition) -> list[dict[str, Any]]:
     """Return the bounds of a partition: on its items, on weights, on volume."""
     caps = []
     if partition.cap is not None:
-        caps.append({"of": partition.of, "cap": partition.cap, "loads": partition.loads.tolist()})
+        caps.append({"of": partition.of, "cap": plain(partition.cap), "loads": partition.loads.tolist()})
     weights = partition._weights()
-    several = isinstance(partition.weight_cap, np.ndarray)
+    several = partition.weight_loads is not None and partition.weight_loads.ndim == 2
     types = partition.bounded_types or (None,) * len(weights)
     for index, (name, (_, loads, cap)) in enumerate(zip(types, weights, strict=True)):
         of = {"of": "weights"} if name is None else {"of": _TYPE, "name": name}
         place = {"index": index} if several else {}
-        caps.append({**of, **place, "cap": cap, "loads": loads.tolist()})
+        caps.append({**of, **place, "cap": plain(cap), "loads": loads.tolist()})
     if partition.volume_loads is not None:
-        caps.append({"of": "volume", "cap": partition.volume_cap, "loads": partition.volume_loads.tolist()})
+        volume = 0 if partition.volume_cap is None else plain(partition.volume_cap)
+        caps.append({"of": "volume", "cap": volume, "loads": partition.volume_loads.tolist()})
     return caps
 
 
@@ -119,13 +121,13 @@ def restore_caps(partition: Partition, caps: Any) -> None:
     weights: list[dict[str, Any]] = []
     for bound in caps:
         of = parameters.choice("caps: of", bound.get("of"), (partition.of, *_BOUNDS, _TYPE))
-        cap = parameters.integer(f"caps: {of}: cap", bound.get("cap"), 0, 2**63)
+        cap = _cap(of, bound.get("cap"), partition.k)
         if of in _BOUNDS or of == _TYPE:
             loads = _loads(of, bound.get("loads"), partition.k)
             if of == "volume":
                 partition.volume_cap, partition.volume_loads = cap, loads
             else:
-                weights.append({**bound, "loads": loads.tolist()})
+                weights.append({**bound, "cap": plain(cap), "loads": loads.tolist()})
             continue
         partition.cap = cap
         if "loads" in bound and bound["loads"] != partition.loads.tolist():
@@ -147,6 +149,16 @@ def _types_of(weights: list[dict[str, Any]]) -> tuple[str | None, ...] | None:
     ):
         raise ParameterError("caps: type: name: expected the name of a type")
     return names if any(name is not None for name in names) else None
+
+
+def _cap(of: str, cap: Any, k: int) -> Cap:
+    """Return the cap of all parts, or one of each."""
+    name = f"caps: {of}: cap"
+    if not isinstance(cap, list):
+        return parameters.integer(name, cap, 0, 2**63)
+    if len(cap) != k:
+        raise ParameterError(f"{name}: expected an integer, or a list of {k}, one per part")
+    return cap_of_parts([parameters.integer(name, each, 0, 2**63 - 1) for each in cap])
 
 
 def _loads(of: str, loads: Any, k: int) -> npt.NDArray[np.int64]:

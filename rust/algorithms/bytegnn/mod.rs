@@ -174,7 +174,7 @@ impl ByteGnn {
         let of_split = |bound: usize| {
             let loads: Vec<u64> = slack.loads().iter().map(|load| load[bound]).collect();
             let most = loads.iter().copied().max().unwrap_or(0);
-            Capacity { loads, nominal: nominal[bound], cap: nominal[bound].max(most) }
+            Capacity::new(loads, nominal[bound], nominal[bound].max(most))
         };
         let (parts, graph) = (part_of.reinterpret(), csr.graph().clone());
         Ok(VertexPartition {

@@ -13,26 +13,32 @@
 //! within the cap, the cap is raised to the largest load. The cap of the first of these bounds is raised to
 //! `ceil(W / k) + w` at most, where W is the weight of all vertices and w the largest weight. Dealing the
 //! vertices by their weight keeps this cap ([`BalanceOn`]). If there is a single further bound, it is
-//! repaired as in SIGMA, or kept by dealing.
+//! repaired as in SIGMA, or kept by dealing. Parts of different sizes, or with fixed vertices, are always
+//! treated bound after bound, and dealt if that lowers the excess over the first ([`deal`]).
+//!
+//! **Sizes.** Each part has caps of its own, by its share ([`Shares`]). Without sizes all have the same.
 //!
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare
-//! them ([`fill`]). Each part has at least `floor(min_balance * n / k)`, and one where this is 0 but the
-//! ratio is not.
+//! them ([`fill`]). Each part has at least `min_balance` times its share of the vertices, rounded down, and one
+//! where this is 0 but the ratio is not. If parts are to be connected, fragments move then ([`connect`]).
 
 use xxhash_rust::xxh3::Xxh3;
 
 use super::assignment::Assignment;
+use super::connected::connect;
+use super::dealing::deal;
 use super::filling::fill;
 use super::graph::Graph;
 use super::objective::Machines;
 use super::problem::{Objective, Problem, copied};
 use super::rebalancing::Rebalance;
 use super::refiner::{Refiner, Size};
+use super::requirements::Requirements;
 use super::start::Start;
 use super::topology;
 use crate::base::{Buffer, Error, Result, Run, reserved};
 use crate::capacity::{
-    BalanceOn, Load, RepairOutcome, Weights, cap, plus, repair, share, validate_balance, validate_parts,
+    BalanceOn, Load, RepairOutcome, Shares, Weights, excess, plus, repair, validate_balance, validate_parts,
 };
 use crate::graph::Csr;
 use crate::partition::parameters::Ranges;
@@ -71,11 +77,13 @@ impl Bound {
         }
     }
 
-    /// The requested cap.
-    fn cap(&self, csr: &Csr, k: u32) -> u64 {
+    /// The requested cap of each part.
+    fn caps(&self, csr: &Csr, shares: &Shares) -> Vec<u64> {
         match self {
-            Bound::Volume(ratio) => cap(*ratio, csr.num_vertices() as u64 + csr.num_entries(), k),
-            Bound::Weights(on) => on.cap(k),
+            Bound::Volume(ratio) => {
+                shares.caps(*ratio, csr.num_vertices() as u64 + csr.num_entries()).collect()
+            }
+            Bound::Weights(on) => on.caps(shares),
         }
     }
 }
@@ -117,22 +125,6 @@ pub(super) fn validate(bounds: &[Bound], n: u64) -> Result<()> {
     Err(Error::parameter("balance_on", what))
 }
 
-/// Vertices that each of `k` parts gets at least.
-pub(super) fn least(min_balance: Option<f64>, n: u64, k: u32) -> Result<u64> {
-    let Some(ratio) = min_balance.filter(|&ratio| ratio != 0.0) else { return Ok(0) };
-    if !(0.0..=1.0).contains(&ratio) {
-        let what = format!("{ratio} is not a ratio from 0 to 1, as 0.9 for 10 % below the mean");
-        return Err(Error::parameter("min_balance", what));
-    }
-    if n < u64::from(k) {
-        let what = format!(
-            "min_balance: {k} parts cannot have a vertex each, since there are {n}. Lower k, or leave min_balance out"
-        );
-        return Err(Error::Capacity(what));
-    }
-    Ok((share(ratio, n, k) as u64).max(1))
-}
-
 /// What a partition has to keep, and should have little of.
 #[derive(Clone, Copy)]
 pub(super) struct Goal<'a> {
@@ -140,7 +132,7 @@ pub(super) struct Goal<'a> {
     pub k: u32,
     /// No part exceeds `ceil(balance * n / k)` vertices.
     pub balance: f64,
-    /// See [`least`].
+    /// The share that each part gets of its part of the vertices, at least.
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are enforced.
     pub bounds: &'a [Bound],
@@ -148,6 +140,8 @@ pub(super) struct Goal<'a> {
     pub objective: Objective,
     /// Parts on each machine, if the cut between machines comes first.
     pub machines: Option<&'a [u32]>,
+    /// Sizes, fixed vertices, and whether parts are to be connected.
+    pub requirements: &'a Requirements,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -165,7 +159,12 @@ impl Goal<'_> {
         self.ranges()?;
         self.machines.map_or(Ok(()), |machines| topology::validate(machines, self.k))?;
         validate(self.bounds, n)?;
-        least(self.min_balance, n, self.k).map(|_| ())
+        self.least(n).map(|_| ())
+    }
+
+    /// Vertices that each part gets at least.
+    fn least(&self, n: u64) -> Result<Vec<u64>> {
+        self.requirements.validate(n, self.balance, self.min_balance, self.k)
     }
 
     /// The size of a graph of `n` vertices and `entries` entries under this goal.
@@ -195,54 +194,74 @@ impl Goal<'_> {
             })
         };
         let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
-        let alone = self.volume_alone(start, csr.graph().n);
+        let shares = self.requirements.shares(k)?;
+        let alone = self.volume_alone(start, &shares, csr.graph().n);
         let available = if alone.is_some() { u64::MAX } else { available };
-        let graph = Graph::finest(csr, &weigh, run)?.packed(available, run)?;
+        let labels = self.requirements.labels();
+        let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
         let n = graph.len() as u64;
-        let asked_of = |k: u32| -> Load<D> {
-            std::array::from_fn(|index| match bound(index) {
-                Some(bound) => bound.cap(csr, k),
-                None if index == 0 => cap(self.balance, n, k),
-                None => 0,
-            })
+        let asked_of = |shares: &Shares| -> Vec<Load<D>> {
+            let mut caps: Vec<Load<D>> = shares.caps(self.balance, n).map(first).collect();
+            for (index, bound) in (1..).zip(bounds) {
+                let of_parts = bound.caps(csr, shares);
+                caps.iter_mut().zip(of_parts).for_each(|(cap, of_part)| cap[index] = of_part);
+            }
+            caps
         };
-        let cap_of = |k: u32| attainable(&graph, k, asked_of(k));
-        let (asked, caps) = (vec![asked_of(k); k as usize], vec![cap_of(k); k as usize]);
-        let least = vec![least(self.min_balance, n, k)?; k as usize];
+        let caps_of = |shares: &Shares| attainable(&graph, shares, asked_of(shares));
+        let (asked, least) = (asked_of(&shares), self.least(n)?);
+        let caps = with_fixed_loads(&graph, caps_of(&shares), run)?;
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
         let machines = self.machines.filter(|machines| machines.len() > 1);
-        let machines = machines.map(|parts| Machines { parts, plain: cap_of(parts.len() as u32) });
+        let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
+        let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         let (part_of, rounds) = match alone {
-            Some(bound) => self.under_one(bound, start, csr, run)?,
+            Some(bound) => self.under_one(bound, start, &shares, csr, run)?,
             None => start.parts(&problem, 1 + bounds.len(), machines)?,
         };
         let mut assignment = problem.assignment(part_of)?;
-        let (caps, dealt) = Limits { problem, csr, bounds }.keep(&mut assignment)?;
+        let (caps, dealt) = Limits { problem, csr, bounds, shares: &shares }.keep(&mut assignment)?;
         fill(&graph, &mut assignment, &least, &caps, run)?;
-        let mut partition = self.result(assignment, &asked, csr);
-        partition.dealt = dealt;
-        Ok((partition, rounds))
+        let mut warnings = Vec::new();
+        if self.requirements.connected {
+            let fragments = connect(&Problem { caps: &caps, ..problem }, &mut assignment)?;
+            warnings.extend(fragments.warning());
+        }
+        let partition = self.result(assignment, &asked, &shares, csr);
+        Ok((VertexPartition { dealt, warnings, ..partition }, rounds))
     }
 
-    /// The bound on volume, if a new partition has no other: a part may have all `n` vertices.
-    fn volume_alone(&self, start: Start, n: u64) -> Option<&Bound> {
+    /// The bound on volume, if a new partition has no other: each part may have all `n` vertices.
+    fn volume_alone(&self, start: Start, shares: &Shares, n: u64) -> Option<&Bound> {
         match (start, self.bounds) {
-            (Start::Anew(..), [bound @ Bound::Volume(_)]) if cap(self.balance, n, self.k) >= n => Some(bound),
+            (Start::Anew(..), [bound @ Bound::Volume(_)]) => {
+                shares.caps(self.balance, n).all(|cap| cap >= n).then_some(bound)
+            }
             _ => None,
         }
     }
 
     /// Parts of the vertices under a bound that is the only one, and the number of rounds.
-    fn under_one(&self, bound: &Bound, start: Start, csr: &Csr, run: &Run) -> Result<(Buffer<u32>, u64)> {
-        let &Goal { k, objective, seed, .. } = self;
+    fn under_one(
+        &self,
+        bound: &Bound,
+        start: Start,
+        shares: &Shares,
+        csr: &Csr,
+        run: &Run,
+    ) -> Result<(Buffer<u32>, u64)> {
+        let &Goal { objective, seed, .. } = self;
         let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
         let weigh = |v| [bound.weight(csr, v)];
-        let graph = Graph::finest(csr, &weigh, run)?.packed(available, run)?;
-        let cap_of = |k: u32| [bound.cap(csr, k)];
-        let caps = vec![cap_of(k); k as usize];
+        let labels = self.requirements.labels();
+        let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
+        let caps_of =
+            |shares: &Shares| bound.caps(csr, shares).into_iter().map(|cap| [cap]).collect::<Vec<_>>();
+        let caps = with_fixed_loads(&graph, caps_of(shares), run)?;
         let problem = Problem { objective, ..Problem::new(&graph, &caps, seed, run) };
         let machines = self.machines.filter(|machines| machines.len() > 1);
-        let machines = machines.map(|parts| Machines { parts, plain: cap_of(parts.len() as u32) });
+        let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
+        let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         start.parts(&problem, 0, machines)
     }
 
@@ -251,21 +270,27 @@ impl Goal<'_> {
         &self,
         assignment: Assignment<D>,
         asked: &[Load<D>],
+        shares: &Shares,
         csr: &Csr,
     ) -> VertexPartition {
         let loads = |index: usize| assignment.loads.iter().map(|load| load[index]).collect();
-        let kept = reached(&assignment, asked);
-        let most = |caps: &[Load<D>], index: usize| caps.iter().map(|cap| cap[index]).max().unwrap_or(0);
-        let capacities: Vec<Capacity> = (1..=self.bounds.len())
-            .map(|index| Capacity {
-                loads: loads(index),
-                nominal: most(asked, index),
-                cap: most(&kept, index),
-            })
-            .collect();
-        let (vertices, nominal) = (loads(0), Some(most(asked, 0)));
-        let assignment = assignment.part_of.reinterpret();
-        let mut partition = VertexPartition::new(assignment, self.k, vertices, nominal, csr.graph().clone());
+        let kept = reached(&assignment.loads, asked);
+        let capacity = |index: usize| {
+            let of_parts: Vec<[u64; 2]> =
+                asked.iter().zip(&kept).map(|(asked, kept)| [asked[index], kept[index]]).collect();
+            let mut capacity = Capacity::of_parts(loads(index), of_parts);
+            if shares.are_equal() {
+                capacity.of_parts.clear();
+            }
+            capacity
+        };
+        let capacities: Vec<Capacity> = (0..=self.bounds.len()).map(capacity).collect();
+        let (part_of, graph) = (assignment.part_of.reinterpret(), csr.graph().clone());
+        let mut capacities = capacities.into_iter();
+        let of_vertices = capacities.next().unwrap_or_else(|| Capacity::new(Vec::new(), 0, 0));
+        let cap = Some(of_vertices.nominal);
+        let mut partition = VertexPartition::new(part_of, self.k, of_vertices.loads, cap, graph);
+        partition.caps = of_vertices.of_parts.iter().map(|&[asked, _]| asked).collect();
         for (bound, capacity) in self.bounds.iter().zip(capacities) {
             match bound {
                 Bound::Volume(_) => partition.volume = Some(capacity),
@@ -276,24 +301,48 @@ impl Goal<'_> {
     }
 }
 
-/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
-fn attainable<const D: usize>(graph: &Graph<D>, k: u32, asked: Load<D>) -> Load<D> {
-    std::array::from_fn(|index| {
-        let too_heavy = D > 2 && graph.heaviest()[index] > asked[index];
-        if too_heavy { always(graph, k, index) } else { asked[index] }
-    })
+/// A cap on vertices, and none of the other bounds.
+fn first<const D: usize>(cap: u64) -> Load<D> {
+    std::array::from_fn(|index| if index == 0 { cap } else { 0 })
 }
 
-/// The cap that dealing always keeps, if this is the only bound beside that on vertices.
-fn always<const D: usize>(graph: &Graph<D>, k: u32, index: usize) -> u64 {
-    graph.total()[index].div_ceil(k.into()) + graph.heaviest()[index]
+/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
+fn attainable<const D: usize>(graph: &Graph<D>, shares: &Shares, mut caps: Vec<Load<D>>) -> Vec<Load<D>> {
+    for index in 1..D {
+        let too_heavy = caps.iter().all(|cap| graph.heaviest()[index] > cap[index]);
+        if D > 2 && too_heavy {
+            let always = always(graph, shares, index);
+            caps.iter_mut().zip(always).for_each(|(cap, always)| cap[index] = always);
+        }
+    }
+    caps
+}
+
+/// The caps, where those that fixed vertices exceed are raised.
+fn with_fixed_loads<const D: usize>(graph: &Graph<D>, caps: Vec<Load<D>>, run: &Run) -> Result<Vec<Load<D>>> {
+    if !graph.has_fixed() {
+        return Ok(caps);
+    }
+    let mut loads = vec![[0; D]; caps.len()];
+    run.each(graph.len(), |v| {
+        if !graph.may_move(v) {
+            let load = &mut loads[graph.fixed(v) as usize];
+            *load = plus(*load, graph.weight(v));
+        }
+    })?;
+    Ok(reached(&loads, &caps))
+}
+
+/// The cap of each part that dealing always keeps, if this is the only bound beside that on vertices.
+fn always<const D: usize>(graph: &Graph<D>, shares: &Shares, index: usize) -> impl Iterator<Item = u64> {
+    shares.least_caps(graph.total()[index]).map(move |cap| cap + graph.heaviest()[index])
 }
 
 /// The caps, each raised in the proportion in which some load exceeds its cap most.
-fn reached<const D: usize>(assignment: &Assignment<D>, caps: &[Load<D>]) -> Vec<Load<D>> {
+fn reached<const D: usize>(loads: &[Load<D>], caps: &[Load<D>]) -> Vec<Load<D>> {
     let mut raised = caps.to_vec();
     for bound in 0..D {
-        let both = assignment.loads.iter().zip(caps).map(|(load, cap)| [load, cap].map(|load| load[bound]));
+        let both = loads.iter().zip(caps).map(|(load, cap)| [load, cap].map(|load| load[bound]));
         let product = |[load, _]: [u64; 2], [_, cap]: [u64; 2]| u128::from(load) * u128::from(cap);
         let most = |a: &[u64; 2], b: &[u64; 2]| product(*a, *b).cmp(&product(*b, *a)).then(a[0].cmp(&b[0]));
         let Some([load, cap]) = both.filter(|[load, cap]| load > cap).max_by(most) else { continue };
@@ -310,6 +359,7 @@ struct Limits<'a, const D: usize> {
     problem: Problem<'a, D>,
     csr: &'a Csr,
     bounds: &'a [Bound],
+    shares: &'a Shares,
 }
 
 impl<const D: usize> Limits<'_, D> {
@@ -321,11 +371,16 @@ impl<const D: usize> Limits<'_, D> {
             return Ok((caps.to_vec(), false));
         }
         let dealt = match self.bounds {
-            [Bound::Volume(_)] => self.repair(assignment)?,
-            [bound] => self.deal(assignment, bound)?,
+            [Bound::Volume(_)] if self.is_plain() => self.repair(assignment)?,
+            [bound] if self.is_plain() => self.deal(assignment, bound)?,
             _ => self.enforce_in_order(assignment)?,
         };
-        Ok((reached(assignment, caps), dealt))
+        Ok((reached(&assignment.loads, caps), dealt))
+    }
+
+    /// Whether all parts have the same size, and all vertices are free.
+    fn is_plain(&self) -> bool {
+        self.shares.are_equal() && !self.problem.graph.has_fixed()
     }
 
     /// Repairs the only bound, which is on volume. Returns whether all vertices were dealt.
@@ -377,15 +432,38 @@ impl<const D: usize> Limits<'_, D> {
         for (index, bound) in (1..).zip(self.bounds) {
             kept.iter_mut().zip(caps).for_each(|(kept, cap)| kept[index] = cap[index]);
             self.lower(assignment, index, &kept)?;
-            let always = always(graph, caps.len() as u32, index);
-            let is_above = |(most, cap): (Load<D>, &Load<D>)| most[index] > always.max(cap[index]);
-            if index == 1 && reached(assignment, caps).into_iter().zip(caps).any(is_above) {
-                dealt = self.deal(assignment, bound)?;
+            if index == 1 && self.is_out_of_reach(&reached(&assignment.loads, caps)) {
+                dealt =
+                    if self.is_plain() { self.deal(assignment, bound)? } else { self.deal_free(assignment)? };
             }
-            let most = reached(assignment, caps);
+            let most = reached(&assignment.loads, caps);
             kept.iter_mut().zip(most).for_each(|(kept, most)| kept[index] = most[index]);
         }
         Ok(dealt)
+    }
+
+    /// Whether the first bound was raised further than dealing would.
+    fn is_out_of_reach(&self, raised: &[Load<D>]) -> bool {
+        let Problem { graph, caps, .. } = self.problem;
+        let always = always(graph, self.shares, 1);
+        // Dealing keeps the cap on weights of 0 and 1. With several bounds it is left to their order.
+        let is_exact = self.bounds.len() == 1 && graph.heaviest()[1] <= 1;
+        let limits = always.zip(caps).map(|(always, cap)| if is_exact { cap[1] } else { always.max(cap[1]) });
+        raised.iter().zip(limits).any(|(raised, limit)| raised[1] > limit)
+    }
+
+    /// The last resort for parts of different sizes, or with fixed vertices. Returns whether it helps.
+    fn deal_free(&self, assignment: &mut Assignment<D>) -> Result<bool> {
+        let Problem { caps, .. } = self.problem;
+        let over = |loads: &[Load<D>]| -> f64 {
+            loads.iter().zip(caps).map(|(load, cap)| excess([load[1]], [cap[1]])).sum()
+        };
+        let dealt = deal(&self.problem, assignment, 1)?;
+        let helps = over(&dealt.loads) < over(&assignment.loads);
+        if helps {
+            *assignment = dealt;
+        }
+        Ok(helps)
     }
 
     /// Brings the loads under the bound `index` nearer to their caps, if the bounds before it stay kept.
@@ -398,7 +476,7 @@ impl<const D: usize> Limits<'_, D> {
         let before = Assignment { part_of, loads, prices: None, migration: None, trail: None };
         Rebalance.refine(&Problem { caps, ..self.problem }, assignment)?;
         let mut aim = caps.to_vec();
-        for (aim, most) in aim.iter_mut().zip(reached(&before, caps)) {
+        for (aim, most) in aim.iter_mut().zip(reached(&before.loads, caps)) {
             aim[index] = aim[index].max(most[index].saturating_sub(1));
         }
         if !assignment.is_within(&aim) {

@@ -10,6 +10,10 @@
 //! ids, as long as the clusters have slack. A vertex that wants to join one that has just left for another
 //! cluster follows it there.
 //!
+//! **Fixed vertices.** The *label* of a cluster is that of the vertex that it began with, and stays. Free vertices
+//! may join any cluster, and fixed ones only clusters with their label. So a cluster never holds vertices that
+//! are fixed to different parts, and it takes no memory to know that.
+//!
 //! **Memory.** 8 bytes per vertex and 8 per vertex and bound.
 //!
 //! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained
@@ -186,11 +190,19 @@ impl<const D: usize> State<'_, D> {
         self.cluster_of[v as usize] == v && self.loads[v as usize] == self.graph.weight(v)
     }
 
+    /// Whether no fixed vertex keeps `v` out of a cluster. Clusters have the numbers of the vertices that they
+    /// began with.
+    #[inline(always)]
+    fn may_join(&self, v: u32, cluster: u32) -> bool {
+        self.graph.may_move(v) || self.graph.fixed(v) == self.graph.fixed(cluster)
+    }
+
     /// The cluster that `v` would join, perhaps its own.
     fn target(&self, map: &mut RatingMap, v: u32) -> u32 {
         let own = self.cluster_of[v as usize];
         let (weight, cap) = (self.graph.weight(v), self.how.cap);
-        let has_slack = |cluster: u32, load| cluster == own || fits(plus(load, weight), cap);
+        let has_slack =
+            |cluster: u32, load| cluster == own || fits(plus(load, weight), cap) && self.may_join(v, cluster);
         self.favourite(map, v, has_slack).unwrap_or(own)
     }
 
@@ -199,7 +211,7 @@ impl<const D: usize> State<'_, D> {
         if !self.is_alone(v) {
             return NONE;
         }
-        self.favourite(map, v, |cluster, _| cluster != v).unwrap_or(NONE)
+        self.favourite(map, v, |cluster, _| cluster != v && self.may_join(v, cluster)).unwrap_or(NONE)
     }
 
     /// The cluster with the best rating among the neighbouring clusters that are `allowed`.
@@ -256,7 +268,10 @@ impl<const D: usize> State<'_, D> {
         let target =
             if self.loads[target as usize][0] == 0 { self.cluster_of[target as usize] } else { target };
         let weight = self.graph.weight(v);
-        if target == own || !fits(plus(self.loads[target as usize], weight), self.how.cap) {
+        if target == own
+            || !fits(plus(self.loads[target as usize], weight), self.how.cap)
+            || !self.may_join(v, target)
+        {
             return false;
         }
         self.loads[own as usize] = minus(self.loads[own as usize], weight);
@@ -268,14 +283,14 @@ impl<const D: usize> State<'_, D> {
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
     fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
-        // By cluster, the vertex that waits for a partner, plus 1. By community, the open cluster of vertices
-        // without neighbours.
+        // By cluster, the vertex that waits for a partner, plus 1. By community and label, the open cluster of
+        // vertices without neighbours.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
-        let mut isolated: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut isolated: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         run.each(n, |v| {
             if self.graph.degree(v) == 0 {
                 let community = self.communities.map_or(0, |communities| communities[v as usize]);
-                let open = isolated.entry(community).or_insert(v);
+                let open = isolated.entry((community, self.graph.fixed(v))).or_insert(v);
                 if *open != v && !self.approve(v, *open) {
                     *open = v;
                 }

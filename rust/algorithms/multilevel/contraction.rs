@@ -74,5 +74,5 @@ pub fn contract<const D: usize>(
         })?;
         builder.append(&wave[..filled], run)?;
     }
-    Ok(builder.finish())
+    builder.finish().with_fixed_of(graph, cluster_of, run)
 }

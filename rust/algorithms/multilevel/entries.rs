@@ -5,6 +5,7 @@
 //! many times as much as is needed.
 
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use crate::base::{Buffer, read_ahead};
 use crate::graph::csr::{List, Packed};
@@ -41,13 +42,24 @@ pub(super) enum Entries<'a> {
         /// Weight of each entry. All weigh 1 if it is `None`.
         weights: Option<Items<'a, u32>>,
     },
-    Packed(Packed),
+    Packed(Arc<Packed>),
 }
 
 impl Entries<'_> {
     /// Entries that the graph owns.
     pub(crate) fn owned(targets: Buffer<u32>, weights: Buffer<u32>) -> Self {
         Self::Plain { targets: Items::Owned(targets), weights: Some(Items::Owned(weights)) }
+    }
+
+    /// The same entries for another graph, without a copy.
+    pub(crate) fn lent(&self) -> Entries<'_> {
+        match self {
+            Self::Plain { targets, weights } => Entries::Plain {
+                targets: Items::Borrowed(targets),
+                weights: weights.as_deref().map(Items::Borrowed),
+            },
+            Self::Packed(lists) => Entries::Packed(lists.clone()),
+        }
     }
 
     /// The entries of a range, if they are plain.

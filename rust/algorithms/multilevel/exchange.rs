@@ -88,7 +88,7 @@ fn top<const D: usize>(
 ) -> Result<Vec<u32>> {
     let mut least = BinaryHeap::new();
     run.each(graph.len(), |v| {
-        if eligible(v) {
+        if graph.may_move(v) && eligible(v) {
             least.push(Reverse((key(graph.weight(v)), Reverse(v))));
         }
         if least.len() > TRIED {

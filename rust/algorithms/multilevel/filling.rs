@@ -105,7 +105,7 @@ impl<const D: usize> Filling<'_, D> {
     fn best(&mut self, v: u32) -> Option<(Cost<D>, u32)> {
         let Self { graph, assignment, marks, caps, takers, connections } = self;
         let (own, loads) = (assignment.part(v), &assignment.loads);
-        if loads[own as usize][0] <= marks[own as usize] {
+        if loads[own as usize][0] <= marks[own as usize] || !graph.may_move(v) {
             return None;
         }
         let takes = |part: u32| loads[part as usize][0] < marks[part as usize];

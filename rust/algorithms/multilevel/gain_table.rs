@@ -85,6 +85,9 @@ impl<'a, const D: usize> GainTable<'a, D> {
     /// smaller relative load, then the lowest), and the gain of moving there.
     #[inline(always)]
     pub fn best_move(&self, v: u32) -> Option<(usize, i64)> {
+        if !self.graph.may_move(v) {
+            return None;
+        }
         let (own, weight, row) = (self.part(v), self.graph.weight(v), self.connections(v));
         let has_slack =
             |part: usize| part != own && fits(plus(self.assignment.loads[part], weight), self.caps[part]);

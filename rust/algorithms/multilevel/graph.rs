@@ -6,10 +6,13 @@
 //! a neighbour and 4 for the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32
 //! at most, so that sums fit.
 //!
+//! Vertices may be fixed to parts ([`fixed`](super::fixed)).
+//!
 //! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are
 //! packed ([`Graph::packed`]), with all entries in the same order.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::entries::{Entries, Items, ReadAhead};
 use crate::base::{Buffer, NONE, Result, Run, prefetch};
@@ -32,7 +35,7 @@ pub(crate) type WeightOf<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + '
 /// What vertices weigh.
 enum VertexWeights<'a, const D: usize> {
     Given(&'a WeightOf<'a, D>),
-    Stored(Buffer<Load<D>>),
+    Stored(Items<'a, Load<D>>),
 }
 
 /// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both
@@ -47,6 +50,8 @@ pub struct Graph<'a, const D: usize> {
     edge_weight: u64,
     /// Whether its lists lie in files.
     outside: bool,
+    /// The part that each vertex must be in, or [`NONE`], if any vertex is fixed.
+    pub(super) fixed: Option<Items<'a, u32>>,
 }
 
 /// The arrays of a graph that owns them.
@@ -80,6 +85,29 @@ impl<'a, const D: usize> Graph<'a, D> {
             heaviest,
             edge_weight: csr.weight(),
             outside: !csr.is_in_memory(),
+            fixed: None,
+        })
+    }
+
+    /// The same graph for a partition into groups of parts. `group_of` returns the group of a part.
+    pub(crate) fn for_groups(&self, group_of: impl Fn(u32) -> u32, run: &Run) -> Result<Graph<'_, D>> {
+        let groups = |fixed: &Items<u32>| -> Result<Items<'static, u32>> {
+            let mut labels: Buffer<u32> = Buffer::zeroed(self.len(), "fixed vertices")?;
+            run.each(self.len(), |v| {
+                let part = fixed[v as usize];
+                labels[v as usize] = if part == NONE { NONE } else { group_of(part) };
+            })?;
+            Ok(Items::Owned(labels))
+        };
+        Ok(Graph {
+            offsets: Items::Borrowed(&self.offsets),
+            entries: self.entries.lent(),
+            weights: match &self.weights {
+                VertexWeights::Given(weight) => VertexWeights::Given(*weight),
+                VertexWeights::Stored(weights) => VertexWeights::Stored(Items::Borrowed(weights)),
+            },
+            fixed: self.fixed.as_ref().map(groups).transpose()?,
+            ..*self
         })
     }
 
@@ -111,11 +139,12 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Self {
             offsets: Items::Owned(offsets),
             entries: Entries::owned(targets, edge_weights),
-            weights: VertexWeights::Stored(weights),
+            weights: VertexWeights::Stored(Items::Owned(weights)),
             total,
             heaviest,
             edge_weight,
             outside: true,
+            fixed: None,
         })
     }
 
@@ -142,7 +171,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         let packed = Packed::of(self.len(), weighted, || self.ranges(all.clone()), list, most, run)?;
         Ok(match packed {
             None => self,
-            Some(lists) => Self { entries: Entries::Packed(lists), ..self },
+            Some(lists) => Self { entries: Entries::Packed(Arc::new(lists)), ..self },
         })
     }
 
@@ -285,8 +314,15 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
-    /// The graph of the vertices that `part_of` puts into `part`, and their ids here.
-    pub fn induced(&self, part_of: &[u32], part: u32, run: &Run) -> Result<(Graph<'static, D>, Vec<u32>)> {
+    /// The graph of the vertices that `part_of` puts into `part`, and their ids here. It is going to be
+    /// partitioned into the parts from `first` on, so labels are counted from there.
+    pub fn induced(
+        &self,
+        part_of: &[u32],
+        part: u32,
+        first: u32,
+        run: &Run,
+    ) -> Result<(Graph<'static, D>, Vec<u32>)> {
         let mut ids: Vec<u32> = Vec::new();
         let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
         let mut entries = 0;
@@ -309,7 +345,16 @@ impl<'a, const D: usize> Graph<'a, D> {
                 run.check()?;
             }
         }
-        Ok((builder.finish(), ids))
+        let fixed = self.fixed.as_ref().map(|fixed| {
+            let mut labels: Buffer<u32> = Buffer::zeroed(ids.len(), "fixed vertices")?;
+            run.each(ids.len(), |index| {
+                let part = fixed[ids[index as usize] as usize];
+                labels[index as usize] = if part == NONE { NONE } else { part - first };
+            })?;
+            Ok(Items::Owned(labels))
+        });
+        let graph = builder.finish();
+        Ok((Graph { fixed: fixed.transpose()?, ..graph }, ids))
     }
 }
 
@@ -429,11 +474,12 @@ impl<const D: usize> Builder<D> {
         Graph {
             offsets: Items::Owned(self.offsets),
             entries: Entries::owned(self.targets, self.edge_weights),
-            weights: VertexWeights::Stored(self.weights),
+            weights: VertexWeights::Stored(Items::Owned(self.weights)),
             total: self.total,
             heaviest: self.heaviest,
             edge_weight: self.edge_weight,
             outside: false,
+            fixed: None,
         }
     }
 }

@@ -224,7 +224,7 @@ impl<'a, const D: usize> JetSearch<'a, D> {
             }
             *homes += u64::from(home) + u64::from(assignment.migration_penalty(v, own));
             *proposal = STAYS;
-            if best != NONE && !locked.contains(v) {
+            if best != NONE && !locked.contains(v) && graph.may_move(v) {
                 let gain = i64::from(most) - i64::from(home);
                 if gain > 0 || (-gain as f64) < (lenience * f64::from(home)).floor() {
                     *proposal =

@@ -149,7 +149,8 @@ impl<const D: usize> Updating<'_, D> {
     /// A part for each vertex: the old one, where it has one and no empty part needs it.
     fn placed(&self) -> Result<Buffer<u32>> {
         let Problem { graph, caps, run, seed, .. } = self.problem;
-        let part_of = copied(self.old_parts.part_of)?;
+        let mut part_of = copied(self.old_parts.part_of)?;
+        graph.place_fixed(&mut part_of, run)?;
         let (mut loads, mut unplaced) = (vec![[0; D]; caps.len()], 0);
         let mut is_new = vec![true; caps.len()];
         run.each(graph.len(), |v| match part_of[v as usize] {

@@ -26,6 +26,9 @@
 //! parameters, and [`start`] says what a partition begins with. [`coarsening`] contracts level after level as
 //! a policy says, into a store in memory or in files. [`uncoarsening`] runs a list of [`refiner`]s on each.
 //!
+//! Parts may have different sizes, and vertices may be fixed to parts ([`graph`]). In the end parts may be made
+//! connected ([`connected`]).
+//!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
 //! **Parallelism.** Clustering, contraction, Jet and rebalancing by vertices in rounds
@@ -43,11 +46,14 @@ mod boundary_gains;
 pub(crate) mod bounds;
 pub(crate) mod clustering;
 mod coarsening;
+mod connected;
 pub(crate) mod connectivity;
 pub(crate) mod contraction;
+mod dealing;
 mod entries;
 mod exchange;
 mod filling;
+mod fixed;
 pub(crate) mod fm;
 pub(crate) mod gain_table;
 pub(crate) mod graph;
@@ -65,6 +71,7 @@ pub(crate) mod problem;
 pub(crate) mod rebalancing;
 pub(crate) mod refiner;
 pub(crate) mod refining;
+mod requirements;
 mod rounds;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
@@ -81,7 +88,7 @@ use std::time::Duration;
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
-    Folder, Integers, Number, Ranges, Ratio, Seed, Weighings, Whole, parameters, words,
+    Fixed, Flag, Folder, Integers, Number, Ranges, Ratio, Seed, Sizes, Weighings, Whole, parameters, words,
 };
 use crate::partition::{Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 pub use bounds::Bound;
@@ -89,6 +96,7 @@ use bounds::Goal;
 pub use clustering::Rating;
 pub use problem::Objective;
 use refiner::Size;
+pub use requirements::Requirements;
 pub use scheme::{Effort, Scheme};
 pub use semi_external::{Costs, Path, Plan};
 use start::Start;
@@ -116,6 +124,8 @@ pub struct Multilevel {
     pub objective: Objective,
     /// Parts on each machine, if the cut between machines comes first.
     pub machines: Option<Vec<u32>>,
+    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
+    pub requirements: Requirements,
     /// How much work to do.
     pub effort: Effort,
     /// Where the levels lie. By default the first path that fits into memory is taken.
@@ -133,8 +143,20 @@ impl Multilevel {
     pub fn new(k: u32) -> Self {
         let Parameters { balance, min_balance, objective, machines, path, sample, checkpoints, seed, .. } =
             Parameters::new(k);
-        let (bounds, effort) = (Vec::new(), Effort::Default);
-        Self { k, balance, min_balance, bounds, objective, machines, effort, path, sample, checkpoints, seed }
+        Self {
+            k,
+            balance,
+            min_balance,
+            bounds: Vec::new(),
+            objective,
+            machines,
+            requirements: Requirements::default(),
+            effort: Effort::Default,
+            path,
+            sample,
+            checkpoints,
+            seed,
+        }
     }
 
     /// Refuses parameters that are invalid for a graph of `n` vertices.
@@ -144,8 +166,11 @@ impl Multilevel {
     }
 
     fn goal(&self) -> Goal<'_> {
-        let Self { k, balance, min_balance, ref bounds, objective, ref machines, seed, .. } = *self;
-        Goal { k, balance, min_balance, bounds, objective, machines: machines.as_deref(), seed }
+        let Self {
+            k, balance, min_balance, ref bounds, objective, ref machines, ref requirements, seed, ..
+        } = *self;
+        let machines = machines.as_deref();
+        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
     }
 
     /// Whether the objective is the communication volume.
@@ -159,6 +184,7 @@ impl Multilevel {
         working_memory(&size)
             .max(refiner::memory(&self.objective.refiners::<1>(), &size))
             .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
+            .saturating_add(self.requirements.memory(n))
     }
 
     /// Partitions the graph of `csr`.
@@ -250,6 +276,17 @@ parameters! {
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
     balance_on_ratio: Ratio = 1.05;
+    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every bound follows
+    /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
+    /// least ``floor(min_balance * n * s / S)``. By default all are equal.
+    sizes: Option<Sizes>;
+    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of them than the
+    /// cap of their part are refused (``CapacityError``). If they break another bound, its cap is raised.
+    fixed: Option<Fixed>;
+    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the parts around
+    /// them, as far as the bounds allow. The cut falls with every move. A warning says how many fragments stay, and
+    /// ``components`` of :func:`evaluate` counts them. By default they stay.
+    connected: Flag;
     /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: Objective;
@@ -309,6 +346,7 @@ impl TryFrom<Parameters> for Multilevel {
             bounds: bounds::of(given.volume_balance, &given.balance_on, given.balance_on_ratio),
             objective: given.objective,
             machines: given.machines,
+            requirements: Requirements { sizes: given.sizes, fixed: given.fixed, connected: given.connected },
             effort,
             path: given.path,
             sample: given.sample,

@@ -11,7 +11,8 @@
 //! often. When the queue is full, the entries that do not count are dropped. So its memory is allocated at
 //! once.
 //!
-//! Every vertex comes through [`Moves::entry`]: the one place to ask whether it may move at all.
+//! Fixed vertices are never queued by [`Moves::of`]. Whoever queues vertices one by one asks
+//! [`Graph::may_move`] before.
 //!
 //! **Parallelism.** The first keys of all vertices are computed and sorted in parallel ([`Moves::of`]).
 
@@ -87,7 +88,7 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         Ok(Self { later, last, ..Self::new(None, run) })
     }
 
-    /// The vertices for which `key` returns one. It may note a proposal for each vertex.
+    /// The free vertices for which `key` returns one. It may note a proposal for each of them.
     pub(super) fn of<const D: usize, S: Send, T: Send>(
         graph: &Graph<D>,
         proposals: &mut [T],
@@ -100,7 +101,9 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         let mut found = scratches(run, graph.num_entries(), || Ok((scratch()?, Vec::new())))?;
         let all = graph.ranges(0..graph.len() as u32);
         propose(&mut found, all, proposals, run, |(scratch, entries): &mut (S, Vec<_>), v, proposal| {
-            entries.extend(key(scratch, v, proposal).map(|key| Self::entry(seed, key, v)));
+            if graph.may_move(v) {
+                entries.extend(key(scratch, v, proposal).map(|key| Self::entry(seed, key, v)));
+            }
         })?;
         moves.sorted = found
             .into_iter()

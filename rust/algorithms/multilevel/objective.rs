@@ -24,8 +24,9 @@ impl Objective {
 pub(super) struct Machines<'a, const D: usize> {
     /// Number of parts on each.
     pub parts: &'a [u32],
-    /// What one of as many parts as there are machines may weigh.
-    pub plain: Load<D>,
+    /// What each part may weigh if there are as many parts as machines. `None` if machines have different numbers of
+    /// parts, which are all alike.
+    pub plain: Option<&'a [Load<D>]>,
 }
 
 /// Parts of the vertices, from scratch, and the number of rounds.

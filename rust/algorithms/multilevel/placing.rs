@@ -101,6 +101,11 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         parts.part_of[self.members(group)[0] as usize]
     }
 
+    /// Whether no vertex of the group is fixed.
+    fn may_move(&self, group: u32) -> bool {
+        !self.graph.has_fixed() || self.members(group).iter().all(|&v| self.graph.may_move(v))
+    }
+
     /// Calls `visit` with each neighbour of the group outside of it, and the weight of the edge.
     fn each(&self, group: u32, mut visit: impl FnMut(u32, u32)) {
         for &v in self.members(group) {
@@ -222,7 +227,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
             self.count(parts, group, migration, connections);
             let home = connections.of(self.part(parts, group));
             let best = self.favourite(parts, caps, group, connections);
-            best.filter(|(_, most)| *most > home).map(|(to, most)| (most - home, to))
+            best.filter(|(_, most)| *most > home && self.may_move(group)).map(|(to, most)| (most - home, to))
         };
         let mut all = 0;
         for _ in 0..PASSES {
@@ -280,7 +285,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
         let mut groups: Vec<u32> = Vec::new();
         self.run.each(self.len(), |group| {
             let own = self.part(parts, group);
-            if surplus[own as usize] > 0 {
+            if surplus[own as usize] > 0 && self.may_move(group) {
                 groups.push(group);
                 self.each(group, |u, w| {
                     let same = parts.part_of[u as usize] == own;

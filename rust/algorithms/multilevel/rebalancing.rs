@@ -143,7 +143,7 @@ fn deal_surplus<const D: usize>(
         let (own, weight) = (assignment.part(v) as usize, graph.weight(v));
         // A heavy vertex would leave parts behind that could take many others.
         let is_heavy = !fits(weight.map(|weight| HEAVY.saturating_mul(weight)), caps[own]);
-        if assignment.loads[own][0] <= caps[own][0] || is_heavy {
+        if assignment.loads[own][0] <= caps[own][0] || is_heavy || !graph.may_move(v) {
             return;
         }
         while next < caps.len() && !fits(plus(assignment.loads[next], weight), caps[next]) {

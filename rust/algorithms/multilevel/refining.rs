@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::{self, Goal};
+use super::requirements::Requirements;
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
@@ -10,7 +11,7 @@ use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, in_rounds};
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
-    Integers, Number, Ranges, Ratio, Seed, Start, Weighings, Whole, parameters,
+    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings, Whole, parameters,
 };
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition, validate_start};
 
@@ -44,6 +45,8 @@ pub struct Refine {
     pub objective: Objective,
     /// Parts on each machine, if an edge between machines costs more than others.
     pub machines: Option<Vec<u32>>,
+    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
+    pub requirements: Requirements,
     /// Rounds at most, and a time limit.
     pub effort: Effort,
     /// Seed of the ties.
@@ -53,14 +56,18 @@ pub struct Refine {
 impl Refine {
     /// The defaults for parts `0..k`.
     pub fn new(k: u32, start: Vec<u32>) -> Self {
-        let Multilevel { balance, min_balance, bounds, objective, machines, seed, .. } = Multilevel::new(k);
+        let Multilevel { balance, min_balance, bounds, objective, machines, requirements, seed, .. } =
+            Multilevel::new(k);
         let effort = Effort::Best { rounds: None, time_limit: None };
-        Self { start, k, balance, min_balance, bounds, objective, machines, effort, seed }
+        Self { start, k, balance, min_balance, bounds, objective, machines, requirements, effort, seed }
     }
 
     fn goal(&self) -> Goal<'_> {
-        let Self { k, balance, min_balance, ref bounds, objective, ref machines, seed, .. } = *self;
-        Goal { k, balance, min_balance, bounds, objective, machines: machines.as_deref(), seed }
+        let Self {
+            k, balance, min_balance, ref bounds, objective, ref machines, ref requirements, seed, ..
+        } = *self;
+        let machines = machines.as_deref();
+        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
     }
 
     fn validate(&self, n: u64) -> Result<()> {
@@ -78,7 +85,7 @@ impl Refine {
     pub fn memory(&self, shape: &Shape) -> Need {
         let size = self.goal().size(shape.n, shape.entries());
         let what = format!("refine on {} vertices, {} parts", shape.n, self.k);
-        Need::new(rounds::memory(self.objective, &size), what)
+        Need::new(rounds::memory(self.objective, &size) + self.requirements.memory(shape.n), what)
     }
 
     /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
@@ -140,6 +147,18 @@ parameters! {
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default: that of the
     /// partition, else 1.05.
     balance_on_ratio: Option<Ratio>;
+    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every bound follows
+    /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
+    /// least ``floor(min_balance * n * s / S)``. Default: those of the partition.
+    sizes: Option<Sizes>;
+    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of them than the
+    /// cap of their part are refused (``CapacityError``). If they break another bound, its cap is raised. A partition
+    /// that was made with some needs them again, because it does not keep them.
+    fixed: Option<Fixed>;
+    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the parts around
+    /// them, as far as the bounds allow. The cut falls with every move. A warning says how many fragments stay, and
+    /// ``components`` of :func:`evaluate` counts them. Default: as the partition.
+    connected: Option<Flag>;
     /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else "cut".
     objective: Option<Objective>;
@@ -170,6 +189,11 @@ impl TryFrom<Parameters> for Refine {
             bounds: bounds::of(given.volume_balance, &given.balance_on, ratio),
             objective: given.objective.unwrap_or_default(),
             machines: given.machines,
+            requirements: Requirements {
+                sizes: given.sizes,
+                fixed: given.fixed,
+                connected: given.connected.unwrap_or(false),
+            },
             effort: in_rounds(given.rounds, given.time_limit)?,
             seed: given.seed,
         })

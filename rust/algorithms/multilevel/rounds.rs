@@ -92,7 +92,9 @@ pub(super) fn solve<const D: usize>(
 
 /// The start, brought within its bounds as far as this can be.
 pub(super) fn begin<const D: usize>(problem: &Problem<D>, start: &[u32]) -> Result<Solution> {
-    refiner::refined(&brought_within(), problem, copied(start)?)
+    let mut parts = copied(start)?;
+    problem.graph.place_fixed(&mut parts, problem.run)?;
+    refiner::refined(&brought_within(), problem, parts)
 }
 
 /// The parts after as many rounds as pay, and the number of rounds.

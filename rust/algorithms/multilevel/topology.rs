@@ -30,6 +30,7 @@
 //!
 //! **Parallelism.** The four partitions are made one after the other, each in parallel.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::assignment::Quality;
@@ -80,8 +81,8 @@ pub(crate) struct Topology<'a, const D: usize> {
     pub problem: Problem<'a, D>,
     /// Number of parts on each machine. The first parts are on the first.
     pub machines: &'a [u32],
-    /// The cap of a part of the plain partition.
-    pub plain: Load<D>,
+    /// The caps of the plain partition, unless machines have different numbers of parts.
+    pub plain: Option<&'a [Load<D>]>,
 }
 
 impl<const D: usize> Topology<'_, D> {
@@ -89,7 +90,9 @@ impl<const D: usize> Topology<'_, D> {
     pub(crate) fn partition(&self, scheme: &Scheme) -> Result<(Buffer<u32>, u64)> {
         let Problem { graph, seed, run, .. } = self.problem;
         let (plain_caps, third) = (self.plain_caps(), scheme.units / 3);
-        let both = [Problem { caps: &plain_caps, ..self.problem }, self.problem];
+        let prices_of_machines = Prices::new(self.machines, 1);
+        let of_machines = graph.for_groups(|part| prices_of_machines.machine_of(part), run)?;
+        let both = [Problem { graph: &of_machines, caps: &plain_caps, ..self.problem }, self.problem];
         let wanted = if scheme.effort.is_little() { &both[..1] } else { &both };
         let whole = Scheme { units: scheme.units - third, ..scheme.clone() }.suited(graph, run)?;
         let (solutions, rounds) = whole.in_rounds(wanted)?;
@@ -128,7 +131,7 @@ impl<const D: usize> Topology<'_, D> {
         let Problem { graph, run, .. } = self.problem;
         let mut part_of: Buffer<u32> = Buffer::zeroed(graph.len(), "parts")?;
         for (machine, (first, caps)) in (0..).zip(self.groups()) {
-            let (group, ids) = graph.induced(machine_of, machine, run)?;
+            let (group, ids) = graph.induced(machine_of, machine, first, run)?;
             let of_group = parts(first, &Problem { graph: &group, caps, ..self.problem }, &ids)?;
             run.each(ids.len(), |i| part_of[ids[i as usize] as usize] = first + of_group[i as usize])?;
         }
@@ -156,9 +159,10 @@ impl<const D: usize> Topology<'_, D> {
     /// The caps of the plain partition. Where machines have different numbers of parts, it has none to
     /// compare with.
     fn plain_caps(&self) -> Vec<Load<D>> {
-        let alike = self.machines.iter().all(|&parts| parts == self.machines[0]);
-        let least = |cap: Load<D>| std::array::from_fn(|bound| cap[bound].min(self.plain[bound]));
-        self.groups().map(|(_, caps)| if alike { least(sum(caps)) } else { sum(caps) }).collect()
+        let sums = self.groups().map(|(_, caps)| sum(caps));
+        let Some(plain) = self.plain else { return sums.collect() };
+        let least = |(cap, plain): (Load<D>, &Load<D>)| std::array::from_fn(|i| cap[i].min(plain[i]));
+        sums.zip(plain).map(least).collect()
     }
 
     /// The parts of the machines, each made inside its part of the plain partition.
@@ -185,22 +189,38 @@ impl<const D: usize> Topology<'_, D> {
             builder.vertex([1]);
         }
         let capacities: Vec<Load<1>> = self.machines.iter().map(|&parts| [u64::from(parts)]).collect();
-        let quotient = builder.finish();
+        // Parts with fixed vertices keep their numbers.
+        let keeps = |part: u32| !quotient.may_move(part);
+        let machines = Prices::new(self.machines, 1);
+        let labels: Vec<u32> =
+            (0..k as u32).map(|part| if keeps(part) { machines.machine_of(part) } else { NONE }).collect();
+        let of_machines = builder.finish().with_fixed(graph.has_fixed().then_some(&labels));
         let ((machine_of, _), _) = Scheme { units: 0, ..scheme.clone() }.partition(&Problem::new(
-            &quotient,
+            &of_machines,
             &capacities,
             seed,
             run,
         ))?;
-        let mut free: Vec<_> = self.groups().map(|(first, caps)| first..first + caps.len() as u32).collect();
+        let numbers = |(first, caps): (u32, &[Load<D>])| first..first + caps.len() as u32;
+        let mut free: Vec<VecDeque<u32>> =
+            self.groups().map(|group| numbers(group).filter(|&part| !keeps(part)).collect()).collect();
+        // Only parts that may weigh the same change places.
+        let take = |free: &mut VecDeque<u32>, part: u32| {
+            let alike = free.iter().position(|&name| caps[name as usize] == caps[part as usize]);
+            alike.and_then(|index| free.remove(index))
+        };
         let mut names = reserved(k, "names of parts")?;
         let mut left = Vec::new();
-        for part in 0..k {
-            let name = free[machine_of[part] as usize].next();
+        for part in 0..k as u32 {
+            let free = &mut free[machine_of[part as usize] as usize];
+            let name = if keeps(part) { Some(part) } else { take(free, part) };
             left.extend(name.is_none().then_some(part));
             names.push(name.unwrap_or(NONE));
         }
-        left.into_iter().zip(free.into_iter().flatten()).for_each(|(part, name)| names[part] = name);
+        for part in left {
+            let name = free.iter_mut().find_map(|free| take(free, part));
+            names[part as usize] = name.unwrap_or(part);
+        }
         let mut part_of = clustering.cluster_of;
         run.each(part_of.len(), |v| part_of[v as usize] = names[part_of[v as usize] as usize])?;
         Ok(part_of)

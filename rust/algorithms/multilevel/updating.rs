@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::bounds::{self, Goal};
 use super::keeping::{OldParts, count};
 use super::refining::Refine;
+use super::requirements::Requirements;
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
@@ -13,7 +14,9 @@ use super::{Bound, Objective};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 use crate::capacity::MAX_PARTS;
 use crate::graph::Csr;
-use crate::partition::parameters::{Integers, Number, Ranges, Ratio, Seed, Start, Weighings, parameters};
+use crate::partition::parameters::{
+    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings, parameters,
+};
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 
 /// Parts that are larger than the smallest ones by this factor are not dissolved.
@@ -37,6 +40,8 @@ pub struct Update {
     pub bounds: Vec<Bound>,
     /// Parts on each machine, if an edge between machines costs more than others.
     pub machines: Option<Vec<u32>>,
+    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
+    pub requirements: Requirements,
     /// Seed of the groups and the ties.
     pub seed: u64,
 }
@@ -55,14 +60,15 @@ pub struct Changes {
 impl Update {
     /// The defaults for `k` parts.
     pub fn new(k: u32, start: Vec<u32>) -> Self {
-        let Refine { start, balance, min_balance, bounds, machines, seed, .. } = Refine::new(k, start);
-        Self { start, moves: 0.05, k, balance, min_balance, bounds, machines, seed }
+        let Refine { start, balance, min_balance, bounds, machines, requirements, seed, .. } =
+            Refine::new(k, start);
+        Self { start, moves: 0.05, k, balance, min_balance, bounds, machines, requirements, seed }
     }
 
     fn goal(&self) -> Goal<'_> {
-        let Self { k, balance, min_balance, ref bounds, ref machines, seed, .. } = *self;
-        let machines = machines.as_deref();
-        Goal { k, balance, min_balance, bounds, objective: Objective::Cut, machines, seed }
+        let Self { k, balance, min_balance, ref bounds, ref machines, ref requirements, seed, .. } = *self;
+        let (objective, machines) = (Objective::Cut, machines.as_deref());
+        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
     }
 
     fn validate(&self, n: u64) -> Result<()> {
@@ -99,8 +105,8 @@ impl Update {
         let changes = self.changes(&names, &old, &partition, run)?;
         if changes.moved > allowed {
             run.note(format!(
-                "update: {} of {} vertices moved to another part, because the number of parts and the bounds need more \
-                 than the {allowed} of moves={}",
+                "update: {} of {} vertices moved to another part, because the number of parts, the bounds and fixed \
+                 vertices need more than the {allowed} of moves={}",
                 changes.moved,
                 count(&self.start),
                 self.moves
@@ -222,6 +228,19 @@ parameters! {
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default: that of the
     /// partition, else 1.05.
     balance_on_ratio: Option<Ratio>;
+    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every bound follows
+    /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
+    /// least ``floor(min_balance * n * s / S)``. Default: those of the partition, if the number of parts is the same.
+    sizes: Option<Sizes>;
+    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of them than the
+    /// cap of their part are refused (``CapacityError``). If they break another bound, its cap is raised. A vertex
+    /// that moves to where it is fixed counts as one that a bound needs. A partition that was made with some needs them
+    /// again, one per vertex of the graph.
+    fixed: Option<Fixed>;
+    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the parts around
+    /// them, as far as the bounds allow. The cut falls with every move. A warning says how many fragments stay, and
+    /// ``components`` of :func:`evaluate` counts them. Default: as the partition.
+    connected: Option<Flag>;
     /// How many parts each machine has, as in :func:`multilevel`. An edge between machines then counts eight times.
     /// Default: that of the partition, if the number of parts is the same.
     machines: Option<Integers>;
@@ -243,6 +262,11 @@ impl TryFrom<Parameters> for Update {
             min_balance: given.min_balance,
             bounds: bounds::of(given.volume_balance, &given.balance_on, ratio),
             machines: given.machines,
+            requirements: Requirements {
+                sizes: given.sizes,
+                fixed: given.fixed,
+                connected: given.connected.unwrap_or(false),
+            },
             seed: given.seed,
         })
     }
@@ -264,7 +288,9 @@ impl Partitioner for Update {
 
     fn memory(&self, shape: &Shape, _run: &Run) -> Need {
         let size = self.goal().size(shape.n, shape.entries());
-        let needed = rounds::memory(Objective::Cut, &size).saturating_add(16 * shape.n);
+        let needed = rounds::memory(Objective::Cut, &size)
+            .saturating_add(16 * shape.n)
+            .saturating_add(self.requirements.memory(shape.n));
         Need::new(needed, format!("update on {} vertices, {} parts", shape.n, self.k))
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import _core
 from ...core import parameters
-from ...core.inputs import split_bits, splits_of, train_of
+from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...errors import ParameterError
 from ...graphs.opening import open_graph
@@ -50,11 +50,14 @@ def _checked(field: _core.Field, value: Any) -> Any:
         case "integers":
             return parameters.integers(field.name, value)
         case "numbers":
-            return parameters.numbers(field.name, value)
+            several = parameters.numbers(field.name, value)
+            return list(several) if field.default is None else several  # as JSON holds them
         case "weights":
             return parameters.weights(field.name, value)
         case "several_weights":
             return parameters.several_weights(field.name, value)
+        case "fixed":
+            return fixed_of(field.name, value)
         case "degrees":
             return parameters.degrees(field.name, value)
         case "partition" | "splits":  # which need the graph

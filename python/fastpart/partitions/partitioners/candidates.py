@@ -46,6 +46,8 @@ class Request:
     effort: str
     balance: float
     machines: Sequence[int] | None
+    shares: Mapping[str, Any]
+    """``sizes``, ``fixed`` and ``connected``, as far as they are given. Only the multilevel partitioner knows them."""
     checkpoints: Any
     seed: int | None
     trained: Mapping[str, npt.NDArray[np.int64]]
@@ -70,22 +72,28 @@ class Request:
 
     def _of_vertices(self) -> list[list[Candidate]]:
         given = {"objective": self.objective, "machines": self.machines, "checkpoints": self.checkpoints}
+        given |= self.shares
         effort, others = {}, []
         if self.effort == "best":
             effort = {"effort": "best"}
-            others = self._all("multilevel") if self.machines is None else []
+            others = [] if self._is_alone else self._all("multilevel")
         multilevel = Candidate(
             "multilevel", partial(self._multilevel, **given | effort), self.effort == "best"
         )
         fast = partial(self._multilevel, **given | {"effort": "fast"})
         label = "multilevel:effort=fast"
-        if self.machines is not None:  # nothing else knows machines
+        if self._is_alone:
             return [[multilevel], [Candidate(label, fast)]]
         streams = [[self._named("spring")]]
         if self.graph._weights is None:  # where levels would lie in files, a stream takes less time
             streams.insert(0, [self._named("refennel", passes=2)])
             fast = partial(fast, path="memory")
         return [[*others, multilevel], [Candidate(label, fast)], *streams]
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether only the multilevel partitioner knows what is asked for."""
+        return self.machines is not None or bool(self.shares)
 
     def _of_edges(self) -> list[list[Candidate]]:
         hep = self._named("hep", refine=True)

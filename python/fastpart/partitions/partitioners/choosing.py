@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
+import numpy.typing as npt
+
 from ... import _core
 from ...core import parameters
 from ...core.inputs import splits_of, train_of
@@ -34,6 +36,9 @@ def partition(
     effort: Literal["fast", "default", "best"] = "default",
     balance: float | None = None,
     machines: Sequence[int] | None = None,
+    sizes: Sequence[float] | None = None,
+    fixed: npt.ArrayLike | StrPath | None = None,
+    connected: bool = False,
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
@@ -69,6 +74,9 @@ def partition(
     effort: Literal["fast", "default", "best"] = "default",
     balance: float | None = None,
     machines: Sequence[int] | None = None,
+    sizes: Sequence[float] | None = None,
+    fixed: npt.ArrayLike | StrPath | None = None,
+    connected: bool = False,
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
@@ -112,6 +120,14 @@ def partition(
     machines : list of int, optional
         How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
         few between the parts of a machine second. Only for vertices.
+    sizes : list of float, optional
+        How large each part is to be relative to the others, as ``[2, 1, 1]``: k numbers above 0. A part of share s gets
+        at most ``ceil(balance * n * s / sum of sizes)`` vertices. By default all are equal. Only for vertices.
+    fixed : array of integers, shape (n,), or path of a .npy, optional
+        The part that each vertex must be in, or -1 where it is free. Only for vertices.
+    connected : bool
+        Move fragments of parts to the parts around them, as far as the bounds allow, so that parts are connected. A
+        warning says how many fragments stay. Only for vertices.
     splits : mapping, or path of a .npz or a table, optional
         ``train``: vertex ids, or a bool mask of length n. For ``objective="traffic"``, which needs it.
     split : int, optional
@@ -196,6 +212,12 @@ def partition(
         raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
     if of == "edges" and machines is not None:
         raise ParameterError('machines: needs of="vertices"')
+    given_shares = {"sizes": sizes, "fixed": fixed, "connected": connected or None}
+    shares = {name: value for name, value in given_shares.items() if value is not None}
+    if of == "edges" and shares:
+        raise ParameterError(
+            f'{next(iter(shares))}: needs of="vertices". Leave it out, or partition the vertices'
+        )
     if relation_weights is not None and (of == "edges" or goal == "traffic"):
         raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
     factors = checked_relation_weights(opened.relations, relation_weights)
@@ -209,6 +231,7 @@ def partition(
         effort=effort,
         balance=parameters.ratio("balance", _BALANCE[of] if balance is None else balance),
         machines=machines,
+        shares=shares,
         checkpoints=checkpoints,
         seed=parameters.seed(seed),
         trained=training_vertices(opened) if of == "vertices" else {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from ...core.inputs import SPLITS
 from ...errors import CapacityError, CapacityWarning, ParameterError, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
+from .refining import NONE
 from .type_bounds import Names
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
@@ -40,6 +42,8 @@ def vertex_partition(
         names = bounded_types or (None,) * len(arrays)
         shown = [name or _shown(each) for name, each in zip(names, arrays, strict=True)]
         given = {**given, "balance_on": shown if isinstance(weights, list) else shown[0]}
+    if given.get("fixed") is not None:
+        given = {**given, "fixed": _shown_fixed(given["fixed"])}
     partition = _wrapped(VertexPartition, algorithm, given, result, result.assignment, graph)
     partition.bounded_types = bounded_types
     volume = None if result.volume_cap is None else (result.volume_nominal or 0, result.volume_cap)
@@ -70,10 +74,24 @@ def _shown(weights: npt.NDArray[np.uint32]) -> str:
     return f"array of {len(weights)} weights, sum {weights.sum(dtype=np.uint64)}"
 
 
-def _refuse_raised(name: str, unit: str, nominal: int, cap: int, on_infeasible: str) -> None:
-    if cap > nominal:
-        what = f"the parts cannot be kept within {nominal}{unit}. The cap was raised to {cap}"
-        _infeasible(f"{name}: {what}", on_infeasible)
+def _shown_fixed(parts: npt.NDArray[np.uint32]) -> str:
+    return f"array of {len(parts)} parts, {np.count_nonzero(parts != NONE)} vertices fixed"
+
+
+def _refuse_raised(name: str, unit: str, nominal: Any, cap: Any, on_infeasible: str) -> None:
+    of_parts = (
+        [(None, nominal, cap)] if isinstance(cap, int) else list(zip(count(), nominal, cap, strict=False))
+    )
+    raised = [(part, asked, kept) for part, asked, kept in of_parts if kept > asked]
+    if not raised:
+        return
+    part, asked, kept = raised[0]
+    if part is None:
+        what = f"the parts cannot be kept within {asked}{unit}. The cap was raised to {kept}"
+    else:
+        more = f", and {len(raised) - 1} others" if len(raised) > 1 else ""
+        what = f"part {part} cannot be kept within {asked}{unit}. Its cap was raised to {kept}{more}"
+    _infeasible(f"{name}: {what}", on_infeasible)
 
 
 def edge_partition(

@@ -29,6 +29,7 @@ _TYPES = {
         "npt.ArrayLike | Sequence[npt.ArrayLike | str] | None",
         "array of integers or bools, shape (n,), name of a type, or a list of up to 7, optional",
     ),
+    "fixed": ("npt.ArrayLike | StrPath | None", "array of integers, shape (n,), or path of a .npy, optional"),
     "degrees": ("npt.NDArray[np.uint32] | None", "numpy.ndarray, optional"),
     "chunk": ("float | int", "float or int"),
     "partition": ("Partition | npt.ArrayLike | StrPath", "VertexPartition, path or array, shape (n,)"),
@@ -199,6 +200,8 @@ def _returns(algorithm: _core.Algorithm) -> list[str]:
         lines.append("Also ``weight_loads`` and ``weight_cap``, of training, validation and test vertices.")
     if any(field.name == "volume_balance" for field in algorithm.fields):
         lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
+    if any(field.name == "sizes" for field in algorithm.fields):
+        lines.append("With ``sizes`` the caps are int64 arrays with one entry per part.")
     return lines
 
 

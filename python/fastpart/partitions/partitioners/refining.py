@@ -21,7 +21,16 @@ from ..typed_parts import typed_of
 NONE = np.uint32(2**32 - 1)
 """Part of a vertex that the partition does not know."""
 
-_INHERITED = ("balance", "min_balance", "volume_balance", "balance_on_ratio", "objective", "machines")
+_INHERITED = (
+    "balance",
+    "min_balance",
+    "volume_balance",
+    "balance_on_ratio",
+    "sizes",
+    "connected",
+    "objective",
+    "machines",
+)
 """Parameters of a refinement whose default is that of the partition."""
 
 
@@ -119,6 +128,11 @@ def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: 
             f"balance_on: the partition balances weights, which it does not keep. Pass them again, or {name} "
             "VertexPartition(p, p.k), which balances vertices only"
         )
+    if known.get("fixed") is not None and arguments["fixed"] is None:
+        raise ParameterError(
+            f"fixed: the partition has fixed vertices, which it does not keep. Pass them again, or {name} "
+            "VertexPartition(p, p.k), in which all are free"
+        )
     if name == "update":
         if known.get("objective") == "halo":
             raise ParameterError(
@@ -126,15 +140,15 @@ def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: 
                 "VertexPartition(p, p.k), or partition the new graph from scratch"
             )
         if k != start.k:
-            known["machines"] = None
+            known["machines"] = known["sizes"] = None
     known["objective"] = "halo" if known.get("objective") == "halo" else "cut"
     if start.volume_cap is None:
         known["volume_balance"] = None
     if start.cap is None:
         known["balance"] = None
     elif "balance" not in known:  # the ratio whose cap this is
-        known["balance"] = max(1.0, (start.cap - 0.5) * start.k / max(1, len(start)))
-    defaults = {"balance": 1.03, "balance_on_ratio": 1.05}
+        known["balance"] = max(1.0, (int(np.max(start.cap)) - 0.5) * start.k / max(1, len(start)))
+    defaults = {"balance": 1.03, "balance_on_ratio": 1.05, "connected": False}
     return inherited | {
         name: next(
             (value for value in (arguments[name], known.get(name)) if value is not None), defaults.get(name)

@@ -2,6 +2,7 @@
 //!
 //! A bisection *grows* one side from a random vertex, always by the vertex that cuts least, until it has its
 //! share. It does so from several seeds and refines each result. It takes the best by excess and then by cut.
+//! Vertices that are fixed to that side are in it from the beginning, and those of the other side never.
 //!
 //! **Source.** Greedy graph growing: Karypis and Kumar, "A Fast and High Quality Multilevel Scheme for
 //! Partitioning Irregular Graphs", 1998.
@@ -52,11 +53,14 @@ fn split<const D: usize>(scheme: &Scheme, problem: &Problem<D>, seed: u64) -> Re
         return Buffer::zeroed(graph.len(), "parts");
     }
     let groups = if caps.len() > MANY { caps.len().isqrt() } else { 2 };
-    let groups: Vec<&[Load<D>]> = caps.chunks(caps.len().div_ceil(groups)).collect();
+    let size = caps.len().div_ceil(groups);
+    let groups: Vec<&[Load<D>]> = caps.chunks(size).collect();
     let sides = shares(graph.total(), &groups);
-    let (mut part_of, _) = scheme.cycle(&Problem { caps: &sides, ..*problem }, scheme.first()?, seed)?;
+    let graph_of_groups = graph.for_groups(|part| part / size as u32, run)?;
+    let of_groups = Problem { graph: &graph_of_groups, caps: &sides, ..*problem };
+    let (mut part_of, _) = scheme.cycle(&of_groups, scheme.first()?, seed)?;
     let part_of_group = |(group, caps): (usize, &&[Load<D>])| {
-        let (induced, ids) = graph.induced(&part_of, group as u32, run)?;
+        let (induced, ids) = graph.induced(&part_of, group as u32, (group * size) as u32, run)?;
         let seed = splitmix64(seed ^ (group as u64 + 1));
         let part_of = split(scheme, &Problem { graph: &induced, caps, ..*problem }, seed)?;
         Ok((part_of, ids))
@@ -119,7 +123,7 @@ fn bisect<const D: usize>(problem: &Problem<D>, tries: u64, seed: u64) -> Result
     }
 }
 
-/// Side 0 grown from a random vertex until it has its share of the weight.
+/// Side 0 grown from its fixed vertices, or from a random vertex, until it has its share of the weight.
 fn grow<const D: usize>(
     graph: &Graph<D>,
     caps: &[Load<D>],
@@ -141,33 +145,37 @@ fn grow<const D: usize>(
     let mut load = [0; D];
     let mut next_seed = if n > 0 { random.below(n) } else { 0 };
     let (mut unseen, mut work) = (0, 0);
-    while (0..D).all(|bound| total[bound] == 0 || (load[bound] as f64) < target[bound].max(1.0)) {
+    let mut fixed: Vec<u32> = (0..graph.len() as u32).rev().filter(|&v| graph.fixed(v) == 0).collect();
+    let is_full = |load: Load<D>| (0..D).any(|i| total[i] > 0 && load[i] as f64 >= target[i].max(1.0));
+    loop {
         work += 1;
         if work > 1 << 16 {
             work = 0;
             run.check()?;
         }
-        let v = match queue.pop() {
-            Some((gain, v)) => {
-                if side_of[v as usize] == 0
-                    || gain != 2 * i64::from(inside[v as usize]) - i64::from(volumes[v as usize])
-                {
-                    continue;
+        let v = match fixed.pop() {
+            Some(v) => v,
+            None if is_full(load) => break,
+            None => match queue.pop() {
+                Some((gain, v)) => {
+                    if gain != 2 * i64::from(inside[v as usize]) - i64::from(volumes[v as usize]) {
+                        continue;
+                    }
+                    v
                 }
-                v
-            }
-            // A component is used up: on with another.
-            None if unseen < n => {
-                unseen += 1;
-                let v = next_seed as u32;
-                next_seed = (next_seed + 1) % n;
-                if side_of[v as usize] == 0 {
-                    continue;
+                // A component is used up: on with another.
+                None if unseen < n => {
+                    unseen += 1;
+                    let v = next_seed as u32;
+                    next_seed = (next_seed + 1) % n;
+                    v
                 }
-                v
-            }
-            None => break,
+                None => break,
+            },
         };
+        if side_of[v as usize] == 0 || graph.fixed(v) == 1 {
+            continue;
+        }
         side_of[v as usize] = 0;
         load = plus(load, graph.weight(v));
         work += graph.degree(v);

@@ -144,7 +144,7 @@ impl<const D: usize> Store<D> for Files<'_> {
         let coarse = checkpoints::lists(done.as_ref(), number, clustering.count, run, || {
             contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
         })?;
-        coarse.packed(*available, run)
+        coarse.with_fixed_of(graph, &clustering.cluster_of, run)?.packed(*available, run)
     }
 
     fn refined(

@@ -91,7 +91,7 @@ impl Plan {
         let top = working_memory(&Size { n: vertices, entries: top + top / 32, ..size });
         let top = levels(n, bounds).saturating_add(top);
         let objective = refiner::memory(&multilevel.objective.refiners::<1>(), &size);
-        graph.max(contraction).max(top).max(objective)
+        graph.max(contraction).max(top).max(objective).saturating_add(multilevel.requirements.memory(n))
     }
 }
 

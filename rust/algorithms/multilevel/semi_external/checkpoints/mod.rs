@@ -86,6 +86,7 @@ impl Multilevel {
         for bound in &self.bounds {
             lines.push(bound.identity(graph.n, self.k));
         }
+        lines.extend(self.requirements.identity());
         lines.join("\n") + "\n"
     }
 
