@@ -67,6 +67,9 @@ impl<'a, const D: usize> MoveGains<'a, D> for BoundaryGains<'a, D> {
 
     /// Only parts with a connection.
     fn best_move(&mut self, v: u32) -> Option<(u32, i64)> {
+        if !self.graph.may_move(v) {
+            return None;
+        }
         self.connections.count(self.graph, self.assignment, v);
         let (own, weight) = (self.assignment.part(v), self.graph.weight(v));
         let mut best: Option<(u32, u32)> = None;
