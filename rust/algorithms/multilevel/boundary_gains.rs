@@ -6,8 +6,8 @@
 //! **Memory.** 12 bytes per part.
 
 use super::assignment::{Assignment, Connections, Quality};
-use super::fm::MoveGains;
 use super::graph::Graph;
+use super::move_gains::MoveGains;
 use crate::base::{Result, Run};
 use crate::capacity::{Load, fits, plus, relative};
 

@@ -3,8 +3,8 @@
 //! **Memory.** 4 bytes per vertex and part, which only graphs of some ten thousand vertices can afford.
 
 use super::assignment::{Assignment, Quality};
-use super::fm::MoveGains;
 use super::graph::Graph;
+use super::move_gains::MoveGains;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, fits, plus, relative};
 
@@ -61,6 +61,12 @@ impl<'a, const D: usize> GainTable<'a, D> {
         let over = both().filter(|(load, cap)| !fits(**load, **cap)).count();
         let relative = both().map(|(load, cap)| relative(*load, *cap)).collect();
         Ok(Self { graph, k, assignment, caps, connections, volumes, cut: ends / 2, over, relative })
+    }
+
+    /// Its quality.
+    pub fn quality(&self) -> Quality {
+        let excess = if self.over == 0 { 0.0 } else { self.assignment.excess(self.caps) };
+        Quality { excess, cut: self.cut }
     }
 
     /// Part of `v`.
@@ -160,8 +166,7 @@ impl<'a, const D: usize> MoveGains<'a, D> for GainTable<'a, D> {
     }
 
     fn quality(&self) -> Quality {
-        let excess = if self.over == 0 { 0.0 } else { self.assignment.excess(self.caps) };
-        Quality { excess, cut: self.cut }
+        GainTable::quality(self)
     }
 
     fn may_begin(&self, v: u32) -> bool {

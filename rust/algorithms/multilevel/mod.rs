@@ -62,6 +62,7 @@ mod halo;
 pub(crate) mod jet;
 mod keeping;
 pub(crate) mod migration;
+mod move_gains;
 mod moves;
 mod objective;
 pub(crate) mod ordering;

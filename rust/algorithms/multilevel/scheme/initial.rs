@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use super::{Problem, Scheme};
 use crate::algorithms::multilevel::assignment::Quality;
-use crate::algorithms::multilevel::fm::{Limits, MoveGains as _, refine};
+use crate::algorithms::multilevel::fm::{Limits, refine};
 use crate::algorithms::multilevel::gain_table::GainTable;
 use crate::algorithms::multilevel::graph::Graph;
 use crate::algorithms::multilevel::rebalancing::rebalance;
