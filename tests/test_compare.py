@@ -47,6 +47,7 @@ def test_a_row_is_the_evaluation_of_the_partition(graph, k, data):
     assert compared.summary.columns == ALWAYS
     for row, part in zip(rows(compared), (vertex, edge), strict=True):
         expected = fp.evaluate(edges, part).summary.row(0, named=True)
+        expected.pop("components", None)  # the table of a comparison leaves them out
         assert {name: row[name] for name in expected if name != "algorithm"} == {
             name: value for name, value in expected.items() if name != "algorithm"
         }

@@ -456,21 +456,22 @@ def test_on_the_command_line(tmp_path, monkeypatch):
 
 
 def test_checkpoints_are_of_their_sizes_and_fixed_vertices(tmp_path):
-    fixed = fixed_of(N, K, 0.05)
-    options = {"path": "two_levels", "checkpoints": tmp_path / "steps"}
+    graph = fp.generate.rmat(tmp_path / "g.bin", n=1 << 14, m=300_000)
+    fixed = fixed_of(1 << 14, K, 0.05)
+    options = {"path": "two_levels", "sample": 0.2, "checkpoints": tmp_path / "steps"}
 
     class Stop(Exception):
         pass
 
     def stop(step, done, total):
-        if (tmp_path / "steps" / "checkpoint-clusters-0.bin").exists():
+        if (tmp_path / "steps" / "checkpoint-lists-0.bin").exists():
             raise Stop
 
     with pytest.raises(Stop):
-        fp.multilevel(GRID, K, sizes=SIZES, fixed=fixed, progress=stop, **options)
+        fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, progress=stop, **options)
     with pytest.raises(fp.ParameterError, match=r"checkpoints: .*sizes="):
-        fp.multilevel(GRID, K, fixed=fixed, **options)
+        fp.multilevel(graph, K, fixed=fixed, **options)
     with pytest.raises(fp.ParameterError, match=r"checkpoints: .*fixed="):
-        fp.multilevel(GRID, K, sizes=SIZES, **options)
-    p = fp.multilevel(GRID, K, sizes=SIZES, fixed=fixed, **options)
-    assert p == fp.multilevel(GRID, K, sizes=SIZES, fixed=fixed, path="two_levels")
+        fp.multilevel(graph, K, sizes=SIZES, **options)
+    p = fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, **options)
+    assert p == fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, path="two_levels", sample=0.2)

@@ -131,7 +131,7 @@ impl<const D: usize> Refiner<D> for Jet {
 
     /// Proposals, the best parts, and what [`rebalance`] needs.
     fn memory(&self, size: &Size) -> u64 {
-        size.n.saturating_mul(52 + 8 * size.bounds).saturating_add(128 * size.k)
+        size.n.saturating_mul(52 + 8 * size.bounds)
     }
 }
 

@@ -118,7 +118,7 @@ fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64) -> Resu
     let seed = splitmix64(problem.seed ^ splitmix64(round + 1));
     let problem = Problem { seed, ..*problem };
     let each = graph.num_entries() + graph.len() as u64;
-    run.begin("refine", each);
+    run.begin("rounds", each);
     // Slack for one vertex more, however small the parts.
     let one = 1.5 / caps.iter().map(|cap| cap[0]).min().unwrap_or(1).max(1) as f64;
     let mut assignment = problem.assignment(copied(best)?)?;
