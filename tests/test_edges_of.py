@@ -23,7 +23,7 @@ def graph(tmp_path_factory):
 @pytest.fixture(scope="module")
 def vertices(graph):
     """A partition of its vertices."""
-    return fp.multilevel(graph, 8, volume_balance=1.1)
+    return fp.multilevel(graph, 8, volume_balance=1.05)
 
 
 def test_fewer_replicas_than_the_streams_make(graph, vertices):

@@ -7,8 +7,8 @@ Examples
 >>> p = fp.spring(graph, k=2)
 >>> p.loads
 array([3, 3])
->>> fp.evaluate(graph, p).summary.columns[-4:]
-['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf']
+>>> fp.evaluate(graph, p).summary.columns[-5:]
+['cut_ratio', 'vertex_balance', 'edge_balance', 'halo_rf', 'components']
 """
 
 from importlib import import_module

@@ -91,21 +91,22 @@ impl<const D: usize> Assignment<D> {
         BySlack { parts, first: 0 }
     }
 
-    /// The vertices with a neighbour in another part, ascending.
-    pub(crate) fn boundary(&self, graph: &Graph<D>, run: &Run) -> Result<Vec<u32>> {
-        let mut found = scratches(run, graph.num_entries(), || Ok(Vec::new()))?;
+    /// The vertices with a neighbour in another part, ascending, and the same cost as [`Self::cut`].
+    pub(crate) fn boundary(&self, graph: &Graph<D>, run: &Run) -> Result<(Vec<u32>, u64)> {
+        let mut found = scratches(run, graph.num_entries(), || Ok((Vec::new(), 0_u64)))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
-        propose(&mut found, graph.ranges(0..graph.len() as u32), &mut nothing, run, |found, v, ()| {
-            let own = self.part(v);
-            let mut others = 0;
-            graph.each(v, |u, _| others += u32::from(self.part(u) != own));
-            if others > 0 {
+        let ranges = graph.ranges(0..graph.len() as u32);
+        propose(&mut found, ranges, &mut nothing, run, |(found, ends): &mut (Vec<u32>, u64), v, ()| {
+            let before = *ends;
+            *ends += self.ends(graph, v);
+            if *ends > before {
                 found.push(v);
             }
         })?;
-        let mut boundary = found.concat();
+        let ends: u64 = found.iter().map(|(_, ends)| ends).sum();
+        let mut boundary: Vec<u32> = found.into_iter().flat_map(|(found, _)| found).collect();
         boundary.sort_unstable();
-        Ok(boundary)
+        Ok((boundary, ends / 2))
     }
 
     /// The cost of the cut edges, and the migration penalties.
@@ -113,12 +114,18 @@ impl<const D: usize> Assignment<D> {
         let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
         // Nothing to propose: the rounds only visit all vertices.
         let mut nothing: Vec<()> = vec![(); graph.len()];
-        propose(&mut ends, graph.ranges(0..graph.len() as u32), &mut nothing, run, |ends, v, ()| {
-            let own = self.part(v);
-            graph.each(v, |u, w| *ends += u64::from(w) * u64::from(self.price(self.part(u), own)));
-            *ends += 2 * self.migration.as_ref().map_or(0, |migration| u64::from(migration.due(v, own)));
-        })?;
+        let ranges = graph.ranges(0..graph.len() as u32);
+        propose(&mut ends, ranges, &mut nothing, run, |ends, v, ()| *ends += self.ends(graph, v))?;
         Ok(ends.into_iter().sum::<u64>() / 2)
+    }
+
+    /// The cost of the cut edges of `v`, and its migration penalty twice.
+    #[inline(always)]
+    fn ends(&self, graph: &Graph<D>, v: u32) -> u64 {
+        let own = self.part(v);
+        let mut ends = 2 * self.migration.as_ref().map_or(0, |migration| u64::from(migration.due(v, own)));
+        graph.each(v, |u, w| ends += u64::from(w) * u64::from(self.price(self.part(u), own)));
+        ends
     }
 
     /// What an edge between two parts costs.

@@ -8,7 +8,7 @@
 use super::assignment::{Assignment, Connections, Quality};
 use super::graph::Graph;
 use super::move_gains::MoveGains;
-use crate::base::{Result, Run};
+use crate::base::Result;
 use crate::capacity::{Load, fits, plus, relative};
 
 /// An assignment, and how good it is.
@@ -24,15 +24,14 @@ pub(crate) struct BoundaryGains<'a, const D: usize> {
 }
 
 impl<'a, const D: usize> BoundaryGains<'a, D> {
-    /// The gains of an assignment.
+    /// The gains of an assignment, whose cut edges cost `cut`.
     pub(crate) fn new(
         graph: &'a Graph<'a, D>,
         assignment: &'a mut Assignment<D>,
         caps: &'a [Load<D>],
-        run: &Run,
+        cut: u64,
     ) -> Result<Self> {
         let over = assignment.loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();
-        let cut = assignment.cut(graph, run)?;
         let connections = Connections::new(assignment)?;
         Ok(Self { graph, assignment, caps, connections, cut, over })
     }

@@ -61,24 +61,35 @@ impl Limits {
 pub(crate) struct Fm {
     /// Gains at most.
     pub table: u64,
+    /// Whether short boundaries count. Lists around them are read in any order, which files are too slow for.
+    pub boundaries: bool,
+}
+
+impl Fm {
+    fn has_table<const D: usize>(&self, problem: &Problem<D>) -> bool {
+        problem.graph.len() as u64 * problem.caps.len() as u64 <= self.table
+    }
 }
 
 impl<const D: usize> Refiner<D> for Fm {
+    fn applies(&self, problem: &Problem<D>, _: &Assignment<D>) -> bool {
+        self.boundaries || self.has_table(problem)
+    }
+
     fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {
         let &Problem { graph, caps, seed, run, .. } = problem;
         let limits = Limits::of(graph);
-        if graph.len() as u64 * caps.len() as u64 <= self.table {
+        if self.has_table(problem) {
             let mut table = GainTable::new(graph, assignment, caps, run)?;
             refine(&mut table, limits, seed, run)?;
             return Ok(Some(table.quality()));
         }
-        let boundary = assignment.boundary(graph, run)?;
+        let (boundary, cut) = assignment.boundary(graph, run)?;
         let entries: u64 = boundary.iter().map(|&v| graph.degree(v) as u64).sum();
-        if entries.saturating_mul(SHORT) > graph.num_entries() {
-            return Ok(None);
+        let mut gains = BoundaryGains::new(graph, assignment, caps, cut)?;
+        if entries.saturating_mul(SHORT) <= graph.num_entries() {
+            LocalSearch::new(graph.len(), boundary)?.refine(&mut gains, limits, seed, run)?;
         }
-        let mut gains = BoundaryGains::new(graph, assignment, caps, run)?;
-        LocalSearch::new(graph.len(), boundary)?.refine(&mut gains, limits, seed, run)?;
         Ok(Some(gains.quality()))
     }
 

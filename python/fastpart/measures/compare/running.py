@@ -279,6 +279,7 @@ def _home_halo(graph: Graph, result: Run, options: Mapping[str, Any]) -> float |
 
 def _outcome(label: str, result: Run, evaluation: Evaluation, home_halo: float | None) -> Outcome:
     row = evaluation.summary.row(0, named=True) | {"algorithm": label}
+    row.pop("components", None)  # the parts have them, and the table stays narrow
     if home_halo is not None:
         row["halo_rf"] = home_halo
     if result.seconds is not None:

@@ -92,6 +92,8 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
+    /// See [`Fm::boundaries`].
+    pub boundaries: bool,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the
     /// other.
     pub entries: u64,
@@ -116,7 +118,16 @@ impl Scheme {
             Effort::Quick => ITERATIONS[1],
             _ => ITERATIONS[0],
         };
-        Self { ratings, coarsest, units: 0, effort, iterations, table: TABLE[0], entries: 0 }
+        Self {
+            ratings,
+            coarsest,
+            units: 0,
+            effort,
+            iterations,
+            table: TABLE[0],
+            boundaries: true,
+            entries: 0,
+        }
     }
 
     /// The refiners of a level. The given graph is level 0.
@@ -129,7 +140,7 @@ impl Scheme {
             all.push(Box::new(Jet { iterations, slack: SLACK, lenience, patience: PATIENCE }));
         }
         if !is_little {
-            all.push(Box::new(Fm { table: self.table }));
+            all.push(Box::new(Fm { table: self.table, boundaries: self.boundaries }));
         }
         all
     }

@@ -108,7 +108,8 @@ pub(crate) fn partition<const D: usize>(
     run.advance(if made { 0 } else { third })?;
     let uncoarsening =
         Uncoarsening { refined: true, units: last, store: &files, ..Uncoarsening::of(levels, part_of) };
-    scheme.uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
+    let in_files = Scheme { boundaries: false, ..scheme };
+    in_files.uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
 }
 
 /// Refuses a top that takes more memory than there is, since clusters did not get large enough.
