@@ -475,3 +475,15 @@ def test_checkpoints_are_of_their_sizes_and_fixed_vertices(tmp_path):
         fp.multilevel(graph, K, sizes=SIZES, **options)
     p = fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, **options)
     assert p == fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, path="two_levels", sample=0.2)
+
+
+def test_fixed_vertices_stay_on_a_graph_without_a_table_of_gains(tmp_path):
+    rows = 520  # more than 2**20 gains of four parts, whose boundaries are short
+    graph = fp.generate.grid(tmp_path / "g.bin", rows=rows, columns=rows)
+    # The first rows are dealt like a checkerboard, which local search would tidy up.
+    fixed = np.full(rows * rows, -1, np.int32)
+    fixed[: 4 * rows] = np.arange(4 * rows) % K
+    p = fp.multilevel(graph, K, fixed=fixed, threads=1)
+    assert (p.assignment[: 4 * rows] == fixed[: 4 * rows]).all()
+    assert p.loads.max() <= p.cap
+    assert p == fp.multilevel(graph, K, fixed=fixed, threads=2)
