@@ -41,7 +41,7 @@ pub mod algorithms {
     }
     pub mod multilevel {
         pub use crate::algorithms::multilevel::{
-            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Requirements, Scheme,
+            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Requirements, Scheme, replicate,
         };
         pub mod assignment {
             pub use crate::algorithms::multilevel::assignment::{Assignment, Connections};
@@ -158,6 +158,7 @@ pub mod edges {
     }
 }
 pub mod exec {
+    pub use crate::exec::division::{Division, Peers};
     pub use crate::exec::pass::{blocks, pass};
     pub use crate::exec::shuffle::{key, shuffle};
 }
@@ -167,6 +168,10 @@ pub mod generate {
 pub mod graph {
     pub use crate::graph::csr::{AdjacencyCache, Packed, packed_len};
     pub use crate::graph::identity::{find_num_vertices, largest_id};
+    pub use crate::graph::pieces::Piece;
+    pub mod shards {
+        pub use crate::graph::shards::{Counts, count, cut, gather, records, scatter};
+    }
     pub use crate::graph::weights::extent;
     pub use crate::graph::{Csr, Degrees, Identity};
     pub mod checksum {

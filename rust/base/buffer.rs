@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -74,15 +74,27 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// The first `len` values of a temporary file, mapped. What it lacks of them are zeros.
-    pub fn of_file(TempFile { path, file, mut taken }: TempFile, len: usize) -> Result<Self> {
+    pub fn of_file(file: TempFile, len: usize) -> Result<Self> {
+        Self::of_sparse_file(file, len, 0..len)
+    }
+
+    /// The same, where only values of a range are going to be written through the map, or none. What lies outside of
+    /// it takes no space on the disk.
+    pub fn of_sparse_file(
+        TempFile { path, file, mut taken }: TempFile,
+        len: usize,
+        used: Range<usize>,
+    ) -> Result<Self> {
         if len == 0 {
             return Self::zeroed(len, "nothing");
         }
         let bytes = size::<T>(0, len, &shown(&path))?;
         file.set_len(bytes as u64).map_err(|error| Error::io(&path, error))?;
-        taken.set(bytes as u64);
+        taken.set((used.len() * size_of::<T>()) as u64);
+        allocate(&file, &path, used.start * size_of::<T>()..used.end * size_of::<T>())?;
         // SAFETY: the file has no name, so that nobody else can change or cut it.
-        let mut mapped = unsafe { Self::mapped(&file, &path, 0, len) }?;
+        let map = unsafe { MmapMut::map_mut(&file) }.map_err(|error| Error::io(&path, error))?;
+        let mut mapped = Self::within(map, 0, len);
         mapped.taken = Some(taken);
         Ok(mapped)
     }
@@ -93,15 +105,9 @@ impl<T: Pod> Buffer<T> {
     /// Nobody changes or cuts the file meanwhile. `start` is a multiple of the alignment of `T`.
     pub unsafe fn mapped(file: &File, path: &Path, start: usize, len: usize) -> Result<Self> {
         let bytes = size::<T>(start, len, &shown(path))?;
-        let io = |error| Error::io(path, error);
-        // The blocks are taken now: a write through the map that finds the disk full would end the process.
-        // SAFETY: a call on an open file.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
-            0 => {}
-            errno => return Err(io(io::Error::from_raw_os_error(errno))),
-        }
+        allocate(file, path, 0..bytes)?;
         // SAFETY: the caller vouches for the file.
-        let map = unsafe { MmapMut::map_mut(file) }.map_err(io)?;
+        let map = unsafe { MmapMut::map_mut(file) }.map_err(|error| Error::io(path, error))?;
         Ok(Self::within(map, start, len))
     }
 
@@ -130,6 +136,19 @@ impl<T> Drop for Buffer<T> {
             // SAFETY: without a map they are the box that `zeroed` leaked.
             drop(unsafe { Box::from_raw(items) });
         }
+    }
+}
+
+/// Takes the blocks of these bytes now: a write through a map that finds the disk full would end the process.
+fn allocate(file: &File, path: &Path, bytes: Range<usize>) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let (start, len) = (bytes.start as libc::off_t, bytes.len() as libc::off_t);
+    // SAFETY: a call on an open file.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), start, len) } {
+        0 => Ok(()),
+        errno => Err(Error::io(path, io::Error::from_raw_os_error(errno))),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod buffer;
+pub(crate) mod checked;
 pub(crate) mod error;
 pub(crate) mod file_hash;
 pub(crate) mod npy;

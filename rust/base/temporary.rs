@@ -86,6 +86,23 @@ impl TempFile {
         }
     }
 
+    /// A file that has this name until somebody removes it, for other processes.
+    pub fn named(path: &Path) -> Result<Self> {
+        let file = fresh().create(true).truncate(true).open(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self { path: path.into(), file, taken: Taken::default() })
+    }
+
+    /// The file with this name, which another process has written.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self { path: path.into(), file, taken: Taken::default() })
+    }
+
+    /// Waits until what was written is there for other machines, too.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|error| Error::io(&self.path, error))
+    }
+
     /// For messages: its directory, or the name it had for a moment.
     pub fn path(&self) -> &Path {
         &self.path

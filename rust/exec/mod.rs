@@ -5,11 +5,13 @@
 //! - [`batches`] decides about vertices in a fixed order, in frozen batches. [`mod@follow`] does the same for
 //!   records.
 //! - [`rounds`] has proposals made for many vertices against one frozen state, which the caller approves.
+//! - [`division`] shares such proposals among replicas, each of which has a part of the lists.
 //! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
 //! - [`scattered`] is the order in which the two before read the records of a typed graph.
 //! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
 
 pub(crate) mod batches;
+pub(crate) mod division;
 pub(crate) mod follow;
 pub(crate) mod pass;
 pub(crate) mod pipeline;
@@ -21,6 +23,7 @@ pub(crate) mod side_by_side;
 pub(crate) mod spill;
 
 pub(crate) use batches::{Decider, decide_all};
+pub(crate) use division::{Division, Peers};
 pub(crate) use follow::{Follower, follow};
 pub(crate) use pass::{blocks, each_block, in_order, pass};
 pub(crate) use pipeline::pipeline;

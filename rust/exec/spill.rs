@@ -14,12 +14,13 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, Zeroable};
 
+use super::division::Division;
 use super::pass::pass;
 use crate::base::{Buffer, Error, Result, Run, TempFile, reserved, zeros};
 use crate::edges::{BLOCK, EdgeStream, Record};
@@ -96,12 +97,15 @@ pub(crate) fn memory_of<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64)
 }
 
 /// Where some entries of a bucket lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Piece {
     bucket: u32,
+    /// Of the replicas of a divided run the units follow one another.
+    file: u32,
     unit: u32,
-    first: u64,
     count: u32,
+    first: u64,
 }
 
 /// A file that entries are being written to.
@@ -124,6 +128,13 @@ impl<T: Pod> Spill<T> {
         Ok(Spill { place: Arc::new(place), buckets, entries: PhantomData })
     }
 
+    /// Creates the file of this replica, where all replicas find it.
+    pub(crate) fn create_shared(division: &Division, buckets: usize) -> Result<Self> {
+        let file = TempFile::named(&spill_of(division, division.number()))?;
+        let place = Place { file, end: AtomicU64::new(0) };
+        Ok(Spill { place: Arc::new(place), buckets, entries: PhantomData })
+    }
+
     /// A writer for one worker.
     pub(crate) fn writer(&self) -> Result<Writer<T>> {
         let capacity = capacity::<T>(self.buckets);
@@ -134,22 +145,52 @@ impl<T: Pod> Spill<T> {
 
     /// Ends the writing, of which these are all writers.
     pub(crate) fn seal(self, writers: Vec<Writer<T>>) -> Result<SpillReader<T>> {
-        let mut pieces = Vec::new();
-        for mut writer in writers {
-            writer.flush_all()?;
-            reserve(&mut pieces, writer.pieces.len())?;
-            pieces.append(&mut writer.pieces);
-        }
-        self.place.file.expect_random();
-        pieces.sort_unstable();
-        let mut first = reserved(self.buckets + 1, "spill directory")?;
-        let mut at = 0;
-        for bucket in 0..=self.buckets {
-            at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
-            first.push(at);
-        }
-        Ok(SpillReader { place: self.place, pieces, first, entries: PhantomData })
+        let pieces = pieces_of(writers)?;
+        SpillReader::of(vec![self.place], pieces, self.buckets)
     }
+
+    /// Ends the writing in all replicas, each of which has a file of its own that all can open.
+    pub(crate) fn seal_all(self, writers: Vec<Writer<T>>, division: &Division) -> Result<SpillReader<T>> {
+        let pieces = pieces_of(writers)?;
+        self.place.file.sync()?;
+        let all = division.all(&pieces)?;
+        let open = |replica: usize| match replica == division.number() {
+            true => Ok(Arc::clone(&self.place)),
+            false => {
+                let file = TempFile::open(&spill_of(division, replica))?;
+                Ok(Arc::new(Place { file, end: AtomicU64::new(0) }))
+            }
+        };
+        let places = (0..division.count()).map(open).collect::<Result<_>>()?;
+        let numbered = |(replica, pieces): (usize, Vec<Piece>)| {
+            pieces.into_iter().map(move |piece| Piece { file: replica as u32, ..piece })
+        };
+        // All have opened all files: these need their names no longer.
+        division.agree(0)?;
+        forget(&spill_of(division, division.number()))?;
+        SpillReader::of(places, all.into_iter().enumerate().flat_map(numbered).collect(), self.buckets)
+    }
+}
+
+/// The spilled entries of a replica, where all replicas find them.
+fn spill_of(division: &Division, replica: usize) -> PathBuf {
+    division.folder().join(format!("spill-{replica}.bin"))
+}
+
+/// Removes the name of a file.
+fn forget(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).map_err(|error| Error::io(path, error))
+}
+
+/// The pieces of all writers.
+fn pieces_of<T: Pod>(writers: Vec<Writer<T>>) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    for mut writer in writers {
+        writer.flush_all()?;
+        reserve(&mut pieces, writer.pieces.len())?;
+        pieces.append(&mut writer.pieces);
+    }
+    Ok(pieces)
 }
 
 fn reserve(pieces: &mut Vec<Piece>, more: usize) -> Result<()> {
@@ -195,7 +236,7 @@ impl<T: Pod> Writer<T> {
         let first = self.place.end.fetch_add(u64::from(count), Relaxed);
         self.place.file.write(first, &self.entries[start..start + count as usize])?;
         reserve(&mut self.pieces, 1)?;
-        self.pieces.push(Piece { bucket: bucket as u32, unit: self.unit, first, count });
+        self.pieces.push(Piece { bucket: bucket as u32, file: 0, unit: self.unit, count, first });
         Ok(())
     }
 
@@ -211,13 +252,25 @@ impl<T: Pod> Writer<T> {
 
 /// Entries by bucket, to be read.
 pub struct SpillReader<T = Entry> {
-    place: Arc<Place>,
+    places: Vec<Arc<Place>>,
     pieces: Vec<Piece>,
     first: Vec<usize>,
     entries: PhantomData<T>,
 }
 
 impl<T: Pod> SpillReader<T> {
+    fn of(places: Vec<Arc<Place>>, mut pieces: Vec<Piece>, buckets: usize) -> Result<Self> {
+        places.iter().for_each(|place| place.file.expect_random());
+        pieces.sort_unstable_by_key(|piece| (piece.bucket, piece.file, piece.unit, piece.first));
+        let mut first = reserved(buckets + 1, "spill directory")?;
+        let mut at = 0;
+        for bucket in 0..=buckets {
+            at += pieces[at..].iter().take_while(|piece| (piece.bucket as usize) < bucket).count();
+            first.push(at);
+        }
+        Ok(Self { places, pieces, first, entries: PhantomData })
+    }
+
     /// Number of entries in the bucket.
     pub fn count(&self, bucket: usize) -> u64 {
         let pieces = &self.pieces[self.first[bucket]..self.first[bucket + 1]];
@@ -247,9 +300,9 @@ impl<T: Pod> SpillReader<T> {
 
     /// Reads the entries of one piece, at most [`PIECE`], into `buf`, whose old content is lost.
     pub fn read_piece(&self, piece: usize, buf: &mut Vec<T>) -> Result<()> {
-        let Piece { first, count, .. } = self.pieces[piece];
+        let Piece { file, first, count, .. } = self.pieces[piece];
         buf.resize(count as usize, T::zeroed());
-        self.place.file.read(first, buf)
+        self.places[file as usize].file.read(first, buf)
     }
 }
 

@@ -29,6 +29,13 @@ impl Hasher {
     }
 }
 
+impl Hasher {
+    /// The numbers and the digests of the units that it hashed.
+    pub(super) fn digests(self) -> Vec<(u64, u128)> {
+        self.digests
+    }
+}
+
 /// The checksum of all that the workers hashed, as 32 hexadecimal digits.
 pub fn combine(hashers: impl IntoIterator<Item = Hasher>) -> String {
     of_digests(hashers.into_iter().flat_map(|hasher| hasher.digests).collect())

@@ -4,6 +4,8 @@ pub(crate) mod checksum;
 pub(crate) mod csr;
 pub(crate) mod degrees;
 pub(crate) mod identity;
+pub(crate) mod pieces;
+pub(crate) mod shards;
 pub(crate) mod weights;
 
 pub(crate) use checksum::Hasher;

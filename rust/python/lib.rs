@@ -4,6 +4,7 @@
 // A function of Python has one argument for each parameter, and a result of one array for each column.
 #![allow(clippy::too_many_arguments, clippy::type_complexity)]
 
+mod cluster;
 mod clustering;
 mod convert;
 mod counts;
@@ -29,6 +30,10 @@ use pyo3::pymodule;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::cluster::{
+        count_shard, cut_shards, gather_shard, partition_replica, scatter_shard, shards_of_records,
+    };
     #[pymodule_export]
     use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use super::migration::Migration;
 use super::prices::Prices;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
-use crate::exec::{propose, scratches};
+use crate::exec::scratches;
 use crate::sets::SparseSums;
 
 /// The part of each vertex, and the load of each part.
@@ -95,16 +95,16 @@ impl<const D: usize> Assignment<D> {
     pub(crate) fn boundary(&self, graph: &Graph<D>, run: &Run) -> Result<(Vec<u32>, u64)> {
         let mut found = scratches(run, graph.num_entries(), || Ok((Vec::new(), 0_u64)))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
-        let ranges = graph.ranges(0..graph.len() as u32);
-        propose(&mut found, ranges, &mut nothing, run, |(found, ends): &mut (Vec<u32>, u64), v, ()| {
+        let all = std::iter::once(0..graph.len() as u32);
+        graph.propose(&mut found, all, &mut nothing, run, |(found, ends): &mut (Vec<u32>, u64), v, ()| {
             let before = *ends;
             *ends += self.ends(graph, v);
             if *ends > before {
                 found.push(v);
             }
         })?;
-        let ends: u64 = found.iter().map(|(_, ends)| ends).sum();
-        let mut boundary: Vec<u32> = found.into_iter().flat_map(|(found, _)| found).collect();
+        let ends = graph.sum(found.iter().map(|(_, ends)| ends).sum())?;
+        let mut boundary = graph.all(found.into_iter().flat_map(|(found, _)| found).collect())?;
         boundary.sort_unstable();
         Ok((boundary, ends / 2))
     }
@@ -114,9 +114,9 @@ impl<const D: usize> Assignment<D> {
         let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
         // Nothing to propose: the rounds only visit all vertices.
         let mut nothing: Vec<()> = vec![(); graph.len()];
-        let ranges = graph.ranges(0..graph.len() as u32);
-        propose(&mut ends, ranges, &mut nothing, run, |ends, v, ()| *ends += self.ends(graph, v))?;
-        Ok(ends.into_iter().sum::<u64>() / 2)
+        let all = std::iter::once(0..graph.len() as u32);
+        graph.propose(&mut ends, all, &mut nothing, run, |ends, v, ()| *ends += self.ends(graph, v))?;
+        Ok(graph.sum(ends.into_iter().sum())? / 2)
     }
 
     /// The cost of the cut edges of `v`, and its migration penalty twice.

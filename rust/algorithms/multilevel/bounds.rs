@@ -370,6 +370,7 @@ impl<const D: usize> Limits<'_, D> {
         if assignment.is_within(caps) {
             return Ok((caps.to_vec(), false));
         }
+        self.problem.graph.require_undivided()?;
         let dealt = match self.bounds {
             [Bound::Volume(_)] if self.is_plain() => self.repair(assignment)?,
             [bound] if self.is_plain() => self.deal(assignment, bound)?,

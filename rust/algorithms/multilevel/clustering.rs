@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use super::graph::Graph;
 use crate::base::{Buffer, NONE, Result, Run, prefetch, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
-use crate::exec::{propose, scratches};
+use crate::exec::scratches;
 use crate::sets::RatingMap;
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.
@@ -140,8 +140,7 @@ impl<const D: usize> Clusterer<D> {
         for round in 0..self.rounds {
             let mut moved = 0;
             for group in groups(n as u32, self.seed ^ u64::from(round)) {
-                let ranges = graph.ranges_of(group.iter().cloned());
-                propose(&mut maps, ranges, &mut targets, run, |map, v, target| {
+                graph.propose(&mut maps, group.iter().cloned(), &mut targets, run, |map, v, target| {
                     *target = state.target(map, v)
                 })?;
                 for v in group.iter().flat_map(|block| block.clone()) {
@@ -153,8 +152,8 @@ impl<const D: usize> Clusterer<D> {
                 break;
             }
         }
-        let all = graph.ranges(0..n as u32);
-        propose(&mut maps, all, &mut targets, run, |map, v, target| {
+        let all = std::iter::once(0..n as u32);
+        graph.propose(&mut maps, all, &mut targets, run, |map, v, target| {
             *target = state.target_of_single(map, v)
         })?;
         state.pair_singles(&targets, run)?;

@@ -59,6 +59,7 @@ pub(crate) fn fill<const D: usize>(
     if takers.is_empty() || !parts.clone().any(|part| vertices(part) > marks[part as usize]) {
         return Ok(());
     }
+    graph.require_undivided()?;
     takers.sort_by_key(|&part| (vertices(part), part));
     let takers = BySlack { parts: takers, first: 0 };
     let connections = Connections::new(assignment)?;

@@ -14,10 +14,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Pod;
+
 use super::entries::{Entries, Items, ReadAhead};
-use crate::base::{Buffer, NONE, Result, Run, prefetch};
+use crate::base::{Buffer, Error, NONE, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
-use crate::exec::share;
+use crate::exec::{Division, propose, scratches, share};
 use crate::graph::Csr;
 use crate::graph::csr::Packed;
 use crate::sets::RatingMap;
@@ -38,6 +40,16 @@ enum VertexWeights<'a, const D: usize> {
     Stored(Items<'a, Load<D>>),
 }
 
+impl<const D: usize> VertexWeights<'_, D> {
+    /// The same weights for another graph, without a copy.
+    fn lent(&self) -> VertexWeights<'_, D> {
+        match self {
+            Self::Given(weight) => VertexWeights::Given(*weight),
+            Self::Stored(weights) => VertexWeights::Stored(Items::Borrowed(weights)),
+        }
+    }
+}
+
 /// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both
 /// ends.
 pub struct Graph<'a, const D: usize> {
@@ -52,6 +64,8 @@ pub struct Graph<'a, const D: usize> {
     outside: bool,
     /// The part that each vertex must be in, or [`NONE`], if any vertex is fixed.
     pub(super) fixed: Option<Items<'a, u32>>,
+    /// The ranges whose lists the replicas have, if the run is divided among any.
+    division: Option<Division>,
 }
 
 /// The arrays of a graph that owns them.
@@ -86,6 +100,7 @@ impl<'a, const D: usize> Graph<'a, D> {
             edge_weight: csr.weight(),
             outside: !csr.is_in_memory(),
             fixed: None,
+            division: csr.division().cloned(),
         })
     }
 
@@ -102,11 +117,9 @@ impl<'a, const D: usize> Graph<'a, D> {
         Ok(Graph {
             offsets: Items::Borrowed(&self.offsets),
             entries: self.entries.lent(),
-            weights: match &self.weights {
-                VertexWeights::Given(weight) => VertexWeights::Given(*weight),
-                VertexWeights::Stored(weights) => VertexWeights::Stored(Items::Borrowed(weights)),
-            },
+            weights: self.weights.lent(),
             fixed: self.fixed.as_ref().map(groups).transpose()?,
+            division: self.division.clone(),
             ..*self
         })
     }
@@ -145,6 +158,7 @@ impl<'a, const D: usize> Graph<'a, D> {
             edge_weight,
             outside: true,
             fixed: None,
+            division: None,
         })
     }
 
@@ -164,7 +178,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         let Entries::Plain { weights, .. } = &self.entries else { return Ok(self) };
         let (all, weighted) = (0..self.len() as u32, weights.is_some());
         let most = self.num_entries() * if weighted { 8 } else { 4 };
-        if !self.outside || most <= available {
+        if !self.outside || most <= available || self.division.is_some() {
             return Ok(self);
         }
         let list = |v: u32| self.entries.list(self.range(v..v + 1));
@@ -286,17 +300,111 @@ impl<'a, const D: usize> Graph<'a, D> {
         self.ranges_of(std::iter::once(within))
     }
 
-    /// The ranges of all `blocks`, which ascend.
+    /// The ranges of all `blocks`, which ascend: those whose lists are here.
     pub fn ranges_of(
         &self,
         blocks: impl Iterator<Item = Range<u32>> + Clone,
     ) -> impl Iterator<Item = Range<u32>> {
+        let here = self.here();
+        let within = move |block: Range<u32>| block.start.max(here.start)..block.end.min(here.end);
+        let blocks = blocks.map(within).filter(|block| !block.is_empty());
         let mut ahead = self.outside.then(|| ReadAhead::new(&self.entries, &self.offsets, blocks.clone()));
         blocks.flat_map(|block| self.split(block)).inspect(move |range| {
             if let Some(ahead) = &mut ahead {
                 ahead.take(range.clone());
             }
         })
+    }
+
+    /// The vertices whose lists are here: all, unless the run is divided.
+    pub(crate) fn here(&self) -> Range<u32> {
+        self.division.as_ref().map_or(0..self.len() as u32, Division::here)
+    }
+
+    /// The ranges of the replicas, if the run is divided among any.
+    pub(crate) fn division(&self) -> Option<&Division> {
+        self.division.as_ref()
+    }
+
+    /// The same graph, of which all lists are here.
+    pub(crate) fn undivided(&self) -> Graph<'_, D> {
+        Graph {
+            offsets: Items::Borrowed(&self.offsets),
+            entries: self.entries.lent(),
+            weights: self.weights.lent(),
+            fixed: self.fixed.as_deref().map(Items::Borrowed),
+            division: None,
+            ..*self
+        }
+    }
+
+    /// Refuses work that needs all lists in one place.
+    pub(super) fn require_undivided(&self) -> Result<()> {
+        match &self.division {
+            None => Ok(()),
+            Some(_) => Err(Error::Capacity(
+                "multilevel: the bounds on the parts cannot be kept by moves on a cluster. Raise balance or the ratio of \
+                 the further bound, or partition on one machine"
+                    .into(),
+            )),
+        }
+    }
+
+    /// The graph with its lists divided among replicas.
+    pub(crate) fn divided(self, division: Option<Division>) -> Self {
+        Self { division, ..self }
+    }
+
+    /// Has `propose` set the proposal of each vertex of `blocks`, which ascend. Replicas share them.
+    pub(crate) fn propose<S: Send, T: Pod + Send>(
+        &self,
+        scratches: &mut Vec<S>,
+        blocks: impl Iterator<Item = Range<u32>> + Clone + Send,
+        proposals: &mut [T],
+        run: &Run,
+        make: impl Fn(&mut S, u32, &mut T) + Sync,
+    ) -> Result<()> {
+        let ranges = self.ranges_of(blocks.clone());
+        match &self.division {
+            None => propose(scratches, ranges, proposals, run, make),
+            Some(division) => {
+                division.share(blocks, proposals, |all| propose(scratches, ranges, all, run, make))
+            }
+        }
+    }
+
+    /// The vertices of all replicas for which `is_one` says so, in any order.
+    pub(crate) fn those<S: Send>(
+        &self,
+        run: &Run,
+        mut scratch: impl FnMut() -> Result<S>,
+        is_one: impl Fn(&mut S, u32) -> bool + Sync,
+    ) -> Result<Vec<u32>> {
+        let mut found = scratches(run, self.num_entries(), || Ok((scratch()?, Vec::new())))?;
+        let ranges = self.ranges(0..self.len() as u32);
+        propose(&mut found, ranges, &mut vec![(); self.len()], run, |(scratch, found), v, ()| {
+            if is_one(scratch, v) {
+                found.push(v);
+            }
+        })?;
+        let found = found.into_iter().map(|(_, found)| found).reduce(|mut all, mut found| {
+            all.append(&mut found);
+            all
+        });
+        self.all(found.unwrap_or_default())
+    }
+
+    /// The sum of what the replicas have.
+    pub(crate) fn sum(&self, here: u64) -> Result<u64> {
+        self.division.as_ref().map_or(Ok(here), |division| division.sum(here))
+    }
+
+    /// What the replicas have, one after the other.
+    pub(crate) fn all<T: Pod>(&self, here: Vec<T>) -> Result<Vec<T>> {
+        match &self.division {
+            None => Ok(here),
+            Some(division) => division.concatenated(&here),
+        }
     }
 
     /// The ranges without reading ahead.
@@ -480,6 +588,7 @@ impl<const D: usize> Builder<D> {
             edge_weight: self.edge_weight,
             outside: false,
             fixed: None,
+            division: None,
         }
     }
 }

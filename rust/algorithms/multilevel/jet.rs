@@ -34,7 +34,7 @@ use super::rebalancing::{rebalance, rebalance_knowing};
 use super::refiner::{Refiner, Size};
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, fits, plus};
-use crate::exec::{propose, scratches};
+use crate::exec::scratches;
 use crate::sets::Bits;
 
 /// The lists around vertices that moved are looked at if they have at most one entry in so many.
@@ -99,7 +99,7 @@ impl<const D: usize> Refiner<D> for Jet {
         let mut best: Option<(Quality, Vec<Load<D>>)> = None;
         let (mut impatience, mut last) = (0, f64::INFINITY);
         rebalance(graph, assignment, caps, seed, run)?;
-        assignment.trail = Some(Vec::new());
+        assignment.trail = graph.division().is_none().then(Vec::new);
         for iteration in 0..=self.iterations {
             let left = 1.0 - f64::from(iteration) / f64::from(self.iterations.max(1));
             let cut = search.propose(assignment, self.lenience * left, run)?;
@@ -191,7 +191,8 @@ impl<'a, const D: usize> JetSearch<'a, D> {
     fn propose(&mut self, assignment: &mut Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
         self.forget(assignment);
         let assignment = &*assignment;
-        let is_plain = assignment.prices.is_none() && assignment.migration.is_none();
+        let is_plain =
+            assignment.trail.is_some() && assignment.prices.is_none() && assignment.migration.is_none();
         let JetSearch { graph, slack, locked, proposals, .. } = self;
         let fullness = assignment.fullness(self.caps);
         let scratch = || Ok(Scratch { connections: Connections::new(assignment)?, homes: 0 });
@@ -232,19 +233,18 @@ impl<'a, const D: usize> JetSearch<'a, D> {
                 }
             }
         };
-        propose(&mut scratches, graph.ranges(0..graph.len() as u32), proposals, run, choose)?;
-        let homes: u64 = scratches.iter().map(|scratch| scratch.homes).sum();
+        graph.propose(&mut scratches, std::iter::once(0..graph.len() as u32), proposals, run, choose)?;
+        let homes = graph.sum(scratches.iter().map(|scratch| scratch.homes).sum())?;
         Ok((self.volume - homes) / 2)
     }
 
     /// Moves the vertices that still gain once the moves before them are made.
     fn approve(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
         let JetSearch { graph, proposals, .. } = self;
-        let nothing = &mut vec![(); graph.len()];
-        let gain_now = |(): &mut (), v: u32, (): &mut ()| {
+        let still_gains = |(): &mut (), v: u32| {
             let proposal = proposals[v as usize];
             if proposal.to >= INSIDE {
-                return None;
+                return false;
             }
             let own = assignment.part(v);
             let mut gain = i64::from(assignment.migration_penalty(v, proposal.to))
@@ -262,9 +262,11 @@ impl<'a, const D: usize> JetSearch<'a, D> {
                     graph.each(v, |u, w| gain += i64::from(w) * prices.gain(part_of(u), [own, proposal.to]))
                 }
             }
-            (gain >= 0).then_some(Reverse(proposal.gain))
+            gain >= 0
         };
-        let mut moves = Moves::of(graph, nothing, Some(self.seed), run, || Ok(()), gain_now)?;
+        let gaining = graph.those(run, || Ok(()), still_gains)?;
+        let keys = gaining.into_iter().map(|v| (Reverse(proposals[v as usize].gain), v));
+        let mut moves = Moves::sorted(keys, self.seed, run);
         self.locked.clear();
         self.moved = 0;
         while let Some((_, v)) = moves.next()? {

@@ -91,7 +91,7 @@ use crate::graph::Csr;
 use crate::partition::parameters::{
     Fixed, Flag, Folder, Integers, Number, Ranges, Ratio, Seed, Sizes, Weighings, Whole, parameters, words,
 };
-use crate::partition::{Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
+use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 pub use bounds::Bound;
 use bounds::Goal;
 pub use clustering::Rating;
@@ -401,7 +401,32 @@ impl Partitioner for Multilevel {
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
-        let (partition, rounds, plan) = self.partition_planned(&graph.csr, graph.run)?;
+        self.outcome(&graph.csr, graph.run)
+    }
+}
+
+/// The partition that all replicas of a divided run find together. Each has its share of the lists in `csr`.
+pub fn replicate(given: Given, csr: &Csr, run: &Run) -> Result<Outcome> {
+    let multilevel = Multilevel::try_from(given.read::<Parameters>()?)?;
+    let here = [
+        ("path", multilevel.path.is_none_or(|path| path == Path::Memory)),
+        ("sample", multilevel.sample.is_none()),
+        ("objective", multilevel.objective != Objective::Cut),
+        ("machines", multilevel.machines.is_some()),
+        ("connected", multilevel.requirements.connected),
+        ("effort", matches!(multilevel.effort, Effort::Best { .. })),
+    ];
+    if let Some((name, _)) = here.into_iter().find(|&(_, is_for_one)| is_for_one) {
+        return Err(Error::parameter(name, "this is for one machine, and not for a cluster. Leave it out"));
+    }
+    multilevel.validate(csr.graph().n)?;
+    multilevel.outcome(csr, run)
+}
+
+impl Multilevel {
+    /// The partition, and the parameters that were chosen.
+    fn outcome(&self, csr: &Csr, run: &Run) -> Result<Outcome> {
+        let (partition, rounds, plan) = self.partition_planned(csr, run)?;
         let mut chosen = vec![("path", Value::Text(plan.path.name().into()))];
         if plan.path != Path::Memory {
             chosen.push(("sample", Value::Number(plan.sample)));

@@ -117,6 +117,13 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         Ok(moves)
     }
 
+    /// The vertices with these keys.
+    pub(super) fn sorted(keys: impl Iterator<Item = (K, u32)>, seed: u64, run: &'a Run) -> Self {
+        let mut sorted: Vec<Entry<K>> = keys.map(|(key, v)| Self::entry(Some(seed), key, v)).collect();
+        run.install(|| sorted.par_sort_unstable_by(|one, other| other.cmp(one)));
+        Self { sorted, ..Self::new(Some(seed), run) }
+    }
+
     /// The entry of a vertex that may move.
     #[inline(always)]
     fn entry(seed: Option<u64>, key: K, v: u32) -> Entry<K> {

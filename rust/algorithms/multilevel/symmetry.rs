@@ -26,22 +26,32 @@ pub(super) fn check_symmetry(csr: &Csr, run: &Run) -> Result<()> {
     }
     let n = csr.num_vertices();
     run.begin("symmetry", csr.num_entries());
-    let starts = (0..n).step_by(VERTICES);
+    let here = csr.division().map_or(0..n, |division| {
+        let here = division.here();
+        here.start as usize..here.end as usize
+    });
+    let starts = here.clone().step_by(VERTICES);
     let sums = scan(
         run,
         usize::MAX,
         starts,
         || Ok(0_u64),
         |sum, start| {
-            for v in start..n.min(start + VERTICES) {
+            for v in start..here.end.min(start + VERTICES) {
                 each(csr, v as u32, run, |u, w| *sum = sum.wrapping_add(term(v as u32, u, w)))?;
             }
             Ok(())
         },
     )?;
-    match sums.into_iter().fold(0, u64::wrapping_add) {
-        0 => Ok(()),
-        _ => Err(culprit(csr, run)?),
+    let sum = sums.into_iter().fold(0, u64::wrapping_add);
+    match csr.division() {
+        None if sum == 0 => Ok(()),
+        None => Err(culprit(csr, run)?),
+        Some(division) if division.sum(sum)? == 0 => Ok(()),
+        Some(_) => Err(Error::parameter(
+            "directedness",
+            "\"symmetric\", but the records do not list both directions of all edges alike. Open them as undirected or directed",
+        )),
     }
 }
 

@@ -42,15 +42,19 @@ use bytemuck::Pod;
 use super::degrees;
 use super::degrees::Degrees;
 use super::identity::Identity;
+use super::pieces::{self, Dealt, Piece};
 use super::weights::{Extent, extent};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::edges::{EdgeStream, Weights};
+use crate::exec::{Division, Peers};
 use buckets::{Buckets, Columns};
 pub use cache::AdjacencyCache;
 pub(crate) use packed::{List, expected};
 pub use packed::{Packed, packed_len};
 use weights::Scaled;
 
+/// Entries up to which the first replica of a divided run has all lists: a small graph may have no coarser one.
+const WHOLE: u64 = 1 << 22;
 /// Vertices between two looks at the cancel flag.
 const CHUNK: usize = 1 << 16;
 
@@ -66,6 +70,8 @@ pub struct Csr {
     graph: Identity,
     symmetric: bool,
     in_memory: bool,
+    /// The ranges whose lists the replicas have, if the run is divided among any.
+    division: Option<Division>,
 }
 
 /// Where the arrays that grow with the records lie: in memory, or in files of a folder.
@@ -118,6 +124,36 @@ impl Csr {
             graph,
             symmetric,
             in_memory: in_memory || files > 0,
+            division: None,
+        }))
+    }
+
+    /// The adjacency of a replica: the lists of its pieces, and the degrees of all vertices. `pieces` are those of all
+    /// replicas, and `key` says what they depend on.
+    pub fn divided(
+        pieces: &[Piece],
+        key: u128,
+        graph: Identity,
+        symmetric: bool,
+        (peers, number, count): (Arc<dyn Peers>, usize, usize),
+        run: &Run,
+    ) -> Result<Arc<Csr>> {
+        let n = u32::try_from(graph.n)
+            .map_err(|_| Error::Capacity(format!("{} vertices are too many", graph.n)))?;
+        let firsts = pieces::deal(pieces, count);
+        let division = Division::new(peers, number, pieces::starts(pieces, &firsts, n))?;
+        let entries: u64 = pieces.iter().map(|piece| piece.entries).sum();
+        let dealt = Dealt { pieces, key, n, weighted: false, firsts: &firsts, whole: entries <= WHOLE };
+        let pieces::Lists { offsets, targets, weight, .. } = dealt.copy(number, run)?.join(&division, run)?;
+        Ok(Arc::new(Csr {
+            offsets,
+            neighbours: targets,
+            weights: None,
+            weight,
+            graph,
+            symmetric,
+            in_memory: false,
+            division: Some(division),
         }))
     }
 
@@ -143,6 +179,11 @@ impl Csr {
     pub fn bytes(&self) -> u64 {
         let each = if self.weights.is_some() { 8 } else { 4 };
         8 * self.offsets.len() as u64 + if self.in_memory { each * self.num_entries() } else { 0 }
+    }
+
+    /// The ranges whose lists the replicas have, if the run is divided among any.
+    pub fn division(&self) -> Option<&Division> {
+        self.division.as_ref()
     }
 
     /// The graph: `n`, `m` and `loops` count records.

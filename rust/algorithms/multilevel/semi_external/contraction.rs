@@ -9,6 +9,9 @@
 //!
 //! The lists are the same as those of the contraction in memory, in the same order.
 //!
+//! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see. Each
+//! sums a run of the buckets, which it reads from the files of all.
+//!
 //! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
 //! buffers of all buckets, and one bucket.
 //!
@@ -85,6 +88,33 @@ pub fn contract<const D: usize>(
     used: u64,
     run: &Run,
 ) -> Result<Graph<'static, D>> {
+    let lists = summed(graph, clustering, sample, into, used, run)?;
+    lists.finish(weights_of(graph, clustering, run)?, run)
+}
+
+/// What the clusters weigh.
+pub(super) fn weights_of<const D: usize>(
+    graph: &Graph<D>,
+    clustering: &Clustering,
+    run: &Run,
+) -> Result<Buffer<Load<D>>> {
+    let mut weights: Buffer<Load<D>> = Buffer::zeroed(clustering.count, "graph: weights")?;
+    run.each(graph.len(), |v| {
+        let weight = &mut weights[clustering.cluster_of[v as usize] as usize];
+        *weight = plus(*weight, graph.weight(v));
+    })?;
+    Ok(weights)
+}
+
+/// The lists of all clusters, or of those that this replica sums.
+pub(super) fn summed<const D: usize>(
+    graph: &Graph<D>,
+    clustering: &Clustering,
+    sample: Sample,
+    into: &Path,
+    used: u64,
+    run: &Run,
+) -> Result<ListFiles> {
     let (directory, each) = memory_of(graph.num_entries());
     let workers = run.workers(usize::MAX, used + directory, each, "contraction out of core")?;
     let buckets = Buckets::of(graph, clustering, run)?;
@@ -92,26 +122,28 @@ pub fn contract<const D: usize>(
     let Buckets { starts, bucket_of } = buckets;
     drop(bucket_of);
     let shift = shift(graph);
-    let mut lists = ListFiles::create(clustering.count, into)?;
     let count = starts.len() - 1;
-    for first in (0..count).step_by(workers) {
+    let own = graph.division().map_or(0..count, |division| {
+        let first = |replica: usize| replica * count / division.count();
+        first(division.number())..first(division.number() + 1)
+    });
+    let mut lists = ListFiles::create(starts[own.start]..starts[own.end], into)?;
+    for first in own.clone().step_by(workers) {
         let sum = |map: &mut RatingMap, index: usize| {
             let bucket = first + index;
             sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], (map, shift), run)
         };
-        for sums in map(run, workers, workers.min(count - first), || Ok(RatingMap::default()), sum)? {
+        for sums in map(run, workers, workers.min(own.end - first), || Ok(RatingMap::default()), sum)? {
             lists.append(sums)?;
             run.check()?;
         }
     }
     drop(spilled);
-    lists.sample(sample, run)?;
-    let mut weights: Buffer<Load<D>> = Buffer::zeroed(clustering.count, "graph: weights")?;
-    run.each(graph.len(), |v| {
-        let weight = &mut weights[clustering.cluster_of[v as usize] as usize];
-        *weight = plus(*weight, graph.weight(v));
-    })?;
-    lists.finish(weights, run)
+    if let Some(division) = graph.division() {
+        lists.histogram = lists.histogram.sum(division)?;
+    }
+    lists.sample(sample, clustering.count as u64, run)?;
+    Ok(lists)
 }
 
 /// Ranges of clusters, each of about as many entries as any other.
@@ -154,7 +186,11 @@ impl Buckets {
         run: &Run,
     ) -> Result<SpillReader<EdgeSum>> {
         let Clustering { cluster_of, count } = clustering;
-        let spill = Spill::create(into, self.starts.len() - 1)?;
+        let (division, buckets) = (graph.division(), self.starts.len() - 1);
+        let spill = match division {
+            None => Spill::create(into, buckets)?,
+            Some(division) => Spill::create_shared(division, buckets)?,
+        };
         let units = units(graph).into_iter().zip(0..);
         let init = || Ok((spill.writer()?, RatingMap::default()));
         let pass = scan(run, workers, units, init, |(writer, map), (vertices, unit)| {
@@ -179,17 +215,22 @@ impl Buckets {
             }
             Ok(())
         })?;
-        spill.seal(pass.into_iter().map(|(writer, _)| writer).collect())
+        let writers = pass.into_iter().map(|(writer, _)| writer).collect();
+        match division {
+            None => spill.seal(writers),
+            Some(division) => spill.seal_all(writers, division),
+        }
     }
 }
 
-/// Ranges of the vertices of `graph`, each large enough to fill the buffers of all buckets.
+/// Ranges of the vertices of `graph` whose lists are here, each large enough to fill the buffers of all buckets.
 fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     let enough = unit(graph.num_entries());
-    let (mut units, mut start, mut entries) = (Vec::new(), 0, 0);
-    for range in graph.split(0..graph.len() as u32) {
+    let here = graph.here();
+    let (mut units, mut start, mut entries) = (Vec::new(), here.start, 0);
+    for range in graph.split(here.clone()) {
         entries += graph.entries_of(range.clone());
-        if entries >= enough || range.end as usize == graph.len() {
+        if entries >= enough || range.end == here.end {
             units.push(std::mem::replace(&mut start, range.end)..range.end);
             entries = 0;
         }
@@ -251,10 +292,14 @@ fn sums_of(
     Ok(sums)
 }
 
-/// The lists of a graph, in files.
-struct ListFiles {
-    targets: TempFile,
-    weights: TempFile,
+/// The lists of some vertices of a graph, in files.
+pub(super) struct ListFiles {
+    /// The targets of all entries.
+    pub targets: TempFile,
+    /// Their weights.
+    pub weights: TempFile,
+    /// The first of the vertices.
+    pub first: u32,
     offsets: Buffer<u64>,
     /// Vertices whose lists are there.
     vertices: usize,
@@ -267,19 +312,28 @@ struct ListFiles {
 const CHUNK: usize = 1 << 14;
 
 impl ListFiles {
-    fn create(n: usize, into: &Path) -> Result<Self> {
+    fn create(clusters: Range<u32>, into: &Path) -> Result<Self> {
         Ok(Self {
             targets: TempFile::create(into)?,
             weights: TempFile::create(into)?,
-            offsets: Buffer::zeroed(n + 1, "graph: offsets")?,
+            first: clusters.start,
+            offsets: Buffer::zeroed(clusters.len() + 1, "graph: offsets")?,
             vertices: 0,
             weight: 0,
             histogram: Histogram::default(),
         })
     }
 
-    fn len(&self) -> u64 {
+    /// Number of entries.
+    pub(super) fn len(&self) -> u64 {
         self.offsets[self.vertices]
+    }
+
+    /// The number of entries of each vertex.
+    pub(super) fn degrees(&self) -> Result<Vec<u32>> {
+        let mut degrees = reserved(self.vertices, "degrees of clusters")?;
+        degrees.extend(self.offsets.windows(2).map(|ends| (ends[1] - ends[0]) as u32));
+        Ok(degrees)
     }
 
     /// Appends the lists of the next vertices.
@@ -297,9 +351,12 @@ impl ListFiles {
         Ok(())
     }
 
-    /// Keeps a sample of the entries, in place.
-    fn sample(&mut self, sample: Sample, run: &Run) -> Result<()> {
-        let Some(kept) = sample.of(&self.histogram, self.vertices as u64) else { return Ok(()) };
+    /// Keeps a sample of the entries, in place, in a graph of `n` vertices.
+    fn sample(&mut self, sample: Sample, n: u64, run: &Run) -> Result<()> {
+        let Some(kept) = sample.of(&self.histogram, n) else { return Ok(()) };
+        if self.vertices == 0 {
+            return Ok(());
+        }
         let (mut targets, mut weights) = (vec![0; CHUNK], vec![0; CHUNK]);
         let (end, mut to, mut v) = (self.len(), 0, 0);
         let mut next = self.offsets[1];
@@ -316,7 +373,7 @@ impl ListFiles {
                     next = self.offsets[v + 1];
                 }
                 let (target, weight) = (targets[index], weights[index]);
-                if let Some(weight) = kept.weight(v as u32, target, weight) {
+                if let Some(weight) = kept.weight(self.first + v as u32, target, weight) {
                     (targets[left], weights[left]) = (target, weight);
                     self.weight += u64::from(weight);
                     left += 1;

@@ -24,6 +24,7 @@ pub(crate) mod checkpoints;
 pub(crate) mod contraction;
 pub(crate) mod costs;
 pub(crate) mod path;
+mod replicas;
 pub(crate) mod sampling;
 
 pub(crate) use checkpoints::Checkpoints;
@@ -40,7 +41,7 @@ use super::uncoarsening::Uncoarsening;
 use super::{Multilevel, working_memory};
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
-use contraction::contract;
+use contraction::{contract, summed};
 use sampling::Sample;
 
 /// Clusters per part on each level, at least: the cap of a cluster is the weight of a part divided by this.
@@ -94,21 +95,27 @@ pub(crate) fn partition<const D: usize>(
     let mut policy = FilesPolicy { path: placement.plan.path, problem };
     let levels = coarsen(graph, &mut policy, &files, None, run)?.levels;
     run.advance(third)?;
-    let Some((_, top)) = levels.last() else {
-        run.advance(last)?;
-        return scheme.partition(problem);
+    let top = levels.last().map_or(graph, |level| &level.1);
+    let by_one = || {
+        let whole = top.undivided();
+        replicas::of_first(graph.division(), || scheme.partition(&Problem { graph: &whole, ..*problem }))
     };
+    if levels.is_empty() {
+        run.advance(last)?;
+        return by_one();
+    }
     require(graph, top, caps.len(), run)?;
-    let (done, mut made) = (placement.checkpoints.as_ref(), false);
+    let (done, mut made) = ((placement.checkpoints.as_ref(), graph.division()), false);
     let ((part_of, _), rounds) =
         checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
             made = true;
-            scheme.partition(&Problem { graph: top, ..*problem })
+            by_one()
         })?;
     run.advance(if made { 0 } else { third })?;
     let uncoarsening =
         Uncoarsening { refined: true, units: last, store: &files, ..Uncoarsening::of(levels, part_of) };
-    let in_files = Scheme { boundaries: false, ..scheme };
+    // FM reads lists in any order.
+    let in_files = Scheme { boundaries: false, table: 0, ..scheme };
     in_files.uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
 }
 
@@ -131,7 +138,8 @@ struct Files<'a> {
 
 impl<const D: usize> Store<D> for Files<'_> {
     fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {
-        let (Step { number, graph, run, .. }, done) = (step, self.placement.checkpoints.as_ref());
+        let Step { number, graph, run, .. } = step;
+        let done = (self.placement.checkpoints.as_ref(), graph.division());
         checkpoints::clusters(done, number, graph.len(), run, || how.cluster(graph, within, run))
     }
 
@@ -142,9 +150,14 @@ impl<const D: usize> Store<D> for Files<'_> {
         let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
         let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, number)) };
         let in_use = path::memory_of_contraction(self.n, D as u64);
-        let coarse = checkpoints::lists(done.as_ref(), number, clustering.count, run, || {
-            contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
-        })?;
+        let coarse = match graph.division() {
+            None => checkpoints::lists(done.as_ref(), number, clustering.count, run, || {
+                contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
+            })?,
+            Some(division) => replicas::lists(step, (division, done.as_ref()), clustering, is_last, || {
+                summed(graph, clustering, sample, run.tmp_dir(), in_use, run)
+            })?,
+        };
         coarse.with_fixed_of(graph, &clustering.cluster_of, run)?.packed(*available, run)
     }
 
@@ -155,7 +168,8 @@ impl<const D: usize> Store<D> for Files<'_> {
         problem: &Problem<D>,
         part_of: Buffer<u32>,
     ) -> Result<Solution> {
-        let (done, sizes) = (self.placement.checkpoints.as_ref(), (problem.graph.len(), problem.caps.len()));
+        let sizes = (problem.graph.len(), problem.caps.len());
+        let done = (self.placement.checkpoints.as_ref(), problem.graph.division());
         let make = || refined(refiners, problem, part_of).map(|solution| (solution, 0));
         checkpoints::parts(done, level, sizes, problem.run, make).map(|(solution, _)| solution)
     }

@@ -5,7 +5,8 @@
 //! agree, and threads do not matter. The threshold t is the least that leaves no more entries than are
 //! wanted, in expectation.
 
-use crate::base::splitmix64;
+use crate::base::{Result, splitmix64};
+use crate::exec::Division;
 
 /// Steps of a threshold between a power of two and the next, and their bits.
 const STEPS: u32 = 1 << STEP_BITS;
@@ -46,6 +47,19 @@ impl Histogram {
         let (count, sum) = &mut self.0[step];
         *count += 1;
         *sum += u64::from(weight);
+    }
+
+    /// The histogram of the weights that all replicas count.
+    pub(super) fn sum(self, division: &Division) -> Result<Self> {
+        let mine: Vec<[u64; 2]> = self.0.iter().map(|&(count, sum)| [count, sum]).collect();
+        let mut all = Self::default();
+        for its in division.all(&mine)? {
+            all.0.resize(all.0.len().max(its.len()), (0, 0));
+            for (sum, [count, weight]) in all.0.iter_mut().zip(its) {
+                *sum = (sum.0 + count, sum.1 + weight);
+            }
+        }
+        Ok(all)
     }
 
     /// The least threshold under which at most `most` entries are kept, in expectation.

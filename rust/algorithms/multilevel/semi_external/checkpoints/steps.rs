@@ -1,47 +1,32 @@
 //! The steps in a directory of checkpoints: each is read if it is there and whole, else made and written.
-//!
-//! **Format.** [`MAGIC`], the hash of the list of graph and parameters, numbers and arrays as they lie in
-//! memory, and the XXH3-128 of all before it.
+//! The format is that of [`checked`](crate::base::checked) files.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::Path;
-
-use bytemuck::{Pod, bytes_of_mut, cast_slice, cast_slice_mut};
-use xxhash_rust::xxh3::Xxh3;
-
+use super::super::replicas;
 use super::{Checkpoints, is_there, regular};
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
-use crate::algorithms::multilevel::graph::{Arrays, Graph, sum_of};
+use crate::algorithms::multilevel::graph::{Arrays, Graph};
 use crate::algorithms::multilevel::problem::Solution;
-use crate::base::{AtomicFile, Buffer, Error, Result, Run, TempFile, shown, zeros};
+use crate::base::checked::{Fault, Head, Read, Reader, Writer};
+use crate::base::{Buffer, Error, Result, Run, TempFile, shown};
 use crate::capacity::Load;
 use crate::edges::open_file::open_regular;
+use crate::exec::Division;
 
-/// The first bytes of a step: the format.
-const MAGIC: [u8; 8] = *b"fpstep01";
-/// Bytes that are read, written and hashed at a time.
-const CHUNK: usize = 1 << 16;
+/// The first bytes of a step.
+const MAGIC: [u8; 8] = *b"fpstep02";
 
-/// Why a step cannot be read.
-enum Fault {
-    Damaged,
-    Failed(Error),
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Fault::Failed(error)
-    }
-}
-
-type Read<T> = Result<T, Fault>;
+/// The checkpoints, if there are any here, and the replicas of a divided run.
+pub(in super::super) type Done<'a> = (Option<&'a Checkpoints>, Option<&'a Division>);
 
 /// Parts of all vertices, how good they are, and the number of rounds of improvement.
 type PartsAndRounds = (Solution, u64);
 
 impl Checkpoints {
+    fn head(&self) -> Head {
+        (MAGIC, self.key)
+    }
+
     /// Reads the step `name`, if it is there and whole.
     fn read<T>(&self, name: &str, run: &Run, load: impl FnOnce(&mut Reader) -> Read<T>) -> Result<Option<T>> {
         let path = self.path(name);
@@ -49,10 +34,9 @@ impl Checkpoints {
             return Ok(None);
         }
         let file = regular(open_regular(&path))?;
-        let mut reader = Reader { file, hash: Xxh3::new(), path: &path, run };
-        let read = reader.begin(self.key).and_then(|()| load(&mut reader)).and_then(|item| {
-            let digest = reader.hash.digest128();
-            if reader.number::<u128>()? == digest { Ok(item) } else { Err(Fault::Damaged) }
+        let read = Reader::begin(file, &path, self.head(), run).and_then(|mut reader| {
+            let item = load(&mut reader)?;
+            reader.finish().map(|()| item)
         });
         match read {
             Ok(item) => Ok(Some(item)),
@@ -64,15 +48,36 @@ impl Checkpoints {
         }
     }
 
+    /// What the steps depend on.
+    pub(in super::super) fn key(&self) -> u128 {
+        self.key
+    }
+
+    /// Where the replicas of a divided run have the lists of a level, if these are there.
+    pub(in super::super) fn table(&self, level: usize, run: &Run) -> Result<Option<Vec<[u64; 3]>>> {
+        let name = format!("lists-{level}");
+        self.steps().push(name.clone());
+        self.read(&name, run, |from| {
+            let count: u64 = from.number()?;
+            from.expect(count)?;
+            let mut rows = vec![[0; 3]; count as usize];
+            from.items(&mut rows)?;
+            Ok(rows)
+        })
+    }
+
+    /// Keeps it.
+    pub(in super::super) fn keep_table(&self, level: usize, rows: &[[u64; 3]], run: &Run) -> Result<()> {
+        self.write(&format!("lists-{level}"), run, |to| {
+            to.number(&(rows.len() as u64))?;
+            to.items(rows)
+        })
+    }
+
     fn write(&self, name: &str, run: &Run, save: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
-        let file = AtomicFile::create(&self.path(name))?;
-        let mut writer = Writer { file, hash: Xxh3::new(), run };
-        writer.bytes(&MAGIC)?;
-        writer.bytes(&self.key.to_le_bytes())?;
+        let mut writer = Writer::create(&self.path(name), self.head(), run)?;
         save(&mut writer)?;
-        let digest = writer.hash.digest128();
-        writer.bytes(&digest.to_le_bytes())?;
-        writer.file.commit()
+        writer.finish()
     }
 }
 
@@ -98,23 +103,72 @@ fn read_or_make<T>(
     Ok(item)
 }
 
+/// Three numbers, and labels of vertices.
+type Labels = ([u64; 3], Buffer<u32>);
+
+/// Labels below `end` of the `n` vertices of a level. In a divided run the first replica has the checkpoints.
+fn labels(
+    (checkpoints, division): Done,
+    name: &str,
+    (n, end): (usize, u64),
+    run: &Run,
+    make: impl FnOnce() -> Result<Labels>,
+) -> Result<Labels> {
+    let load = |from: &mut Reader| {
+        let mut numbers = [0; 3];
+        from.items(&mut numbers)?;
+        Ok((numbers, from.ids(n, end, "labels")?))
+    };
+    let save = |(numbers, labels): &Labels, to: &mut Writer| {
+        to.items(numbers)?;
+        to.items(labels)
+    };
+    let Some(division) = division else { return read_or_make(checkpoints, name, run, load, make, save) };
+    let found = checkpoints.map(|done| done.read(name, run, load)).transpose()?.flatten();
+    let numbers = division.of_first(found.as_ref().map(|(numbers, _)| *numbers).as_slice())?;
+    let item = match numbers.first() {
+        Some(&numbers) => {
+            let here = found.as_ref().map_or(&[][..], |(_, labels)| labels);
+            (numbers, replicas::labels(&division.of_first(here)?, "labels")?)
+        }
+        None => {
+            let item = make()?;
+            checkpoints.map_or(Ok(()), |done| done.write(name, run, |to| save(&item, to)))?;
+            item
+        }
+    };
+    if let Some(done) = checkpoints {
+        done.steps().push(name.into());
+    }
+    Ok(item)
+}
+
 /// Clusters of a graph of `n` vertices.
 pub(in super::super) fn clusters(
-    checkpoints: Option<&Checkpoints>,
+    done: Done,
     level: usize,
     n: usize,
     run: &Run,
     make: impl FnOnce() -> Result<Clustering>,
 ) -> Result<Clustering> {
-    let load = |from: &mut Reader| {
-        let count = from.number::<u64>()? as usize;
-        Ok(Clustering { cluster_of: from.ids(n, count as u64, "clusters")?, count })
+    let make = || make().map(|Clustering { cluster_of, count }| ([count as u64, 0, 0], cluster_of));
+    let ([count, ..], cluster_of) = labels(done, &format!("clusters-{level}"), (n, n as u64), run, make)?;
+    Ok(Clustering { cluster_of, count: count as usize })
+}
+
+/// Parts `0..k` of the `n` vertices of a level, and the number of rounds of improvement.
+pub(in super::super) fn parts(
+    done: Done,
+    level: usize,
+    (n, k): (usize, usize),
+    run: &Run,
+    make: impl FnOnce() -> Result<PartsAndRounds>,
+) -> Result<PartsAndRounds> {
+    let make = || {
+        make().map(|((part_of, quality), rounds)| ([quality.excess.to_bits(), quality.cut, rounds], part_of))
     };
-    let save = |Clustering { cluster_of, count }: &Clustering, to: &mut Writer| {
-        to.bytes(&(*count as u64).to_le_bytes())?;
-        to.items(cluster_of)
-    };
-    read_or_make(checkpoints, &format!("clusters-{level}"), run, load, make, save)
+    let ([excess, cut, rounds], part_of) = labels(done, &format!("parts-{level}"), (n, k as u64), run, make)?;
+    Ok(((part_of, Quality { excess: f64::from_bits(excess), cut }), rounds))
 }
 
 /// The graph of `n` clusters, whose lists lie in files.
@@ -133,8 +187,8 @@ pub(in super::super) fn lists<const D: usize>(
         if offsets[0] != 0 || !offsets.is_sorted() {
             return Err(Fault::Damaged);
         }
-        let (targets, _) = from.file(offsets[n], n as u64)?;
-        let edge_weights = from.file(offsets[n], u64::MAX)?;
+        let (targets, _) = file(from, offsets[n], n as u64, run)?;
+        let edge_weights = file(from, offsets[n], u64::MAX, run)?;
         Ok(Graph::of(offsets, targets, edge_weights, weights, run)?)
     };
     let save = |graph: &Graph<'static, D>, to: &mut Writer| {
@@ -149,107 +203,9 @@ pub(in super::super) fn lists<const D: usize>(
     read_or_make(checkpoints, &format!("lists-{level}"), run, load, make, save)
 }
 
-/// Parts `0..k` of the `n` vertices of a level, and the number of rounds of improvement.
-pub(in super::super) fn parts(
-    checkpoints: Option<&Checkpoints>,
-    level: usize,
-    (n, k): (usize, usize),
-    run: &Run,
-    make: impl FnOnce() -> Result<PartsAndRounds>,
-) -> Result<PartsAndRounds> {
-    let load = |from: &mut Reader| {
-        let [excess, cut, rounds] = [from.number()?, from.number()?, from.number::<u64>()?];
-        let quality = Quality { excess: f64::from_bits(excess), cut };
-        Ok(((from.ids(n, k as u64, "parts")?, quality), rounds))
-    };
-    let save = |((part_of, quality), rounds): &PartsAndRounds, to: &mut Writer| {
-        for number in [quality.excess.to_bits(), quality.cut, *rounds] {
-            to.bytes(&number.to_le_bytes())?;
-        }
-        to.items(part_of)
-    };
-    read_or_make(checkpoints, &format!("parts-{level}"), run, load, make, save)
-}
-
-/// Writes a step.
-struct Writer<'a> {
-    file: AtomicFile,
-    hash: Xxh3,
-    run: &'a Run,
-}
-
-impl Writer<'_> {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.hash.update(bytes);
-        let written = self.file.write_all(bytes);
-        written.map_err(|error| Error::io(self.file.target(), error))?;
-        self.run.check()
-    }
-
-    fn items<T: Pod>(&mut self, items: &[T]) -> Result<()> {
-        cast_slice(items).chunks(CHUNK).try_for_each(|chunk| self.bytes(chunk))
-    }
-}
-
-/// Reads a step.
-struct Reader<'a> {
-    file: File,
-    hash: Xxh3,
-    path: &'a Path,
-    run: &'a Run,
-}
-
-impl Reader<'_> {
-    fn begin(&mut self, key: u128) -> Read<()> {
-        let mut magic = [0; MAGIC.len()];
-        self.bytes(&mut magic)?;
-        if magic == MAGIC && self.number::<u128>()? == key { Ok(()) } else { Err(Fault::Damaged) }
-    }
-
-    fn bytes(&mut self, bytes: &mut [u8]) -> Read<()> {
-        self.file.read_exact(bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Fault::Damaged,
-            _ => Fault::Failed(Error::io(self.path, error)),
-        })?;
-        self.hash.update(bytes);
-        Ok(self.run.check()?)
-    }
-
-    fn number<T: Pod>(&mut self) -> Read<T> {
-        let mut number = T::zeroed();
-        self.bytes(bytes_of_mut(&mut number))?;
-        Ok(number)
-    }
-
-    fn items<T: Pod>(&mut self, items: &mut [T]) -> Read<()> {
-        cast_slice_mut(items).chunks_mut(CHUNK).try_for_each(|chunk| self.bytes(chunk))
-    }
-
-    /// `count` ids below `end`.
-    fn ids(&mut self, count: usize, end: u64, what: &str) -> Read<Buffer<u32>> {
-        let mut ids: Buffer<u32> = Buffer::zeroed(count, what)?;
-        self.items(&mut ids)?;
-        if ids.iter().all(|&id| u64::from(id) < end) { Ok(ids) } else { Err(Fault::Damaged) }
-    }
-
-    /// `count` numbers below `end`, in a temporary file, and their sum.
-    fn file(&mut self, count: u64, end: u64) -> Read<(Buffer<u32>, u64)> {
-        let known = self.file.metadata().map_err(|error| Error::io(self.path, error))?;
-        if count > known.len() / 4 {
-            return Err(Fault::Damaged);
-        }
-        let (file, mut sum) = (TempFile::create(self.run.tmp_dir())?, 0_u64);
-        let mut chunk: Vec<u32> = zeros(CHUNK / 4, "a chunk of a checkpoint")?;
-        for first in (0..count).step_by(CHUNK / 4) {
-            let items = &mut chunk[..(CHUNK / 4).min((count - first) as usize)];
-            self.bytes(cast_slice_mut(items))?;
-            if items.iter().any(|&id| u64::from(id) >= end) {
-                return Err(Fault::Damaged);
-            }
-            file.write(first, items)?;
-            // The sum of a damaged file is not used.
-            sum = sum.wrapping_add(sum_of(items));
-        }
-        Ok((Buffer::of_file(file, count as usize)?, sum))
-    }
+/// `count` numbers below `end`, in a temporary file, and their sum.
+fn file(from: &mut Reader, count: u64, end: u64, run: &Run) -> Read<(Buffer<u32>, u64)> {
+    let file = TempFile::create(run.tmp_dir())?;
+    let sum = from.copy(count, end, &file, 0)?;
+    Ok((Buffer::of_file(file, count as usize)?, sum))
 }
