@@ -170,7 +170,7 @@ pub mod graph {
     pub use crate::graph::identity::{find_num_vertices, largest_id};
     pub use crate::graph::pieces::Piece;
     pub mod shards {
-        pub use crate::graph::shards::{Counts, count, cut, gather, records, scatter};
+        pub use crate::graph::shards::{Counts, count, cut, gather, key, records, scatter};
     }
     pub use crate::graph::weights::extent;
     pub use crate::graph::{Csr, Degrees, Identity};
