@@ -168,7 +168,7 @@ pub mod generate {
 pub mod graph {
     pub use crate::graph::csr::{AdjacencyCache, Packed, packed_len};
     pub use crate::graph::identity::{find_num_vertices, largest_id};
-    pub use crate::graph::pieces::Piece;
+    pub use crate::graph::pieces::{Piece, entries};
     pub mod shards {
         pub use crate::graph::shards::{Counts, count, cut, gather, key, records, scatter};
     }

@@ -11,6 +11,7 @@
 //! **Memory.** 12 bytes per vertex.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,17 @@ pub(crate) fn write(
     writer.items(degrees)?;
     rest(&mut writer)?;
     writer.finish()
+}
+
+/// The number of entries of a piece.
+pub fn entries(path: &Path) -> Result<u64> {
+    let io = |error| Error::io(path, error);
+    let mut head = [0_u64; 6];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(bytemuck::cast_slice_mut(&mut head[..])))
+        .map_err(io)?;
+    // The kind and the key come first.
+    if head[0].to_le_bytes() == KIND { Ok(head[5]) } else { Err(damaged(path)) }
 }
 
 /// The first piece of each of `count` replicas, and the number of all: runs of about as many entries each.

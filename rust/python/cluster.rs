@@ -8,15 +8,18 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::edges::EdgeSource;
 use super::errors::raise;
-use super::partitions::{Identity, result};
+use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::from_python;
 use fastpart::internals::algorithms::multilevel::replicate;
 use fastpart::internals::base::{Error, Meter, Result, locked};
 use fastpart::internals::exec::Peers;
 use fastpart::internals::graph::shards::{self, Counts};
-use fastpart::internals::graph::{self, Csr, Piece};
+use fastpart::internals::graph::{Csr, Identity, Piece, entries};
 use fastpart::internals::partition::{Given, Of};
+
+/// Vertices, records, loops and checksum of a graph.
+type Known = (u64, u64, u64, String);
 
 /// Ranges of `m` records, `count` at most, that may be looked at apart from each other.
 #[pyfunction]
@@ -47,10 +50,11 @@ pub fn cut_shards(
     n: u64,
     m: u64,
     count: u64,
-) -> PyResult<(Identity, Vec<u32>)> {
+) -> PyResult<(Known, Vec<u32>)> {
     let all: Result<Vec<Counts>> = counts.iter().map(|bytes| Counts::from_bytes(bytes)).collect();
     let (identity, starts) = shards::cut(all.map_err(|error| raise(py, error))?, [n, m], count);
-    Ok((identity.into(), starts))
+    let Identity { n, m, loops, checksum } = identity;
+    Ok(((n, m, loops, checksum), starts))
 }
 
 /// Writes the entries of a shard of the records, by shard of the vertices.
@@ -76,14 +80,20 @@ pub fn gather_shard(
     sources: Vec<PathBuf>,
     shard: usize,
     vertices: (u32, u32),
-    identity: &Identity,
+    identity: Known,
     into: PathBuf,
     options: Options,
 ) -> PyResult<u64> {
     let work = |run: &_| {
-        shards::gather(&sources, shard, vertices.0..vertices.1, shards::key(&identity.checksum), &into, run)
+        shards::gather(&sources, shard, vertices.0..vertices.1, shards::key(&identity.3), &into, run)
     };
     Ok(detached(py, &options, work)?.entries)
+}
+
+/// The number of entries of a file of lists.
+#[pyfunction]
+pub fn entries_of_piece(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+    entries(&path).map_err(|error| raise(py, error))
 }
 
 /// The other replicas, by way of Python.
@@ -123,7 +133,7 @@ pub fn partition_replica<'py>(
     values: &Bound<'py, PyDict>,
     k: u32,
     pieces: Vec<PieceRow>,
-    identity: &Identity,
+    identity: Known,
     symmetric: bool,
     number: usize,
     count: usize,
@@ -136,8 +146,8 @@ pub fn partition_replica<'py>(
     let piece = |(path, first, end, entries): PieceRow| Piece { path, vertices: first..end, entries };
     let pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
     let peers = Arc::new(Messages { exchange, folder, raised: Mutex::default() });
-    let Identity { n, m, loops, checksum } = identity.clone();
-    let graph = graph::Identity { n, m, loops, checksum };
+    let (n, m, loops, checksum) = identity;
+    let graph = Identity { n, m, loops, checksum };
     let meter = Meter::start();
     let outcome = detached(py, &options, |run| {
         let replica = (peers.clone() as Arc<dyn Peers>, number, count);

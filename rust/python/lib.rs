@@ -32,7 +32,8 @@ mod _core {
 
     #[pymodule_export]
     use super::cluster::{
-        count_shard, cut_shards, gather_shard, partition_replica, scatter_shard, shards_of_records,
+        count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, scatter_shard,
+        shards_of_records,
     };
     #[pymodule_export]
     use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};

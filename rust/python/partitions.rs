@@ -28,7 +28,7 @@ impl From<graph::Identity> for Identity {
 }
 
 /// A cap: the same for all parts, or one of each.
-#[derive(Clone, IntoPyObject)]
+#[derive(Clone, FromPyObject, IntoPyObject)]
 pub enum PartCaps {
     Same(u64),
     Each(Vec<u64>),
@@ -70,6 +70,47 @@ pub struct VertexResult {
     warnings: Vec<String>,
     /// What the call took.
     costs: Py<PyDict>,
+}
+
+#[pymethods]
+impl VertexResult {
+    /// The result that another process has found, from the values of all attributes.
+    #[new]
+    #[pyo3(signature = (*, assignment, loads, cap, weight_loads, weight_caps, weight_nominals, volume_loads, volume_cap, volume_nominal, dealt, graph, chosen, warnings, costs))]
+    fn new(
+        assignment: Py<PyArray1<i32>>,
+        loads: Vec<u64>,
+        cap: Option<PartCaps>,
+        weight_loads: Vec<Vec<u64>>,
+        weight_caps: Vec<PartCaps>,
+        weight_nominals: Vec<PartCaps>,
+        volume_loads: Option<Vec<u64>>,
+        volume_cap: Option<PartCaps>,
+        volume_nominal: Option<PartCaps>,
+        dealt: bool,
+        graph: (u64, u64, u64, String),
+        chosen: Py<PyDict>,
+        warnings: Vec<String>,
+        costs: Py<PyDict>,
+    ) -> Self {
+        let (n, m, loops, checksum) = graph;
+        Self {
+            assignment,
+            loads,
+            cap,
+            weight_loads,
+            weight_caps,
+            weight_nominals,
+            volume_loads,
+            volume_cap,
+            volume_nominal,
+            dealt,
+            graph: Identity { n, m, loops, checksum },
+            chosen,
+            warnings,
+            costs,
+        }
+    }
 }
 
 /// An edge partition of the core. Its assignment is `None` if the parts went to a file.

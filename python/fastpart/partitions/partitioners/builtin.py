@@ -6,10 +6,12 @@ signatures for type checkers. ``make stubs`` writes it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import _core
+from ...cluster.partitioning import Place, partition_on
 from ...core import parameters
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
@@ -21,6 +23,8 @@ from .common import edge_partition, vertex_partition
 from .documents import document, signature
 from .refining import begin
 from .type_bounds import Names, by_default, is_none, names_types, resolved
+
+_ON_CLUSTERS = "multilevel"
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
 """Algorithms that start from a vertex partition, described as partitioners are."""
@@ -69,8 +73,10 @@ def _checked(field: _core.Field, value: Any) -> Any:
     return parameters.number_or(field.name, value, field.words[0])
 
 
-def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
-    """Check the arguments of a call, run the core, and wrap its result."""
+def _run(
+    algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place | None = None
+) -> Partition:
+    """Check the arguments of a call, run the core, here or on a cluster, and wrap its result."""
     options = {name: arguments[name] for name in NAMES}
     given_graph, both = arguments["graph"], {}
     bounded_types = None
@@ -113,6 +119,8 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any]) -> Partition:
         weighted = weighted_by_relation(opened, given["relation_weights"], run_options(**options))
 
     def call(file: Any = None) -> Any:
+        if place is not None:
+            return partition_on(place, weighted, k, values, run_options(**options))
         return _core.partition(
             algorithm.name,
             weighted._source,
@@ -141,6 +149,13 @@ def _with_types(
     opened = open_graph(arguments["graph"], **options)
     arrays, names = resolved(algorithm.name, arguments["balance_on"], opened, several)
     return {**arguments, "graph": opened, "balance_on": arrays}, names
+
+
+def clustered(place: Place, graph: Any, k: int, **given: Any) -> Partition:
+    """Return a multilevel partition that is made on a cluster. The arguments are those of :func:`fastpart.multilevel`."""
+    bound = inspect.signature(PARTITIONERS[_ON_CLUSTERS]).bind(graph, k, **given)
+    bound.apply_defaults()
+    return _run(ALGORITHMS[_ON_CLUSTERS], bound.arguments, place)
 
 
 def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:

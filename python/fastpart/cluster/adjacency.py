@@ -1,0 +1,130 @@
+"""The adjacency of a graph, made by tasks: counts, scattered entries, and lists by shard of the vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import json
+
+from .. import _core
+from ..core.options import RunOptions
+from ..graphs.graph import Graph
+from .engine import Engine
+from .job import Job
+
+_RECORDS = 1 << 24
+"""Records of a shard."""
+_ENTRIES = 1 << 22
+"""Entries of a shard of the vertices, unless there would be too many shards."""
+_MOST = 4096
+"""Shards at most."""
+
+Identity = tuple[int, int, int, str]
+"""Vertices, records, loops and checksum of a graph."""
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How many shards a job has. The result does not depend on it.
+
+    Attributes
+    ----------
+    records, vertices : int
+        Shards of the records and of the vertices, at most.
+    """
+
+    records: int
+    vertices: int
+
+    @classmethod
+    def of(cls, graph: Graph) -> Shards:
+        """Return what fits the size of a graph."""
+        m = graph.num_edges
+        entries = m if graph.directedness == "symmetric" else 2 * m
+        return cls(_between(m // _RECORDS), _between(entries // _ENTRIES))
+
+
+def _between(count: int) -> int:
+    return min(max(count, 1), _MOST)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The lists of a graph, in files.
+
+    Attributes
+    ----------
+    identity : tuple
+        Vertices, records, loops and checksum of the graph.
+    rows : list of tuple
+        For each file its path, its first vertex, the end of its vertices, and its entries.
+    """
+
+    identity: Identity
+    rows: list[tuple[Path, int, int, int]]
+
+
+def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: RunOptions) -> Pieces:
+    """Return the lists of a graph. They are made by tasks, unless they are there."""
+    table = job.folder / "pieces.json"
+    if table.is_file():
+        content = json.loads(table.read_bytes())
+        rows = [(job.folder / name, *numbers) for name, *numbers in content["pieces"]]
+        if all(path.is_file() for path, *_ in rows):
+            n, m, loops, checksum = content["identity"]
+            return Pieces((n, m, loops, checksum), rows)
+    n, m = graph.num_vertices, graph.num_edges
+    symmetric = graph.directedness == "symmetric"
+    ranges = _core.shards_of_records(m, shards.records)
+    given = {f"counts-{i}.bin": (graph, shard, symmetric, options) for i, shard in enumerate(ranges)}
+    counts = job.stage(engine, "counts", given, count)
+    all_counts = [path.read_bytes() for path in counts]
+    identity, starts = _core.cut_shards(all_counts, n, m, shards.vertices)
+    cuts = [m * i // shards.records for i in range(shards.records + 1)]
+    given = {
+        f"scattered-{i}.bin": (graph, (cuts[i], cuts[i + 1]), symmetric, starts, options)
+        for i in range(shards.records)
+    }
+    scattered = job.stage(engine, "scattered", given, scatter)
+    vertices = list(zip(starts, starts[1:], strict=False))
+    gathering: dict[str, tuple[Any, ...]] = {
+        f"shard-{s}.bin": (scattered, s, of_shard, identity, options) for s, of_shard in enumerate(vertices)
+    }
+    paths = job.stage(engine, "shards", gathering, gather)
+    entries = [_core.entries_of_piece(path) for path in paths]
+    rows = [(path, *of_shard, count) for path, of_shard, count in zip(paths, vertices, entries, strict=True)]
+    content = {"identity": identity, "pieces": [(path.name, *numbers) for path, *numbers in rows]}
+    _core.write_file(table, json.dumps(content).encode())
+    job.forget([*counts, *scattered])
+    return Pieces(identity, rows)
+
+
+def count(graph: Graph, shard: tuple[int, int], symmetric: bool, options: RunOptions, into: Path) -> None:
+    """Write what is known of a shard of the records."""
+    _core.write_file(into, _core.count_shard(graph._source, shard, symmetric, options))
+
+
+def scatter(
+    graph: Graph,
+    shard: tuple[int, int],
+    symmetric: bool,
+    starts: list[int],
+    options: RunOptions,
+    into: Path,
+) -> None:
+    """Write the entries of a shard of the records, by shard of the vertices."""
+    _core.scatter_shard(graph._source, shard, symmetric, starts, into, options)
+
+
+def gather(
+    sources: list[Path],
+    shard: int,
+    vertices: tuple[int, int],
+    identity: Identity,
+    options: RunOptions,
+    into: Path,
+) -> None:
+    """Write the lists of a shard of the vertices."""
+    _core.gather_shard(sources, shard, vertices, identity, into, options)

@@ -1,0 +1,98 @@
+"""A job: the folder that all machines see, with a file for everything that is done.
+
+A task writes its file under another name and renames it, so a file is there as a whole or not at all, and a task that runs
+twice does no harm. The files have checksums inside, which whoever reads them compares. When all files of a stage are
+there, a manifest lists them with their sizes and xxh3-128, and the next run of the same job goes on behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..core.parameters import shown
+from ..errors import ParameterError
+from .engine import Engine
+
+_MARKER = "job.json"
+
+
+class Job:
+    """What is done of a job.
+
+    Parameters
+    ----------
+    shared : pathlib.Path
+        A folder that all machines see.
+    identity : mapping
+        What the result depends on. Another job has another folder in ``shared``.
+    """
+
+    def __init__(self, shared: Path, identity: Mapping[str, Any]) -> None:
+        if not shared.is_dir():
+            raise ParameterError(f"shared: {shown(shared)} is not a folder")
+        text = json.dumps(identity, sort_keys=True, default=str)
+        self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
+        self.folder.mkdir(exist_ok=True)
+        _core.write_file(self.folder / _MARKER, text.encode())
+
+    def stage(
+        self, engine: Engine, name: str, files: Mapping[str, tuple[Any, ...]], task: Callable[..., Any]
+    ) -> list[Path]:
+        """Have an engine make the files of a stage that are not there yet.
+
+        Parameters
+        ----------
+        engine : Engine
+            Where the tasks run.
+        name : str
+            Name of the stage.
+        files : mapping of str to tuple
+            The arguments of the task for each file, which is its last argument.
+        task : callable
+            Writes a file.
+        """
+        paths = [self.folder / file for file in files]
+        manifest = self.folder / f"{name}.json"
+        known = _read(manifest)
+        missing = [
+            (task, (*given, path))
+            for path, given in zip(paths, files.values(), strict=True)
+            if not path.is_file() or known.get(path.name, {}).get("bytes", path.stat().st_size) != path.stat().st_size
+        ]
+        if missing or not known:
+            made = dict(engine.submit(_made, missing))
+            found = {path.name: made.get(path.name) or known.get(path.name) or _facts(path) for path in paths}
+            _core.write_file(manifest, json.dumps(found, indent=1).encode())
+        return paths
+
+    def forget(self, paths: list[Path]) -> None:
+        """Remove files that no later stage reads."""
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the folder of a job that is done."""
+        shutil.rmtree(self.folder)
+
+
+def _made(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:
+    task(*given)
+    path: Path = given[-1]
+    return path.name, _facts(path)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path])[0]}
+
+
+def _read(manifest: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(manifest.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
