@@ -68,6 +68,11 @@ impl Division {
         Self { starts: starts.into(), ..self.clone() }
     }
 
+    /// The way to the other replicas.
+    pub fn peers(&self) -> Arc<dyn Peers> {
+        self.peers.clone()
+    }
+
     /// The number of this replica.
     pub fn number(&self) -> usize {
         self.number

@@ -303,3 +303,115 @@ fn section(source: &Path, shard: usize, entries: &mut Vec<Record>) -> Result<()>
     file.read_exact_at(bytes, 8 * first).map_err(io)?;
     if xxh3_128(bytes) == digest { Ok(()) } else { Err(damaged()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::Random;
+    use crate::edges::OwnedEdges;
+    use crate::exec::division::tests::replicas;
+    use crate::graph::Csr;
+
+    fn random(n: u32, m: usize) -> OwnedEdges {
+        let mut random = Random::new(7, 0);
+        // Loops, and parallel records of one vertex.
+        let mut record = |index: usize| match index % 10 {
+            0 => [index as u32 % n; 2],
+            1 => [n / 2, n - 1],
+            _ => [0; 2].map(|_| random.below(n.into()) as u32),
+        };
+        OwnedEdges::new(n.into(), (0..m).map(&mut record).collect()).unwrap()
+    }
+
+    /// All pieces of a graph, and what identifies it.
+    fn pieces(edges: &OwnedEdges, symmetric: bool, [e, s]: [u64; 2], into: &Path) -> (Vec<Piece>, Identity) {
+        let (run, [n, m]) = (Run::new(Some(2), None).unwrap(), [edges.num_vertices(), edges.num_edges()]);
+        let counts = records(m, e).into_iter().map(|shard| {
+            let bytes = count(edges, shard, symmetric, &run).unwrap().to_bytes();
+            assert!(Counts::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+            Counts::from_bytes(&bytes).unwrap()
+        });
+        let (graph, starts) = cut(counts.collect(), [n, m], s);
+        let sources: Vec<PathBuf> = (0..e).map(|e| into.join(format!("scattered-{e}"))).collect();
+        for (index, source) in (0..e).zip(&sources) {
+            scatter(edges, m * index / e..m * (index + 1) / e, symmetric, &starts, source, &run).unwrap();
+        }
+        let shards = starts.windows(2).enumerate().map(|(index, ends)| {
+            let path = into.join(format!("shard-{index}"));
+            let piece = gather(&sources, index, ends[0]..ends[1], 5, &path, &run).unwrap();
+            assert_eq!(pieces::entries(&path).unwrap(), piece.entries);
+            piece
+        });
+        (shards.collect(), graph)
+    }
+
+    #[test]
+    fn replicas_have_the_lists_of_one_adjacency() {
+        for (n, m) in [(1, 0), (1, 3), (700, 5000), (100_000, 3000)] {
+            let edges = random(n, m);
+            for symmetric in [false, true] {
+                let run = Run::new(Some(1), None).unwrap();
+                let whole = Csr::build(&edges, symmetric, &run).unwrap();
+                for [e, s, count] in [[1, 1, 1], [3, 8, 3], [2, 5, 4], [5, 1, 2]] {
+                    let folder = tempfile::tempdir().unwrap();
+                    let (pieces, graph) = pieces(&edges, symmetric, [e, s], folder.path());
+                    assert_eq!(&graph, whole.graph());
+                    let seen: usize = replicas(&vec![0; count as usize + 1], folder.path(), |division| {
+                        let run = Run::new(Some(1), None).unwrap();
+                        let replica = (division.peers(), division.number(), count as usize);
+                        let csr: Arc<Csr> =
+                            Csr::divided(&pieces, 5, graph.clone(), symmetric, replica, &run).unwrap();
+                        assert_eq!(csr.offsets(), whole.offsets());
+                        let here = csr.division().unwrap().here();
+                        here.clone().for_each(|v| assert_eq!(csr.neighbours(v), whole.neighbours(v)));
+                        here.len()
+                    })
+                    .into_iter()
+                    .sum();
+                    assert_eq!(seen, n as usize);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Run::new(Some(1), None).unwrap();
+        let (pieces, _) = pieces(&random(50, 400), false, [1, 2], folder.path());
+        let source = folder.path().join("scattered-0");
+        let bytes = std::fs::read(&source).unwrap();
+        for at in [0, bytes.len() / 2, bytes.len() - 70, bytes.len() - 20, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&source, damaged).unwrap();
+            let outcomes = (0..2)
+                .map(|shard| gather(&[source.clone()], shard, 0..50, 5, &folder.path().join("x"), &run));
+            let errors: Vec<String> =
+                outcomes.filter_map(Result::err).map(|error| error.to_string()).collect();
+            assert!(
+                errors.iter().any(|error| error.contains("scattered-0: the file is damaged")),
+                "{at} {errors:?}"
+            );
+        }
+        let piece = &pieces[1];
+        let bytes = std::fs::read(&piece.path).unwrap();
+        for at in [3, 20, 40, bytes.len() / 2, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&piece.path, damaged).unwrap();
+            let dealt = pieces::Dealt {
+                pieces: &pieces,
+                key: 5,
+                n: 50,
+                weighted: false,
+                firsts: &[0, 2],
+                whole: false,
+            };
+            let error = dealt.copy(0, &run).err().unwrap().to_string();
+            assert!(error.contains("shard-1: the file is damaged"), "{error}");
+        }
+    }
+}

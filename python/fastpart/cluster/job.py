@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..errors import ParameterError
 from .engine import Engine
@@ -87,7 +88,7 @@ def _made(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[str, dict[s
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path])[0]}
+    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path], RunOptions(threads=1))[0][1]}
 
 
 def _read(manifest: Path) -> dict[str, Any]:
