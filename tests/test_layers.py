@@ -14,6 +14,7 @@ errors
 core
 runtime
 graphs
+machines
 generate, partitions
 measures
 store
@@ -46,6 +47,13 @@ opening
 held_out
 info, time_splits
 splits
+""",
+    "machines": """
+engine
+job
+adjacency
+partitioning
+starting
 """,
     "partitions": """
 caps, coding, loader_options, plan, results, saved

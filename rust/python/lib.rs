@@ -4,7 +4,6 @@
 // A function of Python has one argument for each parameter, and a result of one array for each column.
 #![allow(clippy::too_many_arguments, clippy::type_complexity)]
 
-mod cluster;
 mod clustering;
 mod convert;
 mod counts;
@@ -14,6 +13,7 @@ mod files;
 mod generate;
 mod homes;
 mod ingest;
+mod machines;
 mod ordering;
 mod partitioners;
 mod partitions;
@@ -31,7 +31,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::cluster::{
+    use super::machines::{
         count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, scatter_shard,
         shards_of_records,
     };

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import _core
-from ...cluster.partitioning import Place, partition_on
+from ...machines.partitioning import Place, partition_on
 from ...core import parameters
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
@@ -151,7 +151,7 @@ def _with_types(
     return {**arguments, "graph": opened, "balance_on": arrays}, names
 
 
-def clustered(place: Place, graph: Any, k: int, **given: Any) -> Partition:
+def on_machines(place: Place, graph: Any, k: int, **given: Any) -> Partition:
     """Return a multilevel partition that is made on a cluster. The arguments are those of :func:`fastpart.multilevel`."""
     bound = inspect.signature(PARTITIONERS[_ON_CLUSTERS]).bind(graph, k, **given)
     bound.apply_defaults()

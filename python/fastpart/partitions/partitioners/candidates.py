@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core.options import run_options
-from ...errors import CapacityWarning
+from ...errors import CapacityWarning, ParameterError
 from ...graphs.graph import Graph
+from ...machines.partitioning import Place, sample_for
 from ..partition import Partition
 from . import builtin
 from .builtin import ALGORITHMS, PARTITIONERS
@@ -60,6 +61,22 @@ class Request:
         The best of a group is the result. If none of it fits into memory, the next group is tried.
         """
         return self._of_vertices() if self.of == "vertices" else self._of_edges()
+
+    def on(self, place: Place) -> Partition:
+        """Return the partition that a cluster makes."""
+        if self.of == "edges" or self.effort == "best" or self.machines is not None or "connected" in self.shares:
+            raise ParameterError(
+                "cluster: a cluster partitions vertices by multilevel, with effort fast or default. Edge partitions, "
+                "streams, effort best, machines and connected are for one machine"
+            )
+        sample = sample_for(self.graph)
+        given = {**self._shared, **self.shares, "effort": self.effort, "path": "two_levels", "sample": sample}
+        partition = builtin.on_machines(place, self.graph, **given)
+        partition.parameters["chosen"] = {
+            "algorithm": partition.algorithm,
+            "because": f"{place.engine.workers} workers of a cluster make it",
+        }
+        return partition
 
     def seconds(self) -> float:
         """Return how long the multilevel partitioner should take, with all files in the page cache."""

@@ -17,6 +17,8 @@ from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ...graphs.typed_splits import training_vertices
+from ...machines.engine import Engine
+from ...machines.starting import place_of
 from ..partition import EdgePartition, VertexPartition
 from .candidates import Request
 from .choice import choose
@@ -46,6 +48,8 @@ def partition(
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
     seed: int | None = 0,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
@@ -84,6 +88,8 @@ def partition(
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
     seed: int | None = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
@@ -146,6 +152,13 @@ def partition(
     checkpoints : path, optional
         A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
         there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
+    cluster : str, optional
+        The Ray cluster whose machines make the partition together: its address, or "auto" for ``RAY_ADDRESS`` or the one
+        that runs here. The bits are those of :func:`multilevel` with ``path="two_levels"`` and the ``sample`` that stands
+        in ``parameters``, for any number of machines. One machine is faster for every graph that fits it. Only for
+        vertices. A run that was killed goes on when it is called again.
+    shared : path, optional
+        A folder that all machines of the cluster see. Needed with ``cluster``.
     seed : int, optional
         Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
     out : path of a .npy, optional
@@ -220,6 +233,8 @@ def partition(
         )
     if relation_weights is not None and (of == "edges" or goal == "traffic"):
         raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
+    if cluster is None and shared is not None:
+        raise ParameterError("shared: needs cluster=")
     factors = checked_relation_weights(opened.relations, relation_weights)
     request = Request(
         graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
@@ -238,7 +253,15 @@ def partition(
         options=options,
     )
     try:
-        partition = choose(request, time_limit, None if out is None else npy(out, opened))
+        if cluster is not None:
+            if goal != "cut" or time_limit is not None or checkpoints is not None:
+                raise ParameterError(
+                    'cluster: a cluster takes objective="cut" only, and neither time_limit nor checkpoints. It keeps '
+                    "what is done in the folder shared"
+                )
+            partition = request.on(place_of(cluster, shared))
+        else:
+            partition = choose(request, time_limit, None if out is None else npy(out, opened))
         if goal == "traffic":
             partition.parameters["chosen"]["objective"] = goal
         if factors is not None:

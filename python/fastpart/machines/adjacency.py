@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import json
 
 from .. import _core
 from ..core.options import RunOptions
@@ -75,6 +74,7 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
         if all(path.is_file() for path, *_ in rows):
             n, m, loops, checksum = content["identity"]
             return Pieces((n, m, loops, checksum), rows)
+    options = replace(options, threads=1)  # a task has one processor
     n, m = graph.num_vertices, graph.num_edges
     symmetric = graph.directedness == "symmetric"
     ranges = _core.shards_of_records(m, shards.records)
