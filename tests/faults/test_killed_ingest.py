@@ -22,6 +22,8 @@ from ingest_tables import small
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages import journal
 folder, form = Path(sys.argv[2]), sys.argv[3]
+sizes = (500, 5000) if form == "files" else (100, 1500)
+sys.dont_write_bytecode = True
 schema = json.loads((folder / "schema.json").read_text())
 plain_add = journal.Journal.add
 
@@ -37,13 +39,26 @@ def killed_at(count, torn):
     add.left = count
     journal.Journal.add = add
 
-def child(count=0, torn=False):
+CHANGES = {"os.remove", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.truncate"}
+
+def killed_at_change(count):
+    def change(event, arguments):
+        if event in CHANGES or event == "open" and arguments[2] & (os.O_CREAT | os.O_TRUNC):
+            change.left -= 1
+            if change.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    change.left = count
+    sys.addaudithook(change)
+
+def child(count=0, torn=False, change=0):
     pid = os.fork()
     if pid == 0:
         if count:
             killed_at(count, torn)
+        if change:
+            killed_at_change(change)
         try:
-            with small(100, 1500):
+            with small(*sizes):
                 ingest(schema, folder / "graph", threads=2)
         except BaseException:
             import traceback
@@ -59,6 +74,9 @@ def ended(pid):
 def digest():
     files = sorted(path for path in (folder / "graph").rglob("*") if path.is_file())
     return [(str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+
+def whole():
+    return digest() == expected and sorted(os.listdir(folder)) == ["e", "graph", "schema.json", "v"]
 
 def fresh():
     import shutil
@@ -76,6 +94,19 @@ if form == "units":  # at each unit in turn, before its line is there and with h
             break
         assert status == signal.SIGKILL, status
         kills += 1
+elif form == "files":  # before every fifth change of a file or folder, and once more before it is done
+    while True:
+        status = ended(child(change=1 + 5 * kills))
+        if status == 0:
+            break
+        assert status == signal.SIGKILL, (kills, status)
+        kills += 1
+        for change in (1 + kills % 19, 0):
+            assert not (folder / "graph").exists() or digest() == expected, kills
+            status = ended(child(change=change))
+            assert status == 0 or change and status == signal.SIGKILL, (kills, status)
+        assert whole(), (kills, os.listdir(folder))
+        fresh()
 else:
     moments = random.Random(int(form))
     begun = time.monotonic()
@@ -92,8 +123,7 @@ else:
             assert digest() == expected
             fresh()
     assert ended(child()) == 0
-assert digest() == expected
-assert sorted(os.listdir(folder)) == ["e", "graph", "schema.json", "v"], os.listdir(folder)
+assert whole(), os.listdir(folder)
 print(kills)
 """
 
@@ -124,7 +154,7 @@ def tables(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("form", ["units", "0"])
+@pytest.mark.parametrize("form", ["units", "files", "0"])
 def test_the_bytes_are_those_of_an_ingest_that_was_not_killed(tables, form):
     outcome = run_child(RUN, os.path.dirname(os.path.dirname(__file__)), tables, form, timeout=150)
     assert outcome.rc == 0, outcome.err

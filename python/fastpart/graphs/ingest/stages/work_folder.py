@@ -1,7 +1,13 @@
-"""The work folder ``.OUT.ingest`` beside the output: what a killed ingest goes on from."""
+"""The work folder ``.OUT.ingest`` beside the output: what a killed ingest goes on from.
+
+It holds the plan, the journal and the files of the units that are done. Only a folder with a plan is gone on with. So
+the plan is written into an empty folder, and it is removed before anything else. A kill while the folder is removed
+then leaves no journal that tells of files that are gone.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -23,6 +29,7 @@ class WorkFolder:
 
     def __init__(self, out: Path, restart: bool) -> None:
         self.path = out.with_name(f".{out.name}.ingest")
+        self._plan = self.path / "plan.json"
         self.path.mkdir(exist_ok=True)
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -38,6 +45,7 @@ class WorkFolder:
             self._clear()
 
     def _clear(self) -> None:
+        self._plan.unlink(missing_ok=True)
         for each in self.path.iterdir():
             if each.name == "lock":
                 continue
@@ -48,12 +56,11 @@ class WorkFolder:
 
     def begin(self, plan: dict[str, Any]) -> bool:
         """Write the plan, or compare it with that of an earlier run. Return whether there was one."""
-        file = self.path / "plan.json"
-        if not file.exists():
-            self._clear()  # a run that was killed before it had one
-            _core.write_file(file, json.dumps(plan).encode())
+        if not self._plan.exists():
+            self._clear()  # of a run that was killed before it had one, or while it removed the folder
+            _core.write_file(self._plan, json.dumps(plan).encode())
             return False
-        earlier = json.loads(file.read_bytes())
+        earlier = json.loads(self._plan.read_bytes())
         if change := _change(earlier, json.loads(json.dumps(plan))):
             raise ParameterError(
                 f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
@@ -64,7 +71,9 @@ class WorkFolder:
     def release(self, remove: bool) -> None:
         """End the work. The folder stays, unless it is to be removed."""
         if remove:
-            shutil.rmtree(self.path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._plan.unlink(missing_ok=True)
+                shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
