@@ -1,5 +1,6 @@
 """An ingest that is killed goes on where it was, and its bytes are those of one that was not."""
 
+import fcntl
 import json
 import os
 
@@ -11,6 +12,7 @@ from child import run_child
 import fastpart as fp
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages.journal import Journal
+from fastpart.graphs.ingest.stages.work_folder import WorkFolder
 from ingest_tables import plain, small
 
 RUN = """
@@ -94,9 +96,9 @@ if form == "units":  # at each unit in turn, before its line is there and with h
             break
         assert status == signal.SIGKILL, status
         kills += 1
-elif form == "files":  # before every fifth change of a file or folder, and once more before it is done
+elif form == "files":  # before every seventh change of a file or folder, and once more before it is done
     while True:
-        status = ended(child(change=1 + 5 * kills))
+        status = ended(child(change=1 + 7 * kills))
         if status == 0:
             break
         assert status == signal.SIGKILL, (kills, status)
@@ -182,7 +184,7 @@ def test_a_journal_that_is_cut_anywhere_keeps_its_whole_lines(tmp_path):
 
 
 def interrupted(folder, stop):
-    """Run an ingest that ends after some units, as if it had been killed."""
+    """Run an ingest that ends after some units, or before that of a stage and name, as if it had been killed."""
     schema = json.loads((folder / "schema.json").read_text())
     with small(100, 1500), pytest.MonkeyPatch.context() as patch:
         from fastpart.graphs.ingest.stages import job, journal
@@ -191,8 +193,9 @@ def interrupted(folder, stop):
         add, left = journal.Journal.add, [stop]
 
         def stopping(*args, **named):
-            left[0] -= 1
-            if not left[0]:
+            if isinstance(stop, int):
+                left[0] -= 1
+            if not left[0] or args[1:3] == stop:
                 raise KeyboardInterrupt
             return add(*args, **named)
 
@@ -243,6 +246,50 @@ def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):
         assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("lost", "stop"),
+    [
+        ("vertices-000", ("records", "e/00005")),
+        ("edges.bin", ("columns", "relations/e")),
+        ("states.npy", ("attributes", "types/v/00001")),
+        ("labels.npy", ("columns", "relations/e")),
+        ("weights.npy", ("attributes", "relations/e/00002")),
+    ],
+)
+def test_what_is_lost_is_made_again_and_a_kill_meanwhile_leaves_no_hole(tables, lost, stop):
+    schema = interrupted(tables, stop)
+    (file,) = (tables / ".graph.ingest").rglob(lost)
+    file.unlink()
+    interrupted(tables, 2)
+    with small(100, 1500):
+        ingest(schema, tables / "graph")
+        ingest(schema, tables / "again")
+    for name in ("edges.bin", "features.npy", "labels.npy", "split.npz", "edges.bin.weights.npy"):
+        assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, monkeypatch, shards):
+    schema = json.loads((tables / "schema.json").read_text())
+    with (
+        small(100, 1500),
+        monkeypatch.context() as patch,
+    ):  # as if killed when the graph had just got its name
+        patch.setattr(WorkFolder, "release", lambda work, remove: os.close(work._lock))
+        ingest(schema, tables / "graph", shards=shards)
+    files = [file for file in (tables / "graph").rglob("*") if file.is_file()]
+    (tables / "links").mkdir()
+    for file in files:
+        os.utime(file, (0, 0))
+        os.link(file, tables / "links" / file.name)
+    with small(100, 1500):
+        ingest(schema, tables / "graph", shards=shards)
+    assert not (tables / ".graph.ingest").exists()
+    for file in files:
+        link = tables / "links" / file.name
+        assert (link.stat().st_mtime, link.read_bytes()) == (0, file.read_bytes()), file
+
+
 def test_two_at_once_are_refused(tables):
     interrupted(tables, 5)
     code = """
@@ -263,6 +310,26 @@ sys.stdin.read()
         with pytest.raises(fp.ParameterError, match="another ingest is at work"):
             ingest(json.loads((tables / "schema.json").read_text()), tables / "graph")
         other.communicate("")
+
+
+def test_a_lock_that_its_owner_removes_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    owner, flock = WorkFolder(tmp_path / "graph", restart=False), fcntl.flock
+    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
+        WorkFolder(tmp_path / "graph", restart=False)
+
+    def released(lock, how):
+        monkeypatch.undo()
+        owner.release(remove=True)
+        assert not owner.path.exists()
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", released)
+    successor = WorkFolder(tmp_path / "graph", restart=False)
+    assert not successor.begin({"format": 0})
+    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
+        WorkFolder(tmp_path / "graph", restart=False)
+    successor.release(remove=True)
+    assert not any(tmp_path.iterdir())
 
 
 FULL = """
