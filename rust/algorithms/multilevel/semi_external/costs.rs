@@ -20,7 +20,7 @@
 
 use super::path::{self, Path, Plan};
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::Multilevel;
+use crate::algorithms::multilevel::{Multilevel, Objective};
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::graph::csr::expected;
@@ -255,8 +255,8 @@ impl Multilevel {
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
         let lists = if outside { entries.saturating_mul(each) } else { 0 };
         let packed = if lists > available { lists } else { 0 };
-        let times = if self.machines.is_some() { MACHINES } else { 1.0 }
-            * if self.minimizes_communication_volume() { VOLUME } else { 1.0 };
+        let times = if self.goal.machines.is_some() { MACHINES } else { 1.0 }
+            * if self.goal.objective == Objective::Halo { VOLUME } else { 1.0 };
         let build = BUILD * entries as f64;
         let nanoseconds = build + times * sum.nanoseconds;
         // The records are read twice.
@@ -276,7 +276,7 @@ impl Multilevel {
 
     /// The costs after the adjacency is built.
     fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Totals {
-        let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
+        let bounds = if self.goal.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.effort.is_little() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
@@ -305,7 +305,7 @@ impl Multilevel {
             }
         }
         // The top has far fewer vertices than it may have.
-        let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
+        let vertices = (plan.path.vertices(n, self.goal.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
         sum.pass(ListSize { entries: here, each: lists, available }, TOP * attempts);
         sum
