@@ -9,7 +9,7 @@ mod common;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::internals::algorithms::multilevel::{Bound, Multilevel};
+use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel};
 use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeStream;
 use fastpart::internals::edges::{EdgeFile, Io};
@@ -40,7 +40,7 @@ fn bounds(criterion: &mut Criterion) {
         for threads in [1, 2] {
             let run = Run::new(Some(threads), None).expect("threads");
             for (name, bounds) in [("one bound", vec![]), ("two bounds", vec![Bound::Volume(1.1)])] {
-                let multilevel = Multilevel { bounds, ..Multilevel::new(8) };
+                let multilevel = Multilevel::from(Goal { bounds, ..Goal::new(8) });
                 group.bench_function(format!("{name}, {threads} threads"), |bencher| {
                     bencher.iter(|| multilevel.partition(&csr, &run).expect("parts"));
                 });

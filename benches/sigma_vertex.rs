@@ -6,8 +6,9 @@
 mod common;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use fastpart::internals::algorithms::sigma::Sigma;
 use fastpart::internals::algorithms::sigma::preference::{Weight, preferred_parts};
-use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::algorithms::sigma::vertex::Objective;
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeStream;
@@ -28,10 +29,10 @@ fn steps(criterion: &mut Criterion) {
     for threads in [1, 2] {
         let run = Run::new(Some(threads), None).expect("threads");
         let csr = Csr::build(&edges, false, &run).expect("adjacency");
-        let caps = SigmaVertex::new(K).caps(&csr);
+        let caps = Sigma::new(K).caps(&csr);
         let preferred = preferred_parts(&csr, K, caps, Weight::Vertices, &run).expect("clusters");
         for objective in [Objective::Cut, Objective::Multi] {
-            let sigma = SigmaVertex { objective, ..SigmaVertex::new(K) };
+            let sigma = Sigma { objective, ..Sigma::new(K) };
             group.bench_function(format!("{objective:?} given clusters, {threads} threads"), |bencher| {
                 let place = |preferred| sigma.place(&csr, preferred, &run).expect("parts");
                 bencher.iter_batched(|| copy(&preferred), place, BatchSize::PerIteration);
@@ -39,7 +40,7 @@ fn steps(criterion: &mut Criterion) {
             group.bench_function(format!("{objective:?} from the records, {threads} threads"), |bencher| {
                 bencher.iter(|| {
                     let csr = Csr::build(&edges, false, &run).expect("adjacency");
-                    sigma.partition(&csr, &run).expect("parts")
+                    sigma.partition_vertices(&csr, &run).expect("parts")
                 });
             });
         }

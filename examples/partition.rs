@@ -7,6 +7,7 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
+use fastpart::choices::Goal;
 use fastpart::partitioners::Multilevel;
 use fastpart::{Graph, Run, cut};
 
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = Graph::open(&path, &run)?;
     println!("{}: {} vertices, {} edges", path.display(), graph.num_vertices(), graph.num_edges());
 
-    let outcome = graph.partition(&Multilevel { balance: 1.03, ..Multilevel::new(k) }, &run)?;
+    let outcome = graph.partition(&Multilevel::from(Goal { balance: 1.03, ..Goal::new(k) }), &run)?;
     let partition = outcome.partition.vertices()?;
     let cut: u64 = cut(graph.edges(), &partition.assignment, k, &run)?.cut.iter().sum();
     println!("{} edges are cut, vertices per part: {:?}", cut / 2, partition.loads);

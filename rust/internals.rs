@@ -41,7 +41,7 @@ pub mod algorithms {
     }
     pub mod multilevel {
         pub use crate::algorithms::multilevel::{
-            Bound, Costs, Effort, Multilevel, Objective, Path, Plan, Rating, Requirements, Scheme, replicate,
+            Bound, Costs, Effort, Goal, Multilevel, Objective, Path, Plan, Rating, Scheme, replicate,
         };
         pub mod assignment {
             pub use crate::algorithms::multilevel::assignment::{Assignment, Connections};
@@ -103,7 +103,7 @@ pub mod algorithms {
             pub use crate::algorithms::sigma::preference::{Weight, preferred_parts};
         }
         pub mod vertex {
-            pub use crate::algorithms::sigma::vertex::{Objective, SigmaVertex};
+            pub use crate::algorithms::sigma::vertex::Objective;
         }
     }
     pub mod spring {

@@ -85,7 +85,7 @@ pub mod choices {
     pub use crate::algorithms::bytegnn::Rule;
     pub use crate::algorithms::grem::Order;
     pub use crate::algorithms::hep::Tau;
-    pub use crate::algorithms::multilevel::{Bound, Effort, Objective, Path};
+    pub use crate::algorithms::multilevel::{Bound, Effort, Goal, Objective, Path};
     pub use crate::algorithms::sigma::vertex::Objective as SigmaObjective;
     pub use crate::algorithms::two_phase::Scoring;
 }

@@ -22,7 +22,6 @@ use super::edge_streams::loops;
 use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
 use crate::edges::Record;
 use crate::graph::{Degrees, degrees};
-use crate::measure::total;
 use crate::partition::parameters::{Seed, parameters};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 
@@ -57,20 +56,17 @@ parameters! {
 }
 
 impl Dbh {
-    fn hash(&self, degree: &[u32], records: &[Record], parts: &mut [u32], loads: &mut [u64]) {
-        let k = u64::from(self.k);
-        for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
-            prefetch_ends(degree, records, index + AHEAD);
-            if u == v {
-                *part = NONE;
-                continue;
-            }
-            // The smaller pair of degree and id. Its low half is the id.
-            let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
-            let end = u64::from(key(u).min(key(v)) as u32);
-            *part = (splitmix64(end ^ self.seed) % k) as u32;
-            loads[*part as usize] += 1;
+    /// The part of the record at a place among some.
+    fn part(&self, degree: &[u32], records: &[Record], place: usize) -> u32 {
+        prefetch_ends(degree, records, place + AHEAD);
+        let [u, v] = records[place];
+        if u == v {
+            return NONE;
         }
+        // The smaller pair of degree and id. Its low half is the id.
+        let key = |id: u32| u64::from(degree[id as usize]) << 32 | u64::from(id);
+        let end = u64::from(key(u).min(key(v)) as u32);
+        (splitmix64(end ^ self.seed) % u64::from(self.k)) as u32
     }
 }
 
@@ -91,18 +87,9 @@ impl Partitioner for Dbh {
         let Degrees { degree, graph: identity } = degrees::scan(edges, run)?;
         let mut parts = EdgeParts::new(identity.m, self.k, graph.out())?;
         run.begin("hashing", identity.m);
-        let counts = parts.update(
-            edges,
-            run,
-            || Ok(vec![0; self.k as usize]),
-            |loads, _, records, parts| {
-                self.hash(&degree, records, parts, loads);
-                Ok(())
-            },
-        )?;
-        let loads = total(counts, self.k as usize);
-        let mut partition = EdgePartition { parts, k: self.k, loads, cap: None, graph: identity };
-        loops::place(edges, &mut partition, None, run)?;
-        Ok(partition.into())
+        let part = |records: &[Record], place, _| self.part(&degree, records, place);
+        let loads = parts.fill(edges, self.k, run, part)?;
+        let partition = EdgePartition { parts, k: self.k, loads, cap: None, graph: identity };
+        Ok(loops::place(edges, partition, None, run)?.into())
     }
 }

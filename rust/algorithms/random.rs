@@ -21,7 +21,6 @@ use crate::capacity::{BalanceOn, Placing, cap};
 use crate::edges::EdgeStream;
 use crate::exec::for_each;
 use crate::graph::degrees;
-use crate::measure::total;
 use crate::partition::parameters::{Ratio, Seed, Weighing, parameters};
 use crate::partition::{
     EdgePartition, EdgeParts, Need, Of, Outcome, Partitioner, Prepared, Shape, VertexPartition,
@@ -88,28 +87,15 @@ impl Random {
     fn of_edges(&self, edges: &dyn EdgeStream, out: Option<&Path>, run: &Run) -> Result<EdgePartition> {
         let m = edges.num_edges();
         let graph = degrees::identify(edges, run)?;
-        let (order, k) = (Permutation::new(self.seed, m), self.k as usize);
+        let (order, k) = (Permutation::new(self.seed, m), u64::from(self.k));
         let mut parts = EdgeParts::new(m, self.k, out)?;
         run.begin("random", m);
-        let counts = parts.update(
-            edges,
-            run,
-            || Ok(vec![0_u64; k]),
-            |loads, first, records, parts| {
-                for ((part, &[u, v]), record) in parts.iter_mut().zip(records).zip(first..) {
-                    *part = NONE;
-                    if u != v {
-                        *part = (order.of(record) % k as u64) as u32;
-                        loads[*part as usize] += 1;
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        let (loads, cap) = (total(counts, k), Some(cap(1.0, m, self.k)));
-        let mut partition = EdgePartition { parts, k: self.k, loads, cap, graph };
-        loops::place(edges, &mut partition, None, run)?;
-        Ok(partition)
+        let loads = parts.fill(edges, self.k, run, |records, place, record| {
+            let [u, v] = records[place];
+            if u == v { NONE } else { (order.of(record) % k) as u32 }
+        })?;
+        let cap = Some(cap(1.0, m, self.k));
+        loops::place(edges, EdgePartition { parts, k: self.k, loads, cap, graph }, None, run)
     }
 }
 

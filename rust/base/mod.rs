@@ -21,6 +21,7 @@ pub use error::{Error, Result, named, shown};
 pub(crate) use output::AtomicFile;
 pub(crate) use prefetch::{ahead, on_avx2, prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
+pub(crate) use run::CancelCheck;
 pub use run::{Run, locked};
 pub(crate) use temporary::TempFile;
 pub use usage::{Meter, Usage};

@@ -282,6 +282,31 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// Looks at the cancel flag of a run once in so many units of work.
+#[derive(Debug)]
+pub(crate) struct CancelCheck<'a> {
+    run: &'a Run,
+    /// Units since the last look.
+    done: usize,
+}
+
+impl<'a> CancelCheck<'a> {
+    pub(crate) fn new(run: &'a Run) -> Self {
+        Self { run, done: 0 }
+    }
+
+    /// Counts units of work. An error once the run is cancelled.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, units: usize) -> Result<()> {
+        self.done += units;
+        if self.done < STRIDE as usize {
+            return Ok(());
+        }
+        self.done = 0;
+        self.run.check()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

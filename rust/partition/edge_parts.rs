@@ -148,17 +148,17 @@ impl EdgeParts {
         });
     }
 
-    /// Sets the parts of all records, block by block, in parallel: `step` gets a worker's state, the number of the
-    /// block's first record, the records, and their parts as they are, to be changed. The states are returned, in no
-    /// order.
-    pub fn update<S: Send>(
+    /// Gives every record the part that `part_of` finds for it, block by block, in parallel. It gets the records of a
+    /// block, the place of one among them, and its number in the stream. Returns how many records each of the first
+    /// `counted` parts has.
+    pub fn fill(
         &mut self,
         edges: &dyn EdgeStream,
+        counted: u32,
         run: &Run,
-        init: impl Fn() -> Result<S> + Sync,
-        step: impl Fn(&mut S, u64, &[Record], &mut [u32]) -> Result<()> + Sync,
-    ) -> Result<Vec<S>> {
-        with_words!(&mut self.words, words => update(words, edges, run, init, step))
+        part_of: impl Fn(&[Record], usize, u64) -> u32 + Sync,
+    ) -> Result<Vec<u64>> {
+        with_words!(&mut self.words, words => fill(words, edges, counted, run, part_of))
     }
 }
 
@@ -166,31 +166,37 @@ fn store<T: Word>(words: &mut [T], parts: &[u32]) {
     words.iter_mut().zip(parts).for_each(|(word, &part)| *word = T::from_part(part));
 }
 
-fn update<T: Word, S: Send>(
+fn fill<T: Word>(
     words: &mut [T],
     edges: &dyn EdgeStream,
+    counted: u32,
     run: &Run,
-    init: impl Fn() -> Result<S> + Sync,
-    step: impl Fn(&mut S, u64, &[Record], &mut [u32]) -> Result<()> + Sync,
-) -> Result<Vec<S>> {
+    part_of: impl Fn(&[Record], usize, u64) -> u32 + Sync,
+) -> Result<Vec<u64>> {
     edges.check_unchanged()?;
     let states = scan(
         run,
         usize::MAX,
-        words.chunks_mut(BLOCK as usize).enumerate(),
-        || Ok((init()?, Vec::new(), Vec::new())),
-        |(state, buf, parts), (index, words)| {
-            let first = index as u64 * BLOCK;
+        words.chunks_mut(BLOCK as usize).zip((0..).step_by(BLOCK as usize)),
+        || Ok((vec![0; counted as usize], Vec::new())),
+        |(counts, buf), (words, first)| {
             let records = edges.block(first..first + words.len() as u64, buf)?;
-            parts.clear();
-            parts.extend(words.iter().map(|word| word.part()));
-            step(state, first, records, parts)?;
-            store(words, parts);
+            for (place, word) in words.iter_mut().enumerate() {
+                let part = part_of(records, place, first + place as u64);
+                *word = T::from_part(part);
+                if let Some(count) = counts.get_mut(part as usize) {
+                    *count += 1;
+                }
+            }
             run.advance(records.len() as u64)
         },
     );
     edges.check_unchanged()?;
-    Ok(states?.into_iter().map(|(state, ..)| state).collect())
+    let mut total = vec![0; counted as usize];
+    for (counts, _) in states? {
+        total.iter_mut().zip(counts).for_each(|(total, count): (_, u64)| *total += count);
+    }
+    Ok(total)
 }
 
 #[cfg(test)]

@@ -31,11 +31,6 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::machines::{
-        count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, scatter_shard,
-        shards_of_records,
-    };
-    #[pymodule_export]
     use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};
     #[pymodule_export]
     use super::convert::{Converted, convert, format_of, write_edges};
@@ -56,6 +51,11 @@ mod _core {
     use super::homes::home_parts;
     #[pymodule_export]
     use super::ingest::{EndLookup, EndSpill, IdSorter, Ids, Numbering, join_ends, resolve_ends};
+    #[pymodule_export]
+    use super::machines::{
+        count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, scatter_shard,
+        shards_of_records,
+    };
     #[pymodule_export]
     use super::ordering::{Ordered, order};
     #[pymodule_export]

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Graph;
-use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::algorithms::sigma::Sigma;
+use fastpart::internals::algorithms::sigma::vertex::Objective;
 
 pub type Load = [u64; 2];
 
@@ -17,7 +18,7 @@ pub struct Outcome {
 }
 
 pub struct Oracle<'a> {
-    sigma: &'a SigmaVertex,
+    sigma: &'a Sigma,
     k: usize,
     /// Neighbours of each vertex; parallel edges count.
     pub neighbours: Vec<Vec<usize>>,
@@ -28,7 +29,7 @@ pub struct Oracle<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    pub fn new(graph: &Graph, sigma: &'a SigmaVertex) -> Self {
+    pub fn new(graph: &Graph, sigma: &'a Sigma) -> Self {
         let mut neighbours = vec![Vec::new(); graph.n as usize];
         for [u, v] in graph.records.iter().map(|record| record.map(|id| id as usize)) {
             if u != v {
@@ -40,7 +41,7 @@ impl<'a> Oracle<'a> {
         let cap = |ratio: f64, items: usize| {
             (ratio.min(f64::from(sigma.k)) * items as f64 / f64::from(sigma.k)).ceil() as u64
         };
-        let caps = [cap(sigma.balance, neighbours.len()), cap(sigma.volume_balance, total)];
+        let caps = [cap(sigma.balance.unwrap_or(1.03), neighbours.len()), cap(sigma.volume_balance, total)];
         Self {
             sigma,
             k: sigma.k as usize,

@@ -1,5 +1,6 @@
 """An ingest that is killed goes on where it was, and its bytes are those of one that was not."""
 
+import fcntl
 import json
 import os
 
@@ -11,6 +12,7 @@ from child import run_child
 import fastpart as fp
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages.journal import Journal
+from fastpart.graphs.ingest.stages.work_folder import WorkFolder
 from ingest_tables import plain, small
 
 RUN = """
@@ -22,6 +24,8 @@ from ingest_tables import small
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages import journal
 folder, form = Path(sys.argv[2]), sys.argv[3]
+sizes = (500, 5000) if form == "files" else (100, 1500)
+sys.dont_write_bytecode = True
 schema = json.loads((folder / "schema.json").read_text())
 plain_add = journal.Journal.add
 
@@ -37,13 +41,26 @@ def killed_at(count, torn):
     add.left = count
     journal.Journal.add = add
 
-def child(count=0, torn=False):
+CHANGES = {"os.remove", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.truncate"}
+
+def killed_at_change(count):
+    def change(event, arguments):
+        if event in CHANGES or event == "open" and arguments[2] & (os.O_CREAT | os.O_TRUNC):
+            change.left -= 1
+            if change.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+    change.left = count
+    sys.addaudithook(change)
+
+def child(count=0, torn=False, change=0):
     pid = os.fork()
     if pid == 0:
         if count:
             killed_at(count, torn)
+        if change:
+            killed_at_change(change)
         try:
-            with small(100, 1500):
+            with small(*sizes):
                 ingest(schema, folder / "graph", threads=2)
         except BaseException:
             import traceback
@@ -59,6 +76,9 @@ def ended(pid):
 def digest():
     files = sorted(path for path in (folder / "graph").rglob("*") if path.is_file())
     return [(str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+
+def whole():
+    return digest() == expected and sorted(os.listdir(folder)) == ["e", "graph", "schema.json", "v"]
 
 def fresh():
     import shutil
@@ -76,6 +96,19 @@ if form == "units":  # at each unit in turn, before its line is there and with h
             break
         assert status == signal.SIGKILL, status
         kills += 1
+elif form == "files":  # before every seventh change of a file or folder, and once more before it is done
+    while True:
+        status = ended(child(change=1 + 7 * kills))
+        if status == 0:
+            break
+        assert status == signal.SIGKILL, (kills, status)
+        kills += 1
+        for change in (1 + kills % 19, 0):
+            assert not (folder / "graph").exists() or digest() == expected, kills
+            status = ended(child(change=change))
+            assert status == 0 or change and status == signal.SIGKILL, (kills, status)
+        assert whole(), (kills, os.listdir(folder))
+        fresh()
 else:
     moments = random.Random(int(form))
     begun = time.monotonic()
@@ -92,8 +125,7 @@ else:
             assert digest() == expected
             fresh()
     assert ended(child()) == 0
-assert digest() == expected
-assert sorted(os.listdir(folder)) == ["e", "graph", "schema.json", "v"], os.listdir(folder)
+assert whole(), os.listdir(folder)
 print(kills)
 """
 
@@ -124,7 +156,7 @@ def tables(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("form", ["units", "0"])
+@pytest.mark.parametrize("form", ["units", "files", "0"])
 def test_the_bytes_are_those_of_an_ingest_that_was_not_killed(tables, form):
     outcome = run_child(RUN, os.path.dirname(os.path.dirname(__file__)), tables, form, timeout=150)
     assert outcome.rc == 0, outcome.err
@@ -152,7 +184,7 @@ def test_a_journal_that_is_cut_anywhere_keeps_its_whole_lines(tmp_path):
 
 
 def interrupted(folder, stop):
-    """Run an ingest that ends after some units, as if it had been killed."""
+    """Run an ingest that ends after some units, or before that of a stage and name, as if it had been killed."""
     schema = json.loads((folder / "schema.json").read_text())
     with small(100, 1500), pytest.MonkeyPatch.context() as patch:
         from fastpart.graphs.ingest.stages import job, journal
@@ -161,8 +193,9 @@ def interrupted(folder, stop):
         add, left = journal.Journal.add, [stop]
 
         def stopping(*args, **named):
-            left[0] -= 1
-            if not left[0]:
+            if isinstance(stop, int):
+                left[0] -= 1
+            if not left[0] or args[1:3] == stop:
                 raise KeyboardInterrupt
             return add(*args, **named)
 
@@ -213,6 +246,50 @@ def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):
         assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("lost", "stop"),
+    [
+        ("vertices-000", ("records", "e/00005")),
+        ("edges.bin", ("columns", "relations/e")),
+        ("states.npy", ("attributes", "types/v/00001")),
+        ("labels.npy", ("columns", "relations/e")),
+        ("weights.npy", ("attributes", "relations/e/00002")),
+    ],
+)
+def test_what_is_lost_is_made_again_and_a_kill_meanwhile_leaves_no_hole(tables, lost, stop):
+    schema = interrupted(tables, stop)
+    (file,) = (tables / ".graph.ingest").rglob(lost)
+    file.unlink()
+    interrupted(tables, 2)
+    with small(100, 1500):
+        ingest(schema, tables / "graph")
+        ingest(schema, tables / "again")
+    for name in ("edges.bin", "features.npy", "labels.npy", "split.npz", "edges.bin.weights.npy"):
+        assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, monkeypatch, shards):
+    schema = json.loads((tables / "schema.json").read_text())
+    with (
+        small(100, 1500),
+        monkeypatch.context() as patch,
+    ):  # as if killed when the graph had just got its name
+        patch.setattr(WorkFolder, "release", lambda work, remove: os.close(work._lock))
+        ingest(schema, tables / "graph", shards=shards)
+    files = [file for file in (tables / "graph").rglob("*") if file.is_file()]
+    (tables / "links").mkdir()
+    for file in files:
+        os.utime(file, (0, 0))
+        os.link(file, tables / "links" / file.name)
+    with small(100, 1500):
+        ingest(schema, tables / "graph", shards=shards)
+    assert not (tables / ".graph.ingest").exists()
+    for file in files:
+        link = tables / "links" / file.name
+        assert (link.stat().st_mtime, link.read_bytes()) == (0, file.read_bytes()), file
+
+
 def test_two_at_once_are_refused(tables):
     interrupted(tables, 5)
     code = """
@@ -233,6 +310,26 @@ sys.stdin.read()
         with pytest.raises(fp.ParameterError, match="another ingest is at work"):
             ingest(json.loads((tables / "schema.json").read_text()), tables / "graph")
         other.communicate("")
+
+
+def test_a_lock_that_its_owner_removes_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    owner, flock = WorkFolder(tmp_path / "graph", restart=False), fcntl.flock
+    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
+        WorkFolder(tmp_path / "graph", restart=False)
+
+    def released(lock, how):
+        monkeypatch.undo()
+        owner.release(remove=True)
+        assert not owner.path.exists()
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", released)
+    successor = WorkFolder(tmp_path / "graph", restart=False)
+    assert not successor.begin({"format": 0})
+    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
+        WorkFolder(tmp_path / "graph", restart=False)
+    successor.release(remove=True)
+    assert not any(tmp_path.iterdir())
 
 
 FULL = """

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::common::{Graph, graphs, run};
-use fastpart::internals::algorithms::multilevel::{Multilevel, Objective};
+use fastpart::internals::algorithms::multilevel::{Goal, Multilevel, Objective};
 use fastpart::internals::base::{Error, Run};
 use fastpart::internals::edges::{EdgeStream, Io, Record, Weights, npy};
 use fastpart::internals::generate::{Generator, Rmat, records};
@@ -92,8 +92,8 @@ fn weights_of_1_change_nothing_on_a_larger_graph() {
     let ones = vec![1; graph.records.len()];
     for multilevel in [
         Multilevel::new(8),
-        Multilevel { objective: Objective::Halo, ..Multilevel::new(4) },
-        Multilevel { machines: Some(vec![2, 2]), ..Multilevel::new(4) },
+        Multilevel::from(Goal { objective: Objective::Halo, ..Goal::new(4) }),
+        Multilevel::from(Goal { machines: Some(vec![2, 2]), ..Goal::new(4) }),
     ] {
         let without = multilevel.partition(&Csr::build(&graph, false, &run(2)).unwrap(), &run(2)).unwrap();
         for threads in [1, 2, 3] {
@@ -152,7 +152,7 @@ fn weights_alone_show_communities() {
 fn symmetric_records_weigh_the_same_both_ways() {
     let graph = Graph::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]]);
     let build = |weights: &[u32]| Csr::build_weighted(&graph, Some(&of(weights)), true, &run(1)).unwrap();
-    let multilevel = Multilevel { balance: 1.5, ..Multilevel::new(2) };
+    let multilevel = Multilevel::from(Goal { balance: 1.5, ..Goal::new(2) });
     let found = multilevel.partition(&build(&[1, 1, 9, 9]), &run(1)).unwrap();
     assert_eq!(found.assignment[1], found.assignment[2]);
     let error = multilevel.partition(&build(&[1, 2, 9, 9]), &run(1)).unwrap_err().to_string();
@@ -183,7 +183,7 @@ proptest! {
         let same = all.iter().all(|&(_, _, w)| w == all[0].2);
         let without = |turned| lists(turned).into_iter().map(|(u, v, _)| (u, v)).collect::<Vec<_>>();
         let symmetric = if same { without(false) == without(true) } else { lists(false) == lists(true) };
-        let found = Multilevel { balance: 2.0, ..Multilevel::new(2) }.partition(&csr, &run(threads));
+        let found = Multilevel::from(Goal { balance: 2.0, ..Goal::new(2) }).partition(&csr, &run(threads));
         prop_assert_eq!(found.is_ok(), symmetric);
         if let Err(error) = found {
             let text = error.to_string();

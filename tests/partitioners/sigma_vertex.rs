@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use crate::common::sigma::{Oracle, Outcome};
 use crate::common::{Graph, OfVertices, graphs, run};
 use fastpart::internals::algorithms::sigma::Sigma;
-use fastpart::internals::algorithms::sigma::vertex::{Objective, SigmaVertex};
+use fastpart::internals::algorithms::sigma::vertex::Objective;
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Run;
@@ -23,7 +23,7 @@ fn preference(parts: &[u32]) -> Buffer<u32> {
     preferred
 }
 
-fn place(graph: &Graph, sigma: &SigmaVertex, preferred: &[u32], threads: usize) -> VertexPartition {
+fn place(graph: &Graph, sigma: &Sigma, preferred: &[u32], threads: usize) -> VertexPartition {
     let csr = Csr::build(graph, false, &run(threads)).unwrap();
     let found = sigma.place(&csr, preference(preferred), &run(threads)).unwrap();
     check(graph, sigma, &found);
@@ -31,7 +31,7 @@ fn place(graph: &Graph, sigma: &SigmaVertex, preferred: &[u32], threads: usize) 
 }
 
 /// What holds for every result.
-fn check(graph: &Graph, sigma: &SigmaVertex, found: &VertexPartition) {
+fn check(graph: &Graph, sigma: &Sigma, found: &VertexPartition) {
     let oracle = Oracle::new(graph, sigma);
     let mut loads = vec![[0_u64; 2]; sigma.k as usize];
     assert_eq!(found.assignment.len() as u64, graph.n);
@@ -59,7 +59,7 @@ fn check(graph: &Graph, sigma: &SigmaVertex, found: &VertexPartition) {
 }
 
 /// Compares with the oracle.
-fn compare(graph: &Graph, sigma: &SigmaVertex, preferred: &[u32]) -> Outcome {
+fn compare(graph: &Graph, sigma: &Sigma, preferred: &[u32]) -> Outcome {
     let expected = Oracle::new(graph, sigma).run(preferred, sigma.batch.map_or(1, NonZeroU64::get) as usize);
     for threads in [1, 2] {
         let found = place(graph, sigma, preferred, threads);
@@ -69,22 +69,21 @@ fn compare(graph: &Graph, sigma: &SigmaVertex, preferred: &[u32]) -> Outcome {
     expected
 }
 
-fn parameters() -> impl Strategy<Value = SigmaVertex> {
+fn parameters() -> impl Strategy<Value = Sigma> {
     let ratio = || prop_oneof![Just(1.03), Just(1.0), Just(1.1), 1.0..3.0, Just(1e308)];
     let k = prop_oneof![1_u32..=8, 9_u32..=70];
     let objective = select(vec![Objective::Cut, Objective::Multi]);
     let weights = (select(vec![0.0, 0.5, 3.0]), select(vec![2.5, 1.2, 5.0]));
     (k, ratio(), ratio(), objective, weights, select(vec![None, Some(1), Some(2), Some(7)]), any::<bool>())
-        .prop_map(|(k, balance, volume_balance, objective, (tau, gamma), batch, strict)| SigmaVertex {
-            k,
-            balance,
+        .prop_map(|(k, balance, volume_balance, objective, (tau, gamma), batch, strict)| Sigma {
+            balance: Some(balance),
             volume_balance,
             objective,
             tau,
             gamma,
             batch: batch.and_then(NonZeroU64::new),
             strict,
-            refine: false,
+            ..Sigma::new(k)
         })
 }
 
@@ -100,7 +99,7 @@ proptest! {
     /// All prefer one part: the preassignment fills it, the stream and the repair meet tight caps.
     #[test]
     fn tight_caps(graph in graphs(24, 60), sigma in parameters(), k in 2_u32..6, all in any::<bool>()) {
-        let sigma = SigmaVertex { k, balance: 1.0, volume_balance: 1.0, ..sigma };
+        let sigma = Sigma { k, balance: Some(1.0), volume_balance: 1.0, ..sigma };
         let preferred: Vec<u32> = (0..graph.n as u32).map(|v| if all { 0 } else { v % k }).collect();
         compare(&graph, &sigma, &preferred);
     }
@@ -110,7 +109,7 @@ proptest! {
     fn with_clusters(graph in graphs(40, 120), sigma in parameters()) {
         let whole = |threads| {
             let csr = Csr::build(&graph, false, &run(threads)).unwrap();
-            sigma.partition(&csr, &run(threads)).unwrap()
+            sigma.partition_vertices(&csr, &run(threads)).unwrap()
         };
         let found = whole(1);
         check(&graph, &sigma, &found);
@@ -129,7 +128,7 @@ fn each_end_of_the_repair() {
         let records = (0..random.below(40)).map(|_| [random.below(3) as u32, random.below(n.into()) as u32]);
         let graph = Graph::new(n.into(), records.collect());
         let k = 2 + random.below(3) as u32;
-        let sigma = SigmaVertex { balance: 1.0, volume_balance: 1.0, ..SigmaVertex::new(k) };
+        let sigma = Sigma { balance: Some(1.0), volume_balance: 1.0, ..Sigma::new(k) };
         let preferred: Vec<u32> = (0..n).map(|_| random.below(k.into()) as u32).collect();
         let nominal = Oracle::new(&graph, &sigma).caps[1];
         match compare(&graph, &sigma, &preferred).volume.unwrap() {
@@ -148,15 +147,11 @@ fn try_all(n: u64, records: Vec<[u32; 2]>) {
     for (k, strict) in [(1, true), (2, true), (8, false), (8, true), (33, true), (100, true)] {
         for objective in [Objective::Cut, Objective::Multi] {
             for batch in [None, Some(1), Some(7), Some(5000)] {
-                let sigma = SigmaVertex {
-                    objective,
-                    batch: batch.and_then(NonZeroU64::new),
-                    strict,
-                    ..SigmaVertex::new(k)
-                };
-                let found = sigma.partition(&csr, &run(1)).unwrap();
+                let sigma =
+                    Sigma { objective, batch: batch.and_then(NonZeroU64::new), strict, ..Sigma::new(k) };
+                let found = sigma.partition_vertices(&csr, &run(1)).unwrap();
                 check(&graph, &sigma, &found);
-                let again = sigma.partition(&csr, &run(3)).unwrap();
+                let again = sigma.partition_vertices(&csr, &run(3)).unwrap();
                 assert!(found.assignment[..] == again.assignment[..], "{sigma:?}");
             }
         }
@@ -188,12 +183,13 @@ fn a_large_graph_in_batches() {
         Graph::new(rmat.num_vertices(), generate::records(&rmat, 0..rmat.num_edges(), &run(2)).unwrap());
     let csr = Csr::build(&graph, false, &run(2)).unwrap();
     for objective in [Objective::Cut, Objective::Multi] {
-        let sigma = SigmaVertex { objective, ..SigmaVertex::new(8) };
-        let found = sigma.partition(&csr, &run(1)).unwrap();
+        let sigma = Sigma { objective, ..Sigma::new(8) };
+        let found = sigma.partition_vertices(&csr, &run(1)).unwrap();
         check(&graph, &sigma, &found);
-        let again = sigma.partition(&csr, &run(3)).unwrap();
+        let again = sigma.partition_vertices(&csr, &run(3)).unwrap();
         assert!(found.assignment[..] == again.assignment[..]);
-        let sequential = SigmaVertex { batch: NonZeroU64::new(1), ..sigma }.partition(&csr, &run(1)).unwrap();
+        let sequential =
+            Sigma { batch: NonZeroU64::new(1), ..sigma }.partition_vertices(&csr, &run(1)).unwrap();
         assert!(found.assignment[..] != sequential.assignment[..], "the default should work in batches");
     }
 }

@@ -12,8 +12,7 @@
 use super::blocks::Blocks;
 use super::slack::{Piece, Slack, Total};
 use super::{ByteGnn, SPLITS};
-use crate::base::{Buffer, NONE, Result, Run, reserved};
-use crate::capacity::CHECK_EVERY;
+use crate::base::{Buffer, CancelCheck, NONE, Result, Run, reserved};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
 
@@ -130,15 +129,11 @@ impl<'a> BlockAssignment<'a> {
     fn count(&mut self, members: &[u32]) -> Result<()> {
         let Self { csr, part_of, edges, run, .. } = self;
         edges.clear();
-        let mut seen = 0;
+        let mut check = CancelCheck::new(run);
         for &v in members {
             let neighbours = csr.neighbours(v);
             neighbours.iter().for_each(|&u| edges.add_if_any(part_of[u as usize], 1));
-            seen += neighbours.len();
-            if seen >= CHECK_EVERY {
-                run.check()?;
-                seen = 0;
-            }
+            check.count(neighbours.len())?;
         }
         Ok(())
     }

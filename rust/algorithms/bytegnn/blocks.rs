@@ -33,20 +33,16 @@ impl Blocks {
         run: &Run,
     ) -> Result<Blocks> {
         let n = splits.len();
-        let centres = centres(splits, run)?;
+        let is_centre = |v: u32| (splits[v as usize] != 0).then_some(0);
+        let centres = Groups::counted(n, 1, is_centre, |_| run.check())?.into_items();
         let mut block_of: Buffer<u32> = Buffer::zeroed(n, "block of each vertex")?;
         block_of.fill(NONE);
         centres.iter().zip(0..).for_each(|(&centre, block)| block_of[centre as usize] = block);
         let mut distance: Buffer<u8> = Buffer::zeroed(n, "distance from the centre")?;
         search(edges, directed, &mut block_of, &mut distance, hops, run)?;
-        let mut sizes: Buffer<u32> = Buffer::zeroed(centres.len(), "sizes of the blocks")?;
         run.begin("blocks", 2 * n as u64);
-        for blocks in block_of.chunks(BLOCK as usize) {
-            blocks.iter().filter(|&&block| block != NONE).for_each(|&block| sizes[block as usize] += 1);
-            run.advance(blocks.len() as u64)?;
-        }
         let block = |v: u32| Some(block_of[v as usize]).filter(|&block| block != NONE);
-        let members = Groups::of(n, sizes, block, |vertices| run.advance(vertices))?;
+        let members = Groups::counted(n, centres.len(), block, |vertices| run.advance(vertices))?;
         Ok(Blocks { centres, members, distance })
     }
 
@@ -69,21 +65,6 @@ impl Blocks {
     pub fn sort(&self, members: &mut [u32]) {
         members.sort_unstable_by_key(|&v| (self.distance[v as usize], v));
     }
-}
-
-/// The vertices that are in a split, ascending.
-fn centres(splits: &[u32], run: &Run) -> Result<Buffer<u32>> {
-    let mut count = 0;
-    run.each(splits.len(), |v| count += usize::from(splits[v as usize] != 0))?;
-    let mut centres: Buffer<u32> = Buffer::zeroed(count, "centres")?;
-    let mut next = 0;
-    run.each(splits.len(), |v| {
-        if splits[v as usize] != 0 {
-            centres[next] = v;
-            next += 1;
-        }
-    })?;
-    Ok(centres)
 }
 
 /// Spreads the blocks `hops` levels beyond the vertices that have one.

@@ -17,21 +17,21 @@ use crate::exec::{in_order, pass};
 use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::{Bits, Incidence, ones};
 
-/// Gives every loop a part, and counts it. The parts of the other records are known. `holds` is where the
-/// vertices are present, if the caller knows.
+/// The partition with a part for every loop, which counts. The parts of the other records are known. `holds` is
+/// where the vertices are present, if the caller knows.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
-    partition: &mut EdgePartition,
-    holds: Option<&mut Incidence>,
+    mut partition: EdgePartition,
+    holds: Option<Incidence>,
     run: &Run,
-) -> Result<()> {
-    let &mut EdgePartition { parts: ref mut assignment, ref mut loads, cap, ref graph, .. } = partition;
+) -> Result<EdgePartition> {
+    let EdgePartition { parts: ref mut assignment, ref mut loads, cap, ref graph, .. } = partition;
     if graph.loops == 0 {
-        return Ok(());
+        return Ok(partition);
     }
     let mut by_load = LeastLoaded::new(loads.iter().copied());
     match holds {
-        Some(holds) => each_loop(edges, assignment, run, |v| {
+        Some(mut holds) => each_loop(edges, assignment, run, |v| {
             let part = choose(holds.row(v), &mut by_load, cap);
             holds.insert(v, part);
             part
@@ -47,7 +47,7 @@ pub(crate) fn place(
         }
     }
     *loads = by_load.into_loads();
-    Ok(())
+    Ok(partition)
 }
 
 /// The part of a loop whose vertex is present in the parts of `row`.

@@ -70,10 +70,9 @@ impl Rule {
             }
         };
         streamer.stream_all(edges, &mut parts, run, None, worth)?;
-        let EdgeStreamer { mut present, loads, .. } = streamer;
+        let EdgeStreamer { present, loads, .. } = streamer;
         let (loads, cap) = (loads.records(), Some(cap));
-        let mut partition = EdgePartition { parts, k, loads, cap, graph: identity };
-        loops::place(edges, &mut partition, Some(&mut present), run)?;
-        Ok(partition.into())
+        let partition = EdgePartition { parts, k, loads, cap, graph: identity };
+        Ok(loops::place(edges, partition, Some(present), run)?.into())
     }
 }

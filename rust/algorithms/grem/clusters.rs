@@ -4,13 +4,11 @@
 //! entries as they lie.
 
 use super::entries::Entries;
-use crate::base::{Buffer, NONE, Result, Run, splitmix64};
+use crate::base::{Buffer, CancelCheck, NONE, Result, Run, splitmix64};
 use crate::sets::RatingMap;
 
 /// Rounds over all vertices.
 const ROUNDS: u64 = 3;
-/// Vertices between two looks at the cancel flag.
-const STEP: usize = 1024;
 
 /// Gives each vertex that has entries a cluster of at most `cap` vertices, numbered `0..` in `cluster_of`,
 /// and returns their sizes. Takes 4 bytes per vertex of the sub-problem.
@@ -24,15 +22,14 @@ pub(crate) fn cluster(
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
     let mut connections = RatingMap::default();
     cluster_of.fill(NONE);
-    for (index, (v, _)) in entries.vertices().enumerate() {
+    let mut check = CancelCheck::new(run);
+    for (v, _) in entries.vertices() {
         cluster_of[v as usize] = v;
         size[v as usize] = 1;
-        if index % STEP == 0 {
-            run.check()?;
-        }
+        check.count(1)?;
     }
     for round in 0..ROUNDS {
-        for (index, (v, neighbours)) in entries.vertices().enumerate() {
+        for (v, neighbours) in entries.vertices() {
             connections.begin_growing(neighbours.size_hint().0);
             for u in neighbours {
                 connections.add(cluster_of[u as usize], 1);
@@ -49,9 +46,7 @@ pub(crate) fn cluster(
             size[own as usize] -= 1;
             size[best.2 as usize] += 1;
             cluster_of[v as usize] = best.2;
-            if index % STEP == 0 {
-                run.check()?;
-            }
+            check.count(4)?;
         }
     }
     let mut sizes = Vec::new();

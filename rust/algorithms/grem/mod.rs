@@ -48,6 +48,7 @@ mod sides;
 
 use std::sync::Mutex;
 
+use crate::algorithms::multilevel::Goal;
 use crate::algorithms::multilevel::refining::{self, Refine};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::cap;
@@ -143,7 +144,7 @@ impl Grem {
     /// How the partition is refined, if it is.
     fn refinement(&self) -> Option<Refine> {
         let Self { balance, seed, .. } = *self;
-        self.refine.then(|| Refine { balance, seed, ..Refine::new(self.k, Vec::new()) })
+        self.refine.then(|| Refine::new(Goal { balance, seed, ..Goal::new(self.k) }, Vec::new()))
     }
 
     fn rule(&self) -> Rule {

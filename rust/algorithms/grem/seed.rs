@@ -9,7 +9,7 @@ use super::entries::Entries;
 use crate::algorithms::multilevel::graph::{Builder, Graph};
 use crate::algorithms::multilevel::problem::Problem;
 use crate::algorithms::multilevel::{Effort, Rating, Scheme};
-use crate::base::{Buffer, Error, NONE, Result, Run};
+use crate::base::{Buffer, CancelCheck, Error, NONE, Result, Run};
 
 /// Slack that the multilevel partitioner gets beside a part's share of the vertices.
 const SLACK: f64 = 1.03;
@@ -73,13 +73,11 @@ pub(crate) fn partition(
 /// Numbers the vertices that have entries.
 fn number(entries: &Entries, place: &mut [u32], run: &Run) -> Result<usize> {
     place.fill(NONE);
-    let mut n = 0;
+    let (mut n, mut check) = (0, CancelCheck::new(run));
     for (v, _) in entries.vertices() {
         place[v as usize] = n;
         n += 1;
-        if n % 4096 == 0 {
-            run.check()?;
-        }
+        check.count(1)?;
     }
     Ok(n as usize)
 }
@@ -99,7 +97,7 @@ fn build(
     run: &Run,
 ) -> Result<Graph<'static, 1>> {
     let mut builder = Builder::new(n, entries.len())?;
-    let mut next = 0;
+    let (mut next, mut check) = (0, CancelCheck::new(run));
     for (v, neighbours) in entries.vertices() {
         for vertex in next..number(v) {
             builder.vertex([weight(vertex)]);
@@ -107,9 +105,7 @@ fn build(
         neighbours.for_each(|u| builder.entry(number(u), 1));
         builder.vertex([weight(number(v))]);
         next = number(v) + 1;
-        if next % 4096 == 0 {
-            run.check()?;
-        }
+        check.count(1)?;
     }
     (next..n as u32).for_each(|vertex| builder.vertex([weight(vertex)]));
     Ok(builder.finish())

@@ -1,8 +1,7 @@
 //! Sides of vertices, and the rule that chooses them.
 
 use super::entries::Entries;
-use crate::base::{Buffer, Result, Run};
-use crate::capacity::CHECK_EVERY;
+use crate::base::{Buffer, CancelCheck, Result, Run};
 
 /// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved,
 /// enough to tell a lead from noise.
@@ -43,16 +42,17 @@ impl Sides {
     /// Takes the sides that the seed partitioner gave the vertices of the first chunk, and counts what they
     /// see in it. Where caps are not kept later, what exceeds one goes to the other side.
     pub(crate) fn seed(&mut self, entries: &Entries, side_of: impl Fn(u32) -> u32, run: &Run) -> Result<()> {
-        for (index, (v, _)) in entries.vertices().enumerate() {
+        let mut check = CancelCheck::new(run);
+        for (v, _) in entries.vertices() {
             let side = side_of(v) as usize;
             let fits = self.rule == Rule::Refined || self.sizes[side] < self.caps[side];
             self.put(v, if fits { side } else { 1 - side });
-            tick(index, run)?;
+            check.count(1)?;
         }
         if self.rule != Rule::Frozen {
-            for (index, (v, neighbours)) in entries.vertices().enumerate() {
+            for (v, neighbours) in entries.vertices() {
                 self.lead[v as usize] = self.lead_in(neighbours);
-                tick(index, run)?;
+                check.count(1)?;
             }
         }
         Ok(())
@@ -60,7 +60,8 @@ impl Sides {
 
     /// Decides about every vertex of a later chunk.
     pub(crate) fn follow(&mut self, entries: &Entries, run: &Run) -> Result<()> {
-        for (index, (v, neighbours)) in entries.vertices().enumerate() {
+        let mut check = CancelCheck::new(run);
+        for (v, neighbours) in entries.vertices() {
             let placed = self.side[v as usize] != 0;
             if !(placed && self.rule == Rule::Frozen) {
                 let mut lead = self.lead_in(neighbours);
@@ -76,7 +77,7 @@ impl Sides {
                     self.lead[v as usize] = lead;
                 }
             }
-            tick(index, run)?;
+            check.count(1)?;
         }
         Ok(())
     }
@@ -138,13 +139,12 @@ impl Sides {
         let (mut last, mut before) = (0, 0);
         for shift in [16, 0] {
             let mut counts = vec![0_u64; 1 << 16];
-            for v in 0..self.side.len() {
+            run.each(self.side.len(), |v| {
                 let key = self.key(v, side);
-                if usize::from(self.side[v]) == side + 1 && (shift == 16 || key >> 16 == last >> 16) {
+                if self.is_on(v, side) && (shift == 16 || key >> 16 == last >> 16) {
                     counts[usize::from((key >> shift) as u16)] += 1;
                 }
-                tick(v, run)?;
-            }
+            })?;
             let mut digit = 0;
             while before + counts[digit] < count {
                 before += counts[digit];
@@ -153,35 +153,36 @@ impl Sides {
             last |= (digit as u32) << shift;
         }
         let mut ties = count - before;
-        for v in 0..self.side.len() {
+        run.each(self.side.len(), |v| {
             let key = self.key(v, side);
-            if usize::from(self.side[v]) == side + 1 && (key < last || (key == last && ties > 0)) {
+            if self.is_on(v, side) && (key < last || (key == last && ties > 0)) {
                 ties -= u64::from(key == last);
                 self.sizes[side] -= 1;
-                self.put(v as u32, 1 - side);
+                self.put(v, 1 - side);
             }
-            tick(v, run)?;
-        }
-        Ok(())
+        })
+    }
+
+    fn is_on(&self, v: u32, side: usize) -> bool {
+        usize::from(self.side[v as usize]) == side + 1
     }
 
     /// Ordered as the leads of `side` are.
     #[inline(always)]
-    fn key(&self, v: usize, side: usize) -> u32 {
-        let bits = if side == 0 { self.lead[v] } else { -self.lead[v] }.to_bits();
+    fn key(&self, v: u32, side: usize) -> u32 {
+        let lead = self.lead[v as usize];
+        let bits = if side == 0 { lead } else { -lead }.to_bits();
         if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
     }
 
     /// Places the vertices without a record, in the order of their ids.
     pub(crate) fn place_rest(&mut self, run: &Run) -> Result<()> {
-        for v in 0..self.side.len() {
-            if self.side[v] == 0 {
+        run.each(self.side.len(), |v| {
+            if self.side[v as usize] == 0 {
                 let side = self.freer();
-                self.put(v as u32, side);
+                self.put(v, side);
             }
-            tick(v, run)?;
-        }
-        Ok(())
+        })
     }
 
     /// The sides alone: the counts return their memory.
@@ -190,10 +191,4 @@ impl Sides {
         run.each(side.len(), |v| side[v as usize] = side[v as usize].saturating_sub(1))?;
         Ok(side)
     }
-}
-
-/// Looks at the cancel flag now and then.
-#[inline(always)]
-fn tick(index: usize, run: &Run) -> Result<()> {
-    if index.is_multiple_of(CHECK_EVERY) { run.check() } else { Ok(()) }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::queue::{Queue, Vertex};
-use crate::base::{Buffer, NONE, Permutation, Result, Run, prefetch, reserved};
+use crate::base::{Buffer, CancelCheck, NONE, Permutation, Result, Run, prefetch, reserved};
 use crate::sets::{Bits, Incidence};
 
 /// [`LowParts::home`] of a high vertex.
@@ -65,8 +65,8 @@ struct Expansion<'a> {
     /// The order in which expansions begin, gone through twice, and how far it is.
     order: Permutation,
     next: u64,
-    /// Entries looked at since the last look at the cancel flag.
-    looked: usize,
+    /// Counts the entries that were looked at.
+    check: CancelCheck<'a>,
     run: &'a Run,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Expansion<'a> {
             left: left / 2,
             order: Permutation::new(rule.seed, n as u64),
             next: 0,
-            looked: 0,
+            check: CancelCheck::new(run),
             run,
         })
     }
@@ -185,7 +185,7 @@ impl<'a> Expansion<'a> {
                     return Ok(false);
                 }
             }
-            self.look(end - start)?;
+            self.check.count(end - start)?;
         }
         Ok(self.settle(v))
     }
@@ -215,7 +215,7 @@ impl<'a> Expansion<'a> {
                     self.queue.push(u, &mut self.vertices, self.run)?;
                 }
             }
-            self.look(end - start)?;
+            self.check.count(end - start)?;
         }
         self.load += joined as u64;
         self.vertices[v as usize].external = (list.len() - joined) as u32;
@@ -259,12 +259,12 @@ impl<'a> Expansion<'a> {
                 given_up += self.with_high_ends(v);
             }
             self.vertices[v as usize].length = external;
-            self.look(1 + length as usize)?;
+            self.check.count(1 + length as usize)?;
         }
         for &v in &members {
             self.vertices[v as usize].slot = NONE;
             self.inside.clear_around(v, v);
-            self.look(1)?;
+            self.check.count(1)?;
         }
         self.queue.clear();
         self.left -= self.load + given_up;
@@ -291,7 +291,7 @@ impl<'a> Expansion<'a> {
                 self.vertices[v].home = self.part;
                 self.present.insert(v as u32, self.part);
             }
-            self.look(1)?;
+            self.check.count(1)?;
         }
         self.load = std::mem::take(&mut self.left);
         Ok(())
@@ -309,7 +309,7 @@ impl<'a> Expansion<'a> {
                 return Ok(Some(v));
             }
             self.next += 1;
-            self.look(1)?;
+            self.check.count(1)?;
         }
         Ok(None)
     }
@@ -348,16 +348,6 @@ impl<'a> Expansion<'a> {
     #[inline(always)]
     fn is_inside(&self, v: u32) -> bool {
         self.inside.contains(v)
-    }
-
-    #[inline(always)]
-    fn look(&mut self, entries: usize) -> Result<()> {
-        self.looked += entries;
-        if self.looked < CHECK_EVERY {
-            return Ok(());
-        }
-        self.looked = 0;
-        self.run.check()
     }
 }
 

@@ -208,11 +208,11 @@ impl Partitioner for Hep {
         let streamer = EdgeStreamer::resume(state, cap, Balance::Records(1.0))?;
         drop(grown.home);
         let known = (&degrees[..], |&degree: &u32| degree);
-        let (mut present, loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
-        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
-        loops::place(edges, &mut partition, Some(&mut present), run)?;
+        let (present, loads) = stream_open(edges, known, streamer, cap, &mut parts, run)?;
+        let partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
+        let mut partition = loops::place(edges, partition, Some(present), run)?;
         if self.refine {
-            drop((present, degrees));
+            drop(degrees);
             Refining::DEFAULT.refine(edges, &mut partition, run)?;
         }
         Ok(Outcome { chosen: vec![("tau", Value::Number(tau))], ..partition.into() })

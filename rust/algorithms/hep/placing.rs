@@ -20,19 +20,16 @@ pub(crate) fn place(
     let LowParts { present, home, .. } = grown;
     let present = present.shared();
     run.begin("placing", edges.num_edges());
-    let step = |(): &mut (), _, records: &[Record], parts: &mut [u32]| {
-        for (index, (&record, part)) in records.iter().zip(parts).enumerate() {
-            if let Some(later) = records.get(index + AHEAD) {
-                later.iter().for_each(|&id| {
-                    prefetch(home, id as usize);
-                    present.prefetch(id);
-                });
-            }
-            *part = part_of(record, home, &present);
+    let part = |records: &[Record], place: usize, _| {
+        if let Some(later) = records.get(place + AHEAD) {
+            later.iter().for_each(|&id| {
+                prefetch(home, id as usize);
+                present.prefetch(id);
+            });
         }
-        Ok(())
+        part_of(records[place], home, &present)
     };
-    parts.update(edges, run, || Ok(()), step).map(drop)
+    parts.fill(edges, 0, run, part).map(drop)
 }
 
 #[inline(always)]

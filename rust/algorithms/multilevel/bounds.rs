@@ -22,157 +22,23 @@
 //! them ([`fill`]). Each part has at least `min_balance` times its share of the vertices, rounded down, and one
 //! where this is 0 but the ratio is not. If parts are to be connected, fragments move then ([`connect`]).
 
-use xxhash_rust::xxh3::Xxh3;
-
 use super::assignment::Assignment;
 use super::connected::connect;
 use super::dealing::deal;
 use super::filling::fill;
+use super::goal::{Bound, Goal, MOST_BOUNDS};
 use super::graph::Graph;
 use super::objective::Machines;
-use super::problem::{Objective, Problem, copied};
+use super::problem::{Problem, copied};
 use super::rebalancing::Rebalance;
-use super::refiner::{Refiner, Size};
-use super::requirements::Requirements;
+use super::refiner::Refiner;
 use super::start::Start;
-use super::topology;
-use crate::base::{Buffer, Error, Result, Run, reserved};
-use crate::capacity::{
-    BalanceOn, Load, RepairOutcome, Shares, Weights, excess, plus, repair, validate_balance, validate_parts,
-};
+use crate::base::{Buffer, Result, Run, reserved};
+use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, plus, repair};
 use crate::graph::Csr;
-use crate::partition::parameters::Ranges;
 use crate::partition::{Capacity, VertexPartition};
 
-/// Bounds at most, that on vertices included.
-pub(crate) const MOST_BOUNDS: usize = 8;
-
-/// A bound on the parts beside the bound on vertices.
-#[derive(Debug, Clone)]
-pub enum Bound {
-    /// No volume, the sum of `d(v) + 1`, above this ratio to the mean.
-    Volume(f64),
-    /// Weights that the parts share evenly.
-    Weights(BalanceOn),
-}
-
-impl Bound {
-    /// A text that identifies the bound on a graph of `n` vertices.
-    pub(super) fn identity(&self, n: u64, k: u32) -> String {
-        match self {
-            Bound::Volume(ratio) => format!("volume_balance={ratio}"),
-            Bound::Weights(on) => {
-                let mut hash = Xxh3::new();
-                (0..n as u32).for_each(|v| hash.update(&on.weight(v).to_le_bytes()));
-                format!("balance_on={:032x} at most {}", hash.digest128(), on.cap(k))
-            }
-        }
-    }
-
-    /// What `v` weighs.
-    fn weight(&self, csr: &Csr, v: u32) -> u64 {
-        match self {
-            Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
-            Bound::Weights(on) => on.weight(v),
-        }
-    }
-
-    /// The requested cap of each part.
-    fn caps(&self, csr: &Csr, shares: &Shares) -> Vec<u64> {
-        match self {
-            Bound::Volume(ratio) => {
-                shares.caps(*ratio, csr.num_vertices() as u64 + csr.num_entries()).collect()
-            }
-            Bound::Weights(on) => on.caps(shares),
-        }
-    }
-}
-
-/// The bounds that the parameters ask for.
-pub(super) fn of(volume_balance: Option<f64>, balance_on: &[Weights], ratio: f64) -> Vec<Bound> {
-    let weights = balance_on.iter().filter_map(|weights| BalanceOn::of(Some(weights), ratio));
-    volume_balance.map(Bound::Volume).into_iter().chain(weights.map(Bound::Weights)).collect()
-}
-
-/// Refuses bounds that are invalid for a graph of `n` vertices.
-pub(super) fn validate(bounds: &[Bound], n: u64) -> Result<()> {
-    let (mut volumes, mut arrays) = (Vec::new(), Vec::new());
-    for bound in bounds {
-        match bound {
-            Bound::Volume(ratio) => volumes.push(*ratio),
-            Bound::Weights(on) => arrays.push(on),
-        }
-    }
-    volumes.iter().try_for_each(|&ratio| validate_balance("volume_balance", ratio))?;
-    if volumes.len() > 1 {
-        return Err(Error::parameter("volume_balance", "volume can have one bound only"));
-    }
-    for (index, on) in arrays.iter().enumerate() {
-        on.validate(n).map_err(|error| match error {
-            Error::Parameter { name, what } if arrays.len() > 1 => {
-                Error::parameter(name, format!("array {index}: {what}"))
-            }
-            alone => alone,
-        })?;
-    }
-    if bounds.len() < MOST_BOUNDS {
-        return Ok(());
-    }
-    let what = format!(
-        "{} bounds with that on vertices; there may be {MOST_BOUNDS} in all. Leave some out, or add up weights",
-        bounds.len() + 1
-    );
-    Err(Error::parameter("balance_on", what))
-}
-
-/// What a partition has to keep, and should have little of.
-#[derive(Clone, Copy)]
-pub(super) struct Goal<'a> {
-    /// Number of parts.
-    pub k: u32,
-    /// No part exceeds `ceil(balance * n / k)` vertices.
-    pub balance: f64,
-    /// The share that each part gets of its part of the vertices, at least.
-    pub min_balance: Option<f64>,
-    /// Further bounds, in the order in which they are enforced.
-    pub bounds: &'a [Bound],
-    /// What is minimized.
-    pub objective: Objective,
-    /// Parts on each machine, if the cut between machines comes first.
-    pub machines: Option<&'a [u32]>,
-    /// Sizes, fixed vertices, and whether parts are to be connected.
-    pub requirements: &'a Requirements,
-    /// Seed of everything random.
-    pub seed: u64,
-}
-
-impl Ranges for Goal<'_> {
-    fn ranges(&self) -> Result<()> {
-        validate_parts(self.k)?;
-        validate_balance("balance", self.balance)
-    }
-}
-
-impl Goal<'_> {
-    /// Refuses what is invalid for a graph of `n` vertices.
-    pub(super) fn validate(&self, n: u64) -> Result<()> {
-        self.ranges()?;
-        self.machines.map_or(Ok(()), |machines| topology::validate(machines, self.k))?;
-        validate(self.bounds, n)?;
-        self.least(n).map(|_| ())
-    }
-
-    /// Vertices that each part gets at least.
-    fn least(&self, n: u64) -> Result<Vec<u64>> {
-        self.requirements.validate(n, self.balance, self.min_balance, self.k)
-    }
-
-    /// The size of a graph of `n` vertices and `entries` entries under this goal.
-    pub(super) fn size(&self, n: u64, entries: u64) -> Size {
-        let bounds = (1 + self.bounds.len()).next_power_of_two() as u64;
-        Size { n, entries, k: self.k.into(), bounds }
-    }
-
+impl Goal {
     /// Partitions the graph of `csr`. Returns the number of rounds, too.
     pub(super) fn partition(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         match self.size(0, 0).bounds {
@@ -185,7 +51,7 @@ impl Goal<'_> {
 
     /// Partitions the graph of `csr` under D bounds, padded.
     fn under<const D: usize>(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
-        let &Goal { k, bounds, objective, seed, .. } = self;
+        let &Goal { ref bounds, objective, seed, .. } = self;
         let bound = |index: usize| index.checked_sub(1).and_then(|index| bounds.get(index));
         let weigh = |v: u32| -> Load<D> {
             std::array::from_fn(|index| match bound(index) {
@@ -194,10 +60,10 @@ impl Goal<'_> {
             })
         };
         let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
-        let shares = self.requirements.shares(k)?;
+        let shares = self.shares()?;
         let alone = self.volume_alone(start, &shares, csr.graph().n);
         let available = if alone.is_some() { u64::MAX } else { available };
-        let labels = self.requirements.labels();
+        let labels = self.labels();
         let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
         let n = graph.len() as u64;
         let asked_of = |shares: &Shares| -> Vec<Load<D>> {
@@ -212,7 +78,7 @@ impl Goal<'_> {
         let (asked, least) = (asked_of(&shares), self.least(n)?);
         let caps = with_fixed_loads(&graph, caps_of(&shares), run)?;
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
-        let machines = self.machines.filter(|machines| machines.len() > 1);
+        let machines = self.machines.as_deref().filter(|machines| machines.len() > 1);
         let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
         let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         let (part_of, rounds) = match alone {
@@ -223,7 +89,7 @@ impl Goal<'_> {
         let (caps, dealt) = Limits { problem, csr, bounds, shares: &shares }.keep(&mut assignment)?;
         fill(&graph, &mut assignment, &least, &caps, run)?;
         let mut warnings = Vec::new();
-        if self.requirements.connected {
+        if self.connected {
             let fragments = connect(&Problem { caps: &caps, ..problem }, &mut assignment)?;
             warnings.extend(fragments.warning());
         }
@@ -233,7 +99,7 @@ impl Goal<'_> {
 
     /// The bound on volume, if a new partition has no other: each part may have all `n` vertices.
     fn volume_alone(&self, start: Start, shares: &Shares, n: u64) -> Option<&Bound> {
-        match (start, self.bounds) {
+        match (start, &self.bounds[..]) {
             (Start::Anew(..), [bound @ Bound::Volume(_)]) => {
                 shares.caps(self.balance, n).all(|cap| cap >= n).then_some(bound)
             }
@@ -253,13 +119,13 @@ impl Goal<'_> {
         let &Goal { objective, seed, .. } = self;
         let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
         let weigh = |v| [bound.weight(csr, v)];
-        let labels = self.requirements.labels();
+        let labels = self.labels();
         let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
         let caps_of =
             |shares: &Shares| bound.caps(csr, shares).into_iter().map(|cap| [cap]).collect::<Vec<_>>();
         let caps = with_fixed_loads(&graph, caps_of(shares), run)?;
         let problem = Problem { objective, ..Problem::new(&graph, &caps, seed, run) };
-        let machines = self.machines.filter(|machines| machines.len() > 1);
+        let machines = self.machines.as_deref().filter(|machines| machines.len() > 1);
         let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
         let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         start.parts(&problem, 0, machines)

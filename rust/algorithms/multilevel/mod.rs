@@ -56,6 +56,7 @@ mod filling;
 mod fixed;
 pub(crate) mod fm;
 pub(crate) mod gain_table;
+pub(crate) mod goal;
 pub(crate) mod graph;
 mod greedy;
 mod halo;
@@ -72,7 +73,6 @@ pub(crate) mod problem;
 pub(crate) mod rebalancing;
 pub(crate) mod refiner;
 pub(crate) mod refining;
-mod requirements;
 mod rounds;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
@@ -92,12 +92,11 @@ use crate::partition::parameters::{
     Fixed, Flag, Folder, Integers, Number, Ranges, Ratio, Seed, Sizes, Weighings, Whole, parameters, words,
 };
 use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
-pub use bounds::Bound;
-use bounds::Goal;
 pub use clustering::Rating;
+use goal::bounds_of;
+pub use goal::{Bound, Goal};
 pub use problem::Objective;
 use refiner::Size;
-pub use requirements::Requirements;
 pub use scheme::{Effort, Scheme};
 pub use semi_external::{Costs, Path, Plan};
 use start::Start;
@@ -112,21 +111,8 @@ const LONG: f64 = 10.0;
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
 pub struct Multilevel {
-    /// Number of parts.
-    pub k: u32,
-    /// No part exceeds `ceil(balance * n / k)` vertices.
-    pub balance: f64,
-    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is
-    /// not.
-    pub min_balance: Option<f64>,
-    /// Further bounds, in the order in which they are enforced.
-    pub bounds: Vec<Bound>,
-    /// What is minimized.
-    pub objective: Objective,
-    /// Parts on each machine, if the cut between machines comes first.
-    pub machines: Option<Vec<u32>>,
-    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
-    pub requirements: Requirements,
+    /// What the partition has to keep, and should have little of.
+    pub goal: Goal,
     /// How much work to do.
     pub effort: Effort,
     /// Where the levels lie. By default the first path that fits into memory is taken.
@@ -135,57 +121,33 @@ pub struct Multilevel {
     pub sample: Option<f64>,
     /// The directory of checkpoints, if levels lie in files.
     pub checkpoints: Option<PathBuf>,
-    /// Seed of everything random.
-    pub seed: u64,
+}
+
+impl From<Goal> for Multilevel {
+    fn from(goal: Goal) -> Self {
+        Self { goal, effort: Effort::Default, path: None, sample: None, checkpoints: None }
+    }
 }
 
 impl Multilevel {
     /// The defaults for `k` parts.
     pub fn new(k: u32) -> Self {
-        let Parameters { balance, min_balance, objective, machines, path, sample, checkpoints, seed, .. } =
-            Parameters::new(k);
-        Self {
-            k,
-            balance,
-            min_balance,
-            bounds: Vec::new(),
-            objective,
-            machines,
-            requirements: Requirements::default(),
-            effort: Effort::Default,
-            path,
-            sample,
-            checkpoints,
-            seed,
-        }
+        Goal::new(k).into()
     }
 
     /// Refuses parameters that are invalid for a graph of `n` vertices.
     pub fn validate(&self, n: u64) -> Result<()> {
-        self.goal().validate(n)?;
+        self.goal.validate(n)?;
         self.validate_plan()
-    }
-
-    fn goal(&self) -> Goal<'_> {
-        let Self {
-            k, balance, min_balance, ref bounds, objective, ref machines, ref requirements, seed, ..
-        } = *self;
-        let machines = machines.as_deref();
-        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
-    }
-
-    /// Whether the objective is the communication volume.
-    fn minimizes_communication_volume(&self) -> bool {
-        self.objective == Objective::Halo
     }
 
     /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries.
     pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let size = self.goal().size(n, entries);
+        let (goal, size) = (&self.goal, self.goal.size(n, entries));
         working_memory(&size)
-            .max(refiner::memory(&self.objective.refiners::<1>(), &size))
-            .saturating_add(self.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
-            .saturating_add(self.requirements.memory(n))
+            .max(refiner::memory(&goal.objective.refiners::<1>(), &size))
+            .saturating_add(goal.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
+            .saturating_add(goal.memory(n))
     }
 
     /// Partitions the graph of `csr`.
@@ -205,7 +167,7 @@ impl Multilevel {
         check_symmetry(csr, run)?;
         let placement = self.placement(csr, run)?;
         run.begin("partition", csr.graph().n + csr.num_entries());
-        let (partition, rounds) = self.goal().partition(Start::Anew(self.effort, &placement), csr, run)?;
+        let (partition, rounds) = self.goal.partition(Start::Anew(self.effort, &placement), csr, run)?;
         if let Some(checkpoints) = placement.checkpoints {
             checkpoints.remove(run);
         }
@@ -341,18 +303,22 @@ impl TryFrom<Parameters> for Multilevel {
             }
         };
         Ok(Multilevel {
-            k: given.k,
-            balance: given.balance,
-            min_balance: given.min_balance,
-            bounds: bounds::of(given.volume_balance, &given.balance_on, given.balance_on_ratio),
-            objective: given.objective,
-            machines: given.machines,
-            requirements: Requirements { sizes: given.sizes, fixed: given.fixed, connected: given.connected },
+            goal: Goal {
+                balance: given.balance,
+                min_balance: given.min_balance,
+                bounds: bounds_of(given.volume_balance, &given.balance_on, given.balance_on_ratio),
+                objective: given.objective,
+                machines: given.machines,
+                sizes: given.sizes,
+                fixed: given.fixed,
+                connected: given.connected,
+                seed: given.seed,
+                ..Goal::new(given.k)
+            },
             effort,
             path: given.path,
             sample: given.sample,
             checkpoints: given.checkpoints,
-            seed: given.seed,
         })
     }
 }
@@ -370,7 +336,7 @@ fn in_rounds(rounds: Option<u32>, time_limit: Option<f64>) -> Result<Effort> {
 
 impl Ranges for Multilevel {
     fn ranges(&self) -> Result<()> {
-        self.goal().ranges()
+        self.goal.ranges()
     }
 }
 
@@ -411,9 +377,9 @@ pub fn replicate(given: Given, csr: &Csr, run: &Run) -> Result<Outcome> {
     let here = [
         ("path", multilevel.path.is_none_or(|path| path == Path::Memory)),
         ("sample", multilevel.sample.is_none()),
-        ("objective", multilevel.objective != Objective::Cut),
-        ("machines", multilevel.machines.is_some()),
-        ("connected", multilevel.requirements.connected),
+        ("objective", multilevel.goal.objective != Objective::Cut),
+        ("machines", multilevel.goal.machines.is_some()),
+        ("connected", multilevel.goal.connected),
         ("effort", matches!(multilevel.effort, Effort::Best { .. })),
     ];
     if let Some((name, _)) = here.into_iter().find(|&(_, is_for_one)| is_for_one) {

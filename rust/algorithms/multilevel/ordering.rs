@@ -142,9 +142,7 @@ fn nested(
 
 /// The numbers below `n` by group, ascending in each.
 fn sort(n: usize, groups: usize, group_of: impl Fn(u32) -> u32, run: &Run) -> Result<Buffer<u32>> {
-    let mut sizes: Buffer<u32> = Buffer::zeroed(groups, "sizes of clusters")?;
-    run.each(n, |v| sizes[group_of(v) as usize] += 1)?;
-    Ok(Groups::of(n, sizes, |v| Some(group_of(v)), |_| run.check())?.into_items())
+    Ok(Groups::counted(n, groups, |v| Some(group_of(v)), |_| run.check())?.into_items())
 }
 
 /// Where each id stands in `ids`, which are all below their number.

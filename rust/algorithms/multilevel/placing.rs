@@ -77,14 +77,12 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     /// The clusters of `graph` as groups.
     pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
-        let mut sizes: Buffer<u32> = Buffer::zeroed(count, "sizes of groups")?;
         let mut weights = vec![[0; D]; count];
         run.each(graph.len(), |v| {
-            let group = group_of[v as usize] as usize;
-            sizes[group] += 1;
-            weights[group] = plus(weights[group], graph.weight(v));
+            let weight = &mut weights[group_of[v as usize] as usize];
+            *weight = plus(*weight, graph.weight(v));
         })?;
-        let members = Groups::of(graph.len(), sizes, |v| Some(group_of[v as usize]), |_| run.check())?;
+        let members = Groups::counted(graph.len(), count, |v| Some(group_of[v as usize]), |_| run.check())?;
         Ok(Self { graph, group_of, members, weights, run })
     }
 

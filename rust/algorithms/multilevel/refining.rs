@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::bounds::{self, Goal};
-use super::requirements::Requirements;
+use super::goal::{Goal, bounds_of};
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
-use super::{Bound, Effort, MOST_ROUNDS, Multilevel, Objective, in_rounds};
+use super::{Effort, MOST_ROUNDS, Objective, in_rounds};
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
@@ -32,67 +31,40 @@ pub(crate) fn refined<R>(
 pub struct Refine {
     /// Part of each vertex.
     pub start: Vec<u32>,
-    /// Number of parts.
-    pub k: u32,
-    /// No part exceeds `ceil(balance * n / k)` vertices.
-    pub balance: f64,
-    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is
-    /// not.
-    pub min_balance: Option<f64>,
-    /// Further bounds, in the order in which they are enforced.
-    pub bounds: Vec<Bound>,
-    /// What is minimized.
-    pub objective: Objective,
-    /// Parts on each machine, if an edge between machines costs more than others.
-    pub machines: Option<Vec<u32>>,
-    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
-    pub requirements: Requirements,
+    /// What the partition has to keep, and should have little of.
+    pub goal: Goal,
     /// Rounds at most, and a time limit.
     pub effort: Effort,
-    /// Seed of the ties.
-    pub seed: u64,
 }
 
 impl Refine {
-    /// The defaults for parts `0..k`.
-    pub fn new(k: u32, start: Vec<u32>) -> Self {
-        let Multilevel { balance, min_balance, bounds, objective, machines, requirements, seed, .. } =
-            Multilevel::new(k);
-        let effort = Effort::Best { rounds: None, time_limit: None };
-        Self { start, k, balance, min_balance, bounds, objective, machines, requirements, effort, seed }
-    }
-
-    fn goal(&self) -> Goal<'_> {
-        let Self {
-            k, balance, min_balance, ref bounds, objective, ref machines, ref requirements, seed, ..
-        } = *self;
-        let machines = machines.as_deref();
-        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
+    /// Rounds as long as they pay, from the parts `start`.
+    pub fn new(goal: Goal, start: Vec<u32>) -> Self {
+        Self { start, goal, effort: Effort::Best { rounds: None, time_limit: None } }
     }
 
     fn validate(&self, n: u64) -> Result<()> {
-        let (goal, machines) = (self.goal(), self.machines.as_ref().map_or(1, Vec::len));
-        goal.validate(n)?;
-        if machines > 1 && self.objective == Objective::Halo {
-            let what =
-                format!("\"halo\" does not know machines. Use \"cut\", or machines=[{}] for none", self.k);
+        let Goal { k, objective, ref machines, .. } = self.goal;
+        self.goal.validate(n)?;
+        if machines.as_ref().is_some_and(|machines| machines.len() > 1) && objective == Objective::Halo {
+            let what = format!("\"halo\" does not know machines. Use \"cut\", or machines=[{k}] for none");
             return Err(Error::parameter("objective", what));
         }
-        validate_start(&self.start, self.k, n)
+        validate_start(&self.start, k, n)
     }
 
     /// The memory of a refinement beside the adjacency. It includes the given parts and the result.
     pub fn memory(&self, shape: &Shape) -> Need {
-        let size = self.goal().size(shape.n, shape.entries());
-        let what = format!("refine on {} vertices, {} parts", shape.n, self.k);
-        Need::new(rounds::memory(self.objective, &size) + self.requirements.memory(shape.n), what)
+        let (goal, size) = (&self.goal, self.goal.size(shape.n, shape.entries()));
+        let what = format!("refine on {} vertices, {} parts", shape.n, goal.k);
+        Need::new(rounds::memory(goal.objective, &size) + goal.memory(shape.n), what)
     }
 
     /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         self.validate(csr.graph().n)?;
         check_symmetry(csr, run)?;
-        self.goal().partition(start::Start::From(&self.start, self.effort), csr, run)
+        self.goal.partition(start::Start::From(&self.start, self.effort), csr, run)
     }
 }
 
@@ -181,28 +153,25 @@ impl TryFrom<Parameters> for Refine {
     fn try_from(given: Parameters) -> Result<Self> {
         let known = super::Parameters::new(given.k);
         let ratio = given.balance_on_ratio.unwrap_or(known.balance_on_ratio);
-        Ok(Refine {
-            start: given.partition,
-            k: given.k,
+        let goal = Goal {
             balance: given.balance.unwrap_or(known.balance),
             min_balance: given.min_balance,
-            bounds: bounds::of(given.volume_balance, &given.balance_on, ratio),
+            bounds: bounds_of(given.volume_balance, &given.balance_on, ratio),
             objective: given.objective.unwrap_or_default(),
             machines: given.machines,
-            requirements: Requirements {
-                sizes: given.sizes,
-                fixed: given.fixed,
-                connected: given.connected.unwrap_or(false),
-            },
-            effort: in_rounds(given.rounds, given.time_limit)?,
+            sizes: given.sizes,
+            fixed: given.fixed,
+            connected: given.connected.unwrap_or(false),
             seed: given.seed,
-        })
+            ..Goal::new(given.k)
+        };
+        Ok(Refine { start: given.partition, goal, effort: in_rounds(given.rounds, given.time_limit)? })
     }
 }
 
 impl Ranges for Refine {
     fn ranges(&self) -> Result<()> {
-        self.goal().ranges()
+        self.goal.ranges()
     }
 }
 

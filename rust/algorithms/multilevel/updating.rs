@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use super::bounds::{self, Goal};
+use super::Objective;
+use super::goal::{Goal, bounds_of};
 use super::keeping::{OldParts, count};
-use super::refining::Refine;
-use super::requirements::Requirements;
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
-use super::{Bound, Objective};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 use crate::capacity::MAX_PARTS;
 use crate::graph::Csr;
@@ -29,21 +27,8 @@ pub struct Update {
     pub start: Vec<u32>,
     /// The share of the vertices that had a part which may get another.
     pub moves: f64,
-    /// Number of parts.
-    pub k: u32,
-    /// No part exceeds `ceil(balance * n / k)` vertices.
-    pub balance: f64,
-    /// Every part gets at least `floor(min_balance * n / k)` vertices, and one if that is 0 but the ratio is
-    /// not.
-    pub min_balance: Option<f64>,
-    /// Further bounds, in the order in which they are enforced.
-    pub bounds: Vec<Bound>,
-    /// Parts on each machine, if an edge between machines costs more than others.
-    pub machines: Option<Vec<u32>>,
-    /// Sizes of the parts, fixed vertices, and whether parts are to be connected.
-    pub requirements: Requirements,
-    /// Seed of the groups and the ties.
-    pub seed: u64,
+    /// What the partition has to keep, with few cut edges.
+    pub goal: Goal,
 }
 
 /// What became of the parts.
@@ -58,22 +43,17 @@ pub struct Changes {
 }
 
 impl Update {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32, start: Vec<u32>) -> Self {
-        let Refine { start, balance, min_balance, bounds, machines, requirements, seed, .. } =
-            Refine::new(k, start);
-        Self { start, moves: 0.05, k, balance, min_balance, bounds, machines, requirements, seed }
-    }
-
-    fn goal(&self) -> Goal<'_> {
-        let Self { k, balance, min_balance, ref bounds, ref machines, ref requirements, seed, .. } = *self;
-        let (objective, machines) = (Objective::Cut, machines.as_deref());
-        Goal { k, balance, min_balance, bounds, objective, machines, requirements, seed }
+    /// Few moves, from the parts `start`.
+    pub fn new(goal: Goal, start: Vec<u32>) -> Self {
+        Self { start, moves: 0.05, goal }
     }
 
     fn validate(&self, n: u64) -> Result<()> {
-        let Update { start, moves, .. } = self;
-        self.goal().validate(n)?;
+        let Update { start, moves, goal } = self;
+        goal.validate(n)?;
+        if goal.objective != Objective::Cut {
+            return Err(Error::parameter("objective", "an update lowers the cut. Leave it at \"cut\""));
+        }
         if !(0.0..=1.0).contains(moves) {
             let what = format!("{moves} is not a share from 0 to 1, as 0.05 for 5 % of the vertices");
             return Err(Error::parameter("moves", what));
@@ -101,7 +81,7 @@ impl Update {
         })?;
         let (old, allowed) = (Arc::new(old), (self.moves * count(&self.start) as f64).ceil() as u64);
         let old_parts = OldParts { part_of: &old, gone: count(&self.start) - count(&old), allowed };
-        let (partition, _) = self.goal().partition(start::Start::Keeping(old_parts), csr, run)?;
+        let (partition, _) = self.goal.partition(start::Start::Keeping(old_parts), csr, run)?;
         let changes = self.changes(&names, &old, &partition, run)?;
         if changes.moved > allowed {
             run.note(format!(
@@ -119,7 +99,7 @@ impl Update {
     fn names(&self, csr: &Csr, run: &Run) -> Result<Vec<u32>> {
         let most = self.start.iter().filter(|&&part| part != NONE).max();
         let old_k = most.map_or(0, |&part| part as usize + 1);
-        let k = self.k as usize;
+        let k = self.goal.k as usize;
         let mut names: Vec<u32> = (0..old_k as u32).collect();
         if old_k <= k {
             return Ok(names);
@@ -147,7 +127,7 @@ impl Update {
 
     /// What became of the parts.
     fn changes(&self, names: &[u32], old: &[u32], partition: &VertexPartition, run: &Run) -> Result<Changes> {
-        let mut changed = vec![false; self.k as usize];
+        let mut changed = vec![false; self.goal.k as usize];
         let mut moved = 0;
         run.each(partition.assignment.len(), |v| {
             let (before, new) = (old[v as usize], partition.assignment[v as usize] as u32);
@@ -254,27 +234,24 @@ impl TryFrom<Parameters> for Update {
     fn try_from(given: Parameters) -> Result<Self> {
         let known = super::Parameters::new(given.k);
         let ratio = given.balance_on_ratio.unwrap_or(known.balance_on_ratio);
-        Ok(Update {
-            start: given.partition,
-            moves: given.moves,
-            k: given.k,
+        let goal = Goal {
             balance: given.balance.unwrap_or(known.balance),
             min_balance: given.min_balance,
-            bounds: bounds::of(given.volume_balance, &given.balance_on, ratio),
+            bounds: bounds_of(given.volume_balance, &given.balance_on, ratio),
             machines: given.machines,
-            requirements: Requirements {
-                sizes: given.sizes,
-                fixed: given.fixed,
-                connected: given.connected.unwrap_or(false),
-            },
+            sizes: given.sizes,
+            fixed: given.fixed,
+            connected: given.connected.unwrap_or(false),
             seed: given.seed,
-        })
+            ..Goal::new(given.k)
+        };
+        Ok(Update { start: given.partition, moves: given.moves, goal })
     }
 }
 
 impl Ranges for Update {
     fn ranges(&self) -> Result<()> {
-        self.goal().ranges()
+        self.goal.ranges()
     }
 }
 
@@ -287,11 +264,10 @@ impl Partitioner for Update {
     }
 
     fn memory(&self, shape: &Shape, _run: &Run) -> Need {
-        let size = self.goal().size(shape.n, shape.entries());
-        let needed = rounds::memory(Objective::Cut, &size)
-            .saturating_add(16 * shape.n)
-            .saturating_add(self.requirements.memory(shape.n));
-        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, self.k))
+        let (goal, size) = (&self.goal, self.goal.size(shape.n, shape.entries()));
+        let rounds = rounds::memory(goal.objective, &size);
+        let needed = rounds.saturating_add(16 * shape.n).saturating_add(goal.memory(shape.n));
+        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, goal.k))
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {

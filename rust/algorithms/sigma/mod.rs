@@ -7,7 +7,7 @@ pub(crate) mod vertex;
 use std::sync::Arc;
 
 use self::edge::{BandCount, SigmaEdge};
-use self::vertex::{Objective, SigmaVertex};
+use self::vertex::Objective;
 use crate::algorithms::edge_streams::refining::PASSES;
 use crate::algorithms::multilevel::refining::{self, Refine};
 use crate::base::{Error, Result, Run};
@@ -92,13 +92,6 @@ parameters! {
 }
 
 impl Sigma {
-    /// SIGMA of vertices with these parameters.
-    pub fn vertices(&self) -> SigmaVertex {
-        let Sigma { k, objective, volume_balance, tau, gamma, batch, strict, refine, .. } = *self;
-        let balance = self.balance.unwrap_or(1.03);
-        SigmaVertex { k, balance, volume_balance, objective, tau, gamma, batch, strict, refine }
-    }
-
     /// SIGMA of records with these parameters.
     pub fn edges(&self) -> SigmaEdge {
         let Sigma { k, balance_weight: lambda, bands, .. } = *self;
@@ -125,9 +118,8 @@ impl Partitioner for Sigma {
     fn memory(&self, shape: &Shape, run: &Run) -> Need {
         match self.of {
             Of::Vertices => {
-                let sigma = self.vertices();
-                let need = sigma.memory(shape.n, run.threads());
-                sigma.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
+                let need = self.memory_of_vertices(shape.n, run.threads());
+                self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
             }
             Of::Edges => self.edges().memory("sigma", shape, preference::BYTES_PER_VERTEX * shape.n, run),
         }
@@ -136,9 +128,8 @@ impl Partitioner for Sigma {
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {
         let (outcome, balance): (Outcome, f64) = match self.of {
             Of::Vertices => {
-                let sigma = self.vertices();
-                let partition = sigma.partition(&graph.csr, graph.run)?;
-                (refining::refined(partition, sigma.refinement(), graph)?.into(), sigma.balance)
+                let partition = self.partition_vertices(&graph.csr, graph.run)?;
+                (refining::refined(partition, self.refinement(), graph)?.into(), self.vertex_balance())
             }
             Of::Edges => {
                 let sigma = self.edges();

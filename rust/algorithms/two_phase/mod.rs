@@ -155,7 +155,7 @@ impl Partitioner for TwoPhase {
         let mut parts = EdgeParts::new(m, k, graph.out())?;
         let cap = cap(self.balance, m, k);
         let (loads, holds) = prepartition::agreeing(edges, &vertices, &mut parts, k, cap, run)?;
-        let (mut holds, loads) = match self.scoring {
+        let (holds, loads) = match self.scoring {
             Scoring::Linear => {
                 let mut state = State::new(holds, loads, cap, self.seed);
                 streaming::stream(edges, &vertices, &mut parts, &mut state, run)?;
@@ -167,8 +167,7 @@ impl Partitioner for TwoPhase {
                 stream_open(edges, known, streamer, cap, &mut parts, run)?
             }
         };
-        let mut partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
-        loops::place(edges, &mut partition, Some(&mut holds), run)?;
-        Ok(partition.into())
+        let partition = EdgePartition { parts, k, loads, cap: Some(cap), graph: identity };
+        Ok(loops::place(edges, partition, Some(holds), run)?.into())
     }
 }

@@ -6,7 +6,6 @@ use super::Vertex;
 use crate::base::{NONE, Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::blocks;
-use crate::measure::total;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
 
@@ -27,16 +26,8 @@ pub(super) fn agreeing(
     let mut holds = Incidence::new(vertices.len(), k)?;
     let shared = holds.shared();
     run.begin("pre-partitioning", edges.num_edges());
-    let counts = parts.update(
-        edges,
-        run,
-        || Ok(vec![0_u64; k as usize]),
-        |loads, _, records, parts| {
-            choose(vertices, records, parts, loads, &shared);
-            Ok(())
-        },
-    )?;
-    let mut loads = total(counts, k as usize);
+    let mut loads =
+        parts.fill(edges, k, run, |records, place, _| agreed(vertices, records, place, &shared))?;
     if loads.iter().any(|&load| load > cap) {
         mark_beyond(cap, parts, run)?;
         loads.iter_mut().for_each(|load| *load = cap.min(*load));
@@ -44,23 +35,23 @@ pub(super) fn agreeing(
     Ok((loads, holds))
 }
 
-fn choose(vertices: &[Vertex], records: &[Record], parts: &mut [u32], loads: &mut [u64], holds: &Shared<'_>) {
-    for (index, (&[u, v], part)) in records.iter().zip(parts).enumerate() {
-        if let Some(&ahead) = records.get(index + AHEAD) {
-            for id in ahead {
-                prefetch(vertices, id as usize);
-                holds.prefetch(id);
-            }
-        }
-        let [p, q] = [u, v].map(|id| vertices[id as usize].part);
-        *part = NONE;
-        if u != v && p == q {
-            *part = p;
-            loads[p as usize] += 1;
-            holds.insert(u, p);
-            holds.insert(v, p);
+/// The part of the record at a place among some: that of the clusters of both ends.
+#[inline(always)]
+fn agreed(vertices: &[Vertex], records: &[Record], place: usize, holds: &Shared<'_>) -> u32 {
+    if let Some(&ahead) = records.get(place + AHEAD) {
+        for id in ahead {
+            prefetch(vertices, id as usize);
+            holds.prefetch(id);
         }
     }
+    let [u, v] = records[place];
+    let [p, q] = [u, v].map(|id| vertices[id as usize].part);
+    if u == v || p != q {
+        return NONE;
+    }
+    holds.insert(u, p);
+    holds.insert(v, p);
+    p
 }
 
 /// Marks the records that come after the first `cap` of their part.

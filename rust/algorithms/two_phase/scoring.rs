@@ -7,8 +7,6 @@ use crate::sets::Incidence;
 /// A record, and the constant terms of its score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
-    /// Number of the record.
-    pub(super) record: u64,
     pub(super) ends: [u32; 2],
     /// Parts of the clusters of the ends.
     pub(super) parts: [u32; 2],

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::{Repair, Work};
-use crate::base::{Result, reserved};
+use super::Repair;
+use crate::base::{CancelCheck, Result, reserved};
 
 /// Exchanges vertices of parts above the cap on volume for others of lower degree, until the cap holds or no
 /// pair can.
@@ -19,7 +19,7 @@ pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
         return Ok(());
     }
     let mut members = by_degree(repair)?;
-    let mut work = Work::new(repair.run);
+    let mut work = CancelCheck::new(repair.run);
     for part in over {
         while let Some(excess) = repair.loads.load(part)[1].checked_sub(cap).filter(|&excess| excess > 0) {
             let mut others: Vec<(u64, u32)> = (0..k)
@@ -29,7 +29,7 @@ pub(super) fn exchange(repair: &mut Repair) -> Result<()> {
             others.sort_unstable_by_key(|&(slack, other)| (Reverse(slack), other));
             let mut pairs = others.iter().map(|&(slack, other)| {
                 let [mine, theirs] = [part, other].map(|part| &members[part as usize][..]);
-                work.count((mine.len() + theirs.len()) as u32)?;
+                work.count(1 + mine.len() + theirs.len())?;
                 let degree = |&v: &u32| u64::from(repair.csr.degree(v));
                 Ok(pair(mine, theirs, degree, excess, slack).map(|(v, w)| (v, w, other)))
             });

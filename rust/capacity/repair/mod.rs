@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
 use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load, PartLoads};
-use crate::base::{Result, Run, reserved};
+use crate::base::{CancelCheck, Result, Run, reserved};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
 
@@ -131,9 +131,9 @@ impl Repair<'_> {
     fn round_of_moves(&mut self, tally: &mut SparseSums<u32>) -> Result<bool> {
         let members = self.members(|part| self.loads.is_over(part))?;
         let mut queue = BinaryHeap::from(reserved(members.len(), "vertices of over-full parts")?);
-        let mut work = Work::new(self.run);
+        let mut work = CancelCheck::new(self.run);
         for v in members {
-            work.count(self.csr.degree(v))?;
+            work.count(1 + self.csr.degree(v) as usize)?;
             queue.extend(self.best_move(v, tally).map(|(loss, _)| Reverse((loss, v))));
         }
         let mut moved = false;
@@ -141,7 +141,7 @@ impl Repair<'_> {
             if !self.loads.is_over(self.parts[v as usize]) {
                 continue;
             }
-            work.count(self.csr.degree(v))?;
+            work.count(1 + self.csr.degree(v) as usize)?;
             match self.best_move(v, tally) {
                 Some((now, part)) if now <= loss => {
                     self.shift(v, part);
@@ -182,7 +182,7 @@ impl Repair<'_> {
         let mut members = self.members(|part| too_many(&self.loads, part))?;
         members.sort_unstable_by_key(|&v| (self.csr.degree(v), v));
         let mut open = LeastLoaded::new(self.loads.all().map(|load| load[1]));
-        let mut work = Work::new(self.run);
+        let mut work = CancelCheck::new(self.run);
         for v in members {
             work.count(1)?;
             if !too_many(&self.loads, self.parts[v as usize]) {
@@ -209,25 +209,4 @@ fn deal(csr: &Csr, parts: &mut [u32], k: u32, caps: Load, run: &Run) -> Result<R
         dealt.loads.iter().map(|&[vertices, degree]| [vertices, degree + vertices]).collect();
     let reached = loads.iter().map(|load| load[1]).max().unwrap_or(0);
     Ok(RepairOutcome { loads, cap: reached.max(caps[1]), dealt: true })
-}
-
-/// Looks at the cancel flag now and then.
-pub(super) struct Work<'a> {
-    run: &'a Run,
-    done: usize,
-}
-
-impl<'a> Work<'a> {
-    pub(crate) fn new(run: &'a Run) -> Self {
-        Self { run, done: 0 }
-    }
-
-    pub(crate) fn count(&mut self, units: u32) -> Result<()> {
-        self.done += 1 + units as usize;
-        if self.done >= CHECK_EVERY {
-            self.done = 0;
-            self.run.check()?;
-        }
-        Ok(())
-    }
 }

@@ -20,7 +20,7 @@
 
 use super::path::{self, Path, Plan};
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::Multilevel;
+use crate::algorithms::multilevel::{Multilevel, Objective};
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::graph::csr::expected;
@@ -130,19 +130,13 @@ impl Plan {
     }
 }
 
-/// The size of a graph and of its entries.
-#[derive(Clone, Copy)]
-struct Size {
+/// What a memory limit chooses from.
+struct Choice<'a> {
     n: u64,
     m: u64,
     entries: u64,
     /// Bytes of an entry.
     each: u64,
-}
-
-/// What a memory limit chooses from.
-struct Choice<'a> {
-    size: Size,
     plans: Vec<(Plan, u64)>,
     /// The least limits with which the adjacency is built in files, and in memory.
     least: [u64; 2],
@@ -150,14 +144,21 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    /// Bytes of temporary files that lie in memory.
+    fn in_memory(&self, files: u64) -> u64 {
+        self.run.temporary(self.run.tmp_dir(), files, "").0
+    }
+
+    /// Bytes of the lists of the adjacency.
+    fn lists(&self) -> u64 {
+        self.entries.saturating_mul(self.each)
+    }
+
     /// Bytes that a plan needs beside the adjacency, and in all.
     fn needs(&self, (plan, memory): (Plan, u64), outside: bool) -> [u64; 2] {
-        let (Size { n, entries, each, .. }, run) = (self.size, self.run);
-        let in_files = |bytes| run.temporary(run.tmp_dir(), bytes, "").0;
-        let beside = memory.saturating_add(in_files(plan.files(n, entries)));
-        let lists = entries.saturating_mul(each);
-        let lists = if outside { in_files(lists) } else { lists };
-        [beside, beside.saturating_add(lists).saturating_add(8 * n + 8)]
+        let beside = memory.saturating_add(self.in_memory(plan.files(self.n, self.entries)));
+        let lists = if outside { self.in_memory(self.lists()) } else { self.lists() };
+        [beside, beside.saturating_add(lists).saturating_add(8 * self.n + 8)]
     }
 
     /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files.
@@ -172,9 +173,8 @@ impl Choice<'_> {
 
     /// Bytes of memory that a limit leaves for plain lists in files.
     fn available(&self, limit: u64, beside: u64, outside: bool) -> u64 {
-        let Size { n, entries, each, .. } = self.size;
-        let lists = if outside { 0 } else { entries.saturating_mul(each) };
-        let used = beside.saturating_add(lists).saturating_add(8 * n + 8);
+        let lists = if outside { 0 } else { self.lists() };
+        let used = beside.saturating_add(lists).saturating_add(8 * self.n + 8);
         path::available(limit.saturating_sub(used), self.run)
     }
 
@@ -240,23 +240,21 @@ impl Multilevel {
 
     fn choice<'a>(&self, input: &Input, run: &'a Run) -> Choice<'a> {
         let (shape, weighted) = (input.shape(), input.weights.is_some());
-        let each = if weighted { 8 } else { 4 };
-        let size = Size { n: shape.n, m: shape.m, entries: shape.entries(), each };
+        let (n, m, entries, each) = (shape.n, shape.m, shape.entries(), if weighted { 8 } else { 4 });
         let least = Csr::least_budgets(input.edges, weighted, shape.symmetric, run);
-        Choice { size, plans: self.plans(size.n, size.entries), least, run }
+        Choice { n, m, entries, each, plans: self.plans(n, entries), least, run }
     }
 
     fn costs_of(&self, choice: &Choice, limit: u64) -> Option<Costs> {
         let (plan, beside, outside) = choice.within(limit)?;
-        let (size, threads) = (choice.size, choice.run.threads());
-        let Size { n, m, entries, each } = size;
+        let &Choice { n, m, entries, each, run, .. } = choice;
         let available = choice.available(limit, beside, outside);
-        let sum = self.sum(plan, outside, size, available);
+        let sum = self.sum(choice, plan, outside, available as f64);
         let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
-        let lists = if outside { entries.saturating_mul(each) } else { 0 };
+        let lists = if outside { choice.lists() } else { 0 };
         let packed = if lists > available { lists } else { 0 };
-        let times = if self.machines.is_some() { MACHINES } else { 1.0 }
-            * if self.minimizes_communication_volume() { VOLUME } else { 1.0 };
+        let times = if self.goal.machines.is_some() { MACHINES } else { 1.0 }
+            * if self.goal.objective == Objective::Halo { VOLUME } else { 1.0 };
         let build = BUILD * entries as f64;
         let nanoseconds = build + times * sum.nanoseconds;
         // The records are read twice.
@@ -270,18 +268,24 @@ impl Multilevel {
             files: building.max(lists.saturating_add(packed).saturating_add(plan.files(n, entries))),
             read: (records + built + times * sum.read) as u64,
             written: (built + lists as f64 + times * sum.written) as u64,
-            seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (threads - 1) as f64),
+            seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (run.threads() - 1) as f64),
         })
     }
 
     /// The costs after the adjacency is built.
-    fn sum(&self, plan: Plan, outside: bool, Size { n, entries, each, .. }: Size, available: u64) -> Totals {
-        let bounds = if self.bounds.is_empty() { 1.0 } else { BOUNDS };
+    fn sum(
+        &self,
+        &Choice { n, entries, each, .. }: &Choice,
+        plan: Plan,
+        outside: bool,
+        available: f64,
+    ) -> Totals {
+        let bounds = if self.goal.bounds.is_empty() { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.effort.is_little() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Totals::default();
-        let (mut here, available) = (entries as f64, available as f64);
+        let mut here = entries as f64;
         let packed = if each > 4 { PACKED } else { expected(n, entries) };
         let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
@@ -305,7 +309,7 @@ impl Multilevel {
             }
         }
         // The top has far fewer vertices than it may have.
-        let vertices = (plan.path.vertices(n, self.k.into()) / 8) as f64;
+        let vertices = (plan.path.vertices(n, self.goal.k.into()) / 8) as f64;
         sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
         sum.pass(ListSize { entries: here, each: lists, available }, TOP * attempts);
         sum

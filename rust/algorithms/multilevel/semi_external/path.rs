@@ -81,7 +81,7 @@ impl Plan {
         if self.path == Path::Memory {
             return multilevel.needed(n, entries);
         }
-        let size = multilevel.goal().size(n, entries);
+        let size = multilevel.goal.size(n, entries);
         let (vertices, bounds) = (self.path.vertices(n, size.k), size.bounds);
         let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
         // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
@@ -90,8 +90,8 @@ impl Plan {
         // A sample has the size that is asked for in expectation.
         let top = working_memory(&Size { n: vertices, entries: top + top / 32, ..size });
         let top = levels(n, bounds).saturating_add(top);
-        let objective = refiner::memory(&multilevel.objective.refiners::<1>(), &size);
-        graph.max(contraction).max(top).max(objective).saturating_add(multilevel.requirements.memory(n))
+        let objective = refiner::memory(&multilevel.goal.objective.refiners::<1>(), &size);
+        graph.max(contraction).max(top).max(objective).saturating_add(multilevel.goal.memory(n))
     }
 }
 
@@ -114,7 +114,7 @@ impl Multilevel {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();
         let all: Vec<Plan> = match (self.path, self.sample) {
-            _ if self.machines.is_some() => vec![PLANS[0]],
+            _ if self.goal.machines.is_some() => vec![PLANS[0]],
             (Some(path), Some(sample)) => vec![Plan { path, sample }],
             _ => PLANS.into_iter().filter(asked).collect(),
         };
@@ -159,7 +159,7 @@ impl Multilevel {
     /// Refuses a path and a sample that contradict each other.
     pub(in crate::algorithms::multilevel) fn validate_plan(&self) -> Result<()> {
         let is_out_of_memory = self.path.is_some_and(|path| path != Path::Memory);
-        if self.machines.is_some() && is_out_of_memory {
+        if self.goal.machines.is_some() && is_out_of_memory {
             let what =
                 "the graph of each machine must fit into memory. Use \"memory\", or leave machines out";
             return Err(Error::parameter("path", what));

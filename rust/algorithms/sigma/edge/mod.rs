@@ -172,11 +172,11 @@ impl SigmaEdge {
             run.begin("streaming", graph.m);
             streamer.stream_all(edges, &mut parts, run, Some(&choose_open), worth)?;
         }
-        let EdgeStreamer { mut present, loads, .. } = streamer;
+        let EdgeStreamer { present, loads, .. } = streamer;
         let (loads, cap) = (loads.records(), Some(cap));
-        let mut partition = EdgePartition { parts, k: self.k, loads, cap, graph };
-        loops::place(edges, &mut partition, Some(&mut present), run)?;
-        drop((present, degrees));
+        let partition = EdgePartition { parts, k: self.k, loads, cap, graph };
+        let mut partition = loops::place(edges, partition, Some(present), run)?;
+        drop(degrees);
         Refining { passes: self.passes, lambda: self.lambda }.refine(edges, &mut partition, run)?;
         Ok(partition)
     }

@@ -40,13 +40,11 @@ mod columns;
 mod preassignment;
 mod streaming;
 
-use std::num::NonZeroU64;
-
 use super::Sigma;
 use super::preference;
 use super::preference::{Weight, preferred_parts};
-use crate::algorithms::multilevel::Bound;
 use crate::algorithms::multilevel::refining::Refine;
+use crate::algorithms::multilevel::{Bound, Goal};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{LeastLoaded, Load, PartLoads, cap, fits, place_last, plus, repair};
 use crate::graph::Csr;
@@ -77,46 +75,23 @@ words! {
     }
 }
 
-/// Parameters of SIGMA of vertices.
-#[derive(Debug, Clone)]
-pub struct SigmaVertex {
-    /// Number of parts.
-    pub k: u32,
+impl Sigma {
     /// `1 + epsilon` of the paper: bound on the vertices of a part, relative to their mean.
-    pub balance: f64,
-    /// `1 + epsilon_E` of the paper: bound on the volume of a part, relative to its mean.
-    pub volume_balance: f64,
-    /// What the score of a part counts.
-    pub objective: Objective,
-    /// Weight of the replicas.
-    pub tau: f64,
-    /// A part's penalty is its relative load to the power of `gamma - 1.1`.
-    pub gamma: f64,
-    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the
-    /// sequential rule.
-    pub batch: Option<NonZeroU64>,
-    /// Whether the caps are kept. `false` is the paper's rule, which may exceed them.
-    pub strict: bool,
-    /// Whether the partition is refined.
-    pub refine: bool,
-}
-
-impl SigmaVertex {
-    /// The paper's parameters for `k` parts.
-    pub fn new(k: u32) -> Self {
-        Sigma::new(k).vertices()
+    pub(super) fn vertex_balance(&self) -> f64 {
+        self.balance.unwrap_or(1.03)
     }
 
     /// The nominal caps: on vertices, and on volume.
     pub fn caps(&self, csr: &Csr) -> Load {
         let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
-        [cap(self.balance, n, self.k), cap(self.volume_balance, n + entries, self.k)]
+        [cap(self.vertex_balance(), n, self.k), cap(self.volume_balance, n + entries, self.k)]
     }
 
     /// How the partition is refined, if it is.
     pub(super) fn refinement(&self) -> Option<Refine> {
         let bounds = vec![Bound::Volume(self.volume_balance)];
-        self.refine.then(|| Refine { balance: self.balance, bounds, ..Refine::new(self.k, Vec::new()) })
+        let goal = Goal { balance: self.vertex_balance(), bounds, ..Goal::new(self.k) };
+        self.refine.then(|| Refine::new(goal, Vec::new()))
     }
 
     fn batch(&self, csr: &Csr) -> usize {
@@ -128,7 +103,7 @@ impl SigmaVertex {
     }
 
     /// What `n` vertices need, adjacency and the clustering's scratch space not counted.
-    pub(super) fn memory(&self, n: u64, threads: usize) -> Need {
+    pub(super) fn memory_of_vertices(&self, n: u64, threads: usize) -> Need {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {
             Objective::Cut => (0, 0),
@@ -146,7 +121,7 @@ impl SigmaVertex {
         )
     }
 
-    /// Partitions the graph, given the part that each vertex's cluster is mapped to.
+    /// Partitions the vertices, given the part that each vertex's cluster is mapped to.
     pub fn place(&self, csr: &Csr, mut preferred: Buffer<u32>, run: &Run) -> Result<VertexPartition> {
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
@@ -169,8 +144,8 @@ impl SigmaVertex {
         Ok(VertexPartition::repaired(preferred, repaired, caps, graph))
     }
 
-    /// Partitions the graph of `csr`.
-    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
+    /// Partitions the vertices of the graph of `csr`.
+    pub fn partition_vertices(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
         let preferred = preferred_parts(csr, self.k, self.caps(csr), Weight::Vertices, run)?;
         self.place(csr, preferred, run)
     }

@@ -1,8 +1,7 @@
 //! Clusters in the order of their sizes, by counting: linear, and interruptible, which a heap or a sort is
 //! not.
 
-use super::{CHECK_EVERY, Clusters};
-use crate::base::buffer::Buffer;
+use super::Clusters;
 use crate::base::error::Result;
 use crate::base::prefetch::prefetch;
 use crate::base::run::Run;
@@ -19,13 +18,8 @@ impl BySize {
     /// Orders the clusters whose size is not 0.
     pub(crate) fn of(sizes: &[u32], run: &Run) -> Result<Self> {
         let largest = sizes.iter().max().map_or(0, |&size| size as usize);
-        let mut counts: Buffer<u32> = Buffer::zeroed(largest + 1, "spring: sizes")?;
-        for sizes in sizes.chunks(CHECK_EVERY) {
-            sizes.iter().filter(|&&size| size > 0).for_each(|&size| counts[size as usize] += 1);
-            run.advance(sizes.len() as u64)?;
-        }
         let size = |id: u32| Some(sizes[id as usize]).filter(|&size| size > 0);
-        Ok(Self(Groups::of(sizes.len(), counts, size, |done| run.advance(done))?))
+        Ok(Self(Groups::counted(sizes.len(), largest + 1, size, |done| run.advance(done))?))
     }
 
     /// (size, id), ascending.

@@ -10,7 +10,6 @@ The table of vertices has one row per vertex, up to those that are left out. A v
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from ..catalog import RelationTable, VertexTable
 from ..schema import Column, Rates, Table
 from ..tables import TableReader
 from . import splitting
-from .arrays import Array, blocks, create, flush, opened
+from .arrays import Array, blocks, create, flush, opened, replacing
 from .features import Features, Layout
 from .kinds import dtype_in, is_number, is_text
 from .labels import LabelPlan, Labels
@@ -105,6 +104,10 @@ class _Columns:
             folder.mkdir(parents=True, exist_ok=True)
             for name, shape, dtype in self._arrays().values():
                 create(folder / name, shape, dtype)
+
+    def files(self, folder: Path) -> list[Path]:
+        """Return the files that rows are written to, once the arrays are created."""
+        return [folder / name for name, _, _ in self._arrays().values()]
 
     def _prepare(self, surveys: Sequence[Survey]) -> None:
         """Learn from the surveys how rows are written."""
@@ -417,9 +420,5 @@ def _finished(folder: Path) -> dict[str, Any] | None:
 
 
 def _save(target: Path, save: Any, *arrays: Any, **named: Any) -> None:
-    new = target.with_name(f"{target.name}.new")
-    with new.open("wb") as file:
+    with replacing(target) as new, new.open("wb") as file:
         save(file, *arrays, **named)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,29 @@ _BLOCK_BYTES = 8 << 20
 """What is read of an array at a time."""
 
 
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """Yield the path of a new file, which takes the place of ``file`` once it is written and on the disk.
+
+    What is linked to the earlier file keeps it: a graph directory may be, if its ingest was killed as it ended.
+    """
+    new = file.with_name(f"{file.name}.new")
+    yield new
+    with new.open("rb") as written:
+        os.fsync(written.fileno())
+    os.replace(new, file)
+
+
 def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
     """Create an array of zeros, if the file does not hold one of this shape and type. Its blocks are holes."""
     if _is(file, shape, np.dtype(dtype)):
         return
-    new = file.with_name(f"{file.name}.new")
-    if 0 in shape:
-        with new.open("wb") as written:  # numpy maps no empty array
-            np.save(written, np.zeros(shape, dtype))
-    else:
-        np.lib.format.open_memmap(new, "w+", np.dtype(dtype), shape).flush()
-    with new.open("rb") as written:
-        os.fsync(written.fileno())
-    os.replace(new, file)
+    with replacing(file) as new:
+        if 0 in shape:
+            with new.open("wb") as written:  # numpy maps no empty array
+                np.save(written, np.zeros(shape, dtype))
+        else:
+            np.lib.format.open_memmap(new, "w+", np.dtype(dtype), shape).flush()
 
 
 def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

@@ -22,6 +22,7 @@ from ...types import Reverse, TypedRanges, default_reverse
 from ...weights import Weights, scaled
 from ..catalog import RelationTable
 from ..columns import DESCRIPTION
+from ..columns.arrays import replacing
 from .job import Job, NumberedType
 from .records import RECORD, Records
 
@@ -122,10 +123,8 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
             stop = min(start + _BLOCK, each.m)
             raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
     values, scale = scaled(raw, "weight")
-    with target.open("wb") as written:
+    with replacing(target) as new, new.open("wb") as written:
         np.save(written, values)
-        written.flush()
-        os.fsync(written.fileno())
     opened = open_records(
         job.graph / "edges.bin", dtype="u32", num_vertices=graph.num_vertices, weights=target
     )
@@ -139,16 +138,16 @@ def _write_times(job: Job, records: list[Records]) -> None:
     if not any(file.exists() for file in files):
         return
     m = records[-1].first + records[-1].m
-    target = job.graph / "edges.bin.times.npy"
-    times = np.lib.format.open_memmap(target, "w+", "<i8", (m,))
-    for each, file in zip(records, files, strict=True):
-        given = np.load(file, mmap_mode="r") if file.exists() else None
-        for start in range(0, each.m, _BLOCK):
-            stop = min(start + _BLOCK, each.m)
-            times[each.first + start : each.first + stop] = (
-                np.iinfo(np.int64).min if given is None else given[start:stop]
-            )
-    times.flush()
+    with replacing(job.graph / "edges.bin.times.npy") as new:
+        times = np.lib.format.open_memmap(new, "w+", "<i8", (m,))
+        for each, file in zip(records, files, strict=True):
+            given = np.load(file, mmap_mode="r") if file.exists() else None
+            for start in range(0, each.m, _BLOCK):
+                stop = min(start + _BLOCK, each.m)
+                times[each.first + start : each.first + stop] = (
+                    np.iinfo(np.int64).min if given is None else given[start:stop]
+                )
+        times.flush()
 
 
 def _write_shards(job: Job, count: int, records: list[Records]) -> list[str]:
@@ -157,14 +156,12 @@ def _write_shards(job: Job, count: int, records: list[Records]) -> list[str]:
     with (job.graph / EDGES).open("rb") as edges:
         for number, (first, end) in enumerate(cuts(records[-1].first + records[-1].m, count)):
             names.append(name_of(number))
-            with (job.graph / names[-1]).open("wb") as shard:
+            with replacing(job.graph / names[-1]) as new, new.open("wb") as shard:
                 edges.seek(first * RECORD)
                 left = (end - first) * RECORD
                 while left and (block := edges.read(min(left, _COPIED))):
                     shard.write(block)
                     left -= len(block)
-                shard.flush()
-                os.fsync(shard.fileno())
     return names
 
 

@@ -26,7 +26,7 @@ from .journal import Journal
 from .units import units_of
 from .work_folder import WorkFolder
 
-FORMAT = 1
+FORMAT = 2
 """Version of the work folder. One of another version is not gone on with."""
 
 _READER = 230 << 20

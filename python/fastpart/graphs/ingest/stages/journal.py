@@ -15,7 +15,8 @@ class Journal:
     """The units that are done, in a file of JSON lines in the work folder.
 
     A unit may be done again at any time with the same result. So a kill costs at most the units at work. A last line
-    that is cut off is ignored.
+    that is cut off is ignored. A unit whose results are lost is forgotten in the file as well, before they are made
+    again. Otherwise a kill in between would leave lines about results that are there, but not filled.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,7 +32,10 @@ class Journal:
             if not line.endswith(b"\n"):
                 break
             kept += len(line)
-            self._done[entry["stage"], entry["unit"]] = entry
+            if "forgotten" in entry:
+                self._done.pop((entry["stage"], entry["unit"]), None)
+            else:
+                self._done[entry["stage"], entry["unit"]] = entry
         self._file = file.open("ab")
         self._file.truncate(kept)
 
@@ -56,15 +60,21 @@ class Journal:
         sizes = {os.path.relpath(file, self.folder): file.stat().st_size for file in files}
         noted = dict(counts or {})
         entry = {"stage": stage, "unit": unit, "files": sizes, "counts": noted}
-        self._file.write(json.dumps(entry).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._write([entry])
         self._done[stage, unit] = entry
         return noted
 
-    def forget(self, stage: str, unit: str) -> None:
-        """Take a unit as not done."""
-        self._done.pop((stage, unit), None)
+    def forget(self, units: Iterable[tuple[str, str]]) -> None:
+        """Take these units, each a stage and a name, as not done from now on."""
+        known = [each for each in units if each in self._done]
+        self._write([{"stage": stage, "unit": unit, "forgotten": True} for stage, unit in known])
+        for each in known:
+            del self._done[each]
+
+    def _write(self, entries: Iterable[dict[str, Any]]) -> None:
+        self._file.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .... import _core
 from ....errors import GraphFormatError
 from ..catalog import RelationTable
+from ..columns.arrays import replacing
 from .ids import PER_ID
 from .job import Job, NumberedType, blocks
 from .units import Slice, Unit, groups_of, place
@@ -57,6 +58,9 @@ def write_records(job: Job, types: Mapping[str, NumberedType]) -> list[Records]:
     edges = job.graph / "edges.bin"
     rows = {name: sum(unit.rows for unit in job.units[f"relations/{name}"]) for name in job.catalog.relations}
     if not edges.exists():
+        job.journal.forget(
+            ("records", f"{name}/{unit.name}") for name in rows for unit in job.units[f"relations/{name}"]
+        )
         _create(edges, sum(rows.values()) * RECORD)
     written: list[Records] = []
     for relation in job.catalog.relations.values():
@@ -74,8 +78,7 @@ def write_records(job: Job, types: Mapping[str, NumberedType]) -> list[Records]:
 
 def _create(edges: Path, size: int) -> None:
     """Create the file, and take the disk that it needs, so that a full disk is found before the work."""
-    partial = edges.with_suffix(".new")
-    with partial.open("wb") as file:
+    with replacing(edges) as partial, partial.open("wb") as file:
         try:
             if size:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -84,7 +87,6 @@ def _create(edges: Path, size: int) -> None:
                 partial.unlink()
                 raise OSError(error.errno, os.strerror(error.errno or 0), str(edges)) from None
             os.truncate(file.fileno(), size)
-    partial.rename(edges)
 
 
 class _Writer:
@@ -234,11 +236,14 @@ class _Join(_Writer):
             for bucket in range(len(self.buckets) if spilled else 0)
         )
         if not there:
-            for unit in group:
-                journal.forget("spill", self.name(unit))
-                journal.forget("count", self.name(unit))
-            for bucket in range(len(self.buckets)):
-                journal.forget("resolve", self._bucket(group, bucket))
+            # Spills last: a kill among these lines must not leave counts without them.
+            journal.forget(
+                [
+                    *(("count", self.name(unit)) for unit in group),
+                    *(("resolve", self._bucket(group, bucket)) for bucket in range(len(self.buckets))),
+                    *(("spill", self.name(unit)) for unit in group),
+                ]
+            )
 
     def _bucket(self, group: list[Unit], bucket: int) -> str:
         """Return the name of a bucket of a group in the journal."""

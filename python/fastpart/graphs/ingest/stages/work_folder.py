@@ -1,7 +1,13 @@
-"""The work folder ``.OUT.ingest`` beside the output: what a killed ingest goes on from."""
+"""The work folder ``.OUT.ingest`` beside the output: what a killed ingest goes on from.
+
+It holds the plan, the journal and the files of the units that are done. Only a folder with a plan is gone on with. So
+the plan is written into an empty folder, and it is removed before anything else. A kill while the folder is removed
+then leaves no journal that tells of files that are gone. The lock is removed last.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -23,37 +29,51 @@ class WorkFolder:
 
     def __init__(self, out: Path, restart: bool) -> None:
         self.path = out.with_name(f".{out.name}.ingest")
-        self.path.mkdir(exist_ok=True)
-        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        self._plan = self.path / "plan.json"
+        self._lock_file = self.path / "lock"
+        self._lock = self._locked()
+        while not self._is_there():  # its owner before removed the folder between the two calls
             os.close(self._lock)
+            self._lock = self._locked()
+        if restart:
+            self._clear()
+
+    def _locked(self) -> int:
+        self.path.mkdir(exist_ok=True)
+        lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise OSError(error.errno, error.strerror, str(self.path)) from None
             raise ParameterError(
                 f"out: another ingest is at work in {shown(self.path)}. Wait until it is done, or choose another name"
             ) from None
-        if restart:
-            self._clear()
+        return lock
 
-    def _clear(self) -> None:
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._lock), self._lock_file.stat())
+        except FileNotFoundError:
+            return False
+
+    def _clear(self, ignore_errors: bool = False) -> None:
+        """Remove all but the lock, and the plan first."""
+        self._plan.unlink(missing_ok=True)
         for each in self.path.iterdir():
-            if each.name == "lock":
-                continue
             if each.is_dir():
-                shutil.rmtree(each)
-            else:
+                shutil.rmtree(each, ignore_errors=ignore_errors)
+            elif each != self._lock_file:
                 each.unlink()
 
     def begin(self, plan: dict[str, Any]) -> bool:
         """Write the plan, or compare it with that of an earlier run. Return whether there was one."""
-        file = self.path / "plan.json"
-        if not file.exists():
-            self._clear()  # a run that was killed before it had one
-            _core.write_file(file, json.dumps(plan).encode())
+        if not self._plan.exists():
+            self._clear()  # of a run that was killed before it had one, or while it removed the folder
+            _core.write_file(self._plan, json.dumps(plan).encode())
             return False
-        earlier = json.loads(file.read_bytes())
+        earlier = json.loads(self._plan.read_bytes())
         if change := _change(earlier, json.loads(json.dumps(plan))):
             raise ParameterError(
                 f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
@@ -64,7 +84,10 @@ class WorkFolder:
     def release(self, remove: bool) -> None:
         """End the work. The folder stays, unless it is to be removed."""
         if remove:
-            shutil.rmtree(self.path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._clear(ignore_errors=True)
+                self._lock_file.unlink()  # until then nobody else begins here
+                self.path.rmdir()
         os.close(self._lock)
 
 

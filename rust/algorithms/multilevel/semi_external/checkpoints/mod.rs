@@ -74,19 +74,9 @@ impl Multilevel {
             format!("checksum={}", graph.checksum),
             format!("weights={weights}"),
             format!("symmetric={}", csr.is_symmetric()),
-            format!("k={}", self.k),
-            format!("balance={}", self.balance),
-            format!("min_balance={:?}", self.min_balance),
-            format!("objective={:?}", self.objective),
-            format!("machines={:?}", self.machines),
             format!("effort={:?}", self.effort),
-            format!("seed={}", self.seed),
-            format!("bounds={}", self.bounds.len()),
         ];
-        for bound in &self.bounds {
-            lines.push(bound.identity(graph.n, self.k));
-        }
-        lines.extend(self.requirements.identity());
+        lines.extend(self.goal.identity(graph.n));
         lines.join("\n") + "\n"
     }
 
