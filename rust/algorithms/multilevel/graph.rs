@@ -399,6 +399,16 @@ impl<'a, const D: usize> Graph<'a, D> {
         self.division.as_ref().map_or(Ok(here), |division| division.sum(here))
     }
 
+    /// The sums of what the replicas have in the same places.
+    pub(super) fn totals(&self, here: Vec<i64>) -> Result<Vec<i64>> {
+        let Some(division) = &self.division else { return Ok(here) };
+        let mut sums = vec![0; here.len()];
+        for its in division.all(&here)? {
+            sums.iter_mut().zip(its).for_each(|(sum, its)| *sum += its);
+        }
+        Ok(sums)
+    }
+
     /// What the replicas have, one after the other.
     pub(crate) fn all<T: Pod>(&self, here: Vec<T>) -> Result<Vec<T>> {
         match &self.division {

@@ -73,6 +73,7 @@ pub(crate) mod problem;
 pub(crate) mod rebalancing;
 pub(crate) mod refiner;
 pub(crate) mod refining;
+pub(crate) mod relief;
 mod rounds;
 pub(crate) mod scheme;
 pub(crate) mod semi_external;
