@@ -59,13 +59,14 @@ def same_everywhere(graph, k, place, **given):
     made = on_machines(place, graph, k, **given)
     np.testing.assert_array_equal(made.assignment, expected.assignment)
     assert made.loads.tolist() == expected.loads.tolist()
-    assert (made.checksum, made.loops, made.cap) == (expected.checksum, expected.loops, expected.cap)
+    assert (made.checksum, made.loops) == (expected.checksum, expected.loops)
+    np.testing.assert_array_equal(made.cap, expected.cap)
     assert made.parameters == expected.parameters
     assert list(place.shared.iterdir()) == []
     return made
 
 
-@pytest.mark.filterwarnings("ignore:k=.*exceeds")
+@pytest.mark.filterwarnings("ignore:k=.* parts for")
 @pytest.mark.parametrize("cell", random.Random(3).sample(MATRIX, 30), ids=str)
 def test_any_workers_and_shards_give_the_bits_of_one_machine(cell, tmp_path):
     name, workers, vertices, records = cell
@@ -75,7 +76,7 @@ def test_any_workers_and_shards_give_the_bits_of_one_machine(cell, tmp_path):
 
 
 @pytest.mark.soak
-@pytest.mark.filterwarnings("ignore:k=.*exceeds")
+@pytest.mark.filterwarnings("ignore:k=.* parts for")
 @pytest.mark.parametrize("cell", MATRIX, ids=str)
 def test_all_workers_and_shards_give_the_bits_of_one_machine(cell, tmp_path):
     test_any_workers_and_shards_give_the_bits_of_one_machine(cell, tmp_path)
