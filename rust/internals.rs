@@ -79,6 +79,9 @@ pub mod algorithms {
         pub mod refining {
             pub use crate::algorithms::multilevel::refining::Refine;
         }
+        pub mod relief {
+            pub use crate::algorithms::multilevel::relief::{Histogram, Offer, Relief};
+        }
         pub mod semi_external {
             pub mod contraction {
                 pub use crate::algorithms::multilevel::semi_external::contraction::contract;

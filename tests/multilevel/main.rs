@@ -10,6 +10,7 @@ mod checkpoints;
 mod objectives;
 mod packed;
 mod partitions;
+mod rebalancing;
 mod refining;
 mod requirements;
 mod semi_external;

@@ -2,22 +2,30 @@
 //!
 //! The vertex that leaves the part above its cap relieves it more than the one that comes burdens it. The
 //! heaviest vertices of that part are tried with the lightest of all others.
+//!
+//! The first two of three steps are functions of vertices and of the state at their start, so that vertices
+//! can be divided in any way, and the last one reads no list of neighbours.
+//! 1. [`Pairs::nominate`]: the first [`TRIED`] vertices of each side. Of the nominees of several divisions,
+//!    the first ones are those of all vertices ([`Nominees::merge`]).
+//! 2. [`Pairs::gains`]: what each pair gains.
+//! 3. [`Pairs::commit`]: exchanges the pair that gains most, and so on.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use super::assignment::{Assignment, Connections};
 use super::graph::Graph;
 use crate::base::{Result, Run};
-use crate::capacity::{Load, excess, fits, minus, plus};
+use crate::capacity::{Load, excess, minus, plus};
+use crate::exec::{scratches, share};
 
 /// Vertices on each side that are tried.
 const TRIED: usize = 64;
 
-/// Exchanges a vertex of the part that exceeds its caps most with a vertex of another part, so that the
-/// excess of the first falls and that of no other part rises. Returns whether it found such a pair.
+/// Exchanges vertices of the part that exceeds its caps most with vertices of other parts, so that the excess
+/// of the first falls and that of no other part rises. Returns whether it found such a pair.
 pub(crate) fn exchange<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,
@@ -30,70 +38,153 @@ pub(crate) fn exchange<const D: usize>(
         return Ok(false);
     };
     let (load, cap) = (assignment.loads[part as usize], caps[part as usize]);
-    let mut connections = Connections::new(assignment)?;
     for bound in (0..D).filter(|&bound| load[bound] > cap[bound]) {
-        let heavy = top(graph, |v| assignment.part(v) == part, |weight| weight[bound], run)?;
-        let light = top(graph, |v| assignment.part(v) != part, |weight| u64::MAX - weight[bound], run)?;
-        // Edges are summed once for all partners: a hub has many, and the heaviest vertices are hubs.
-        let gain_of = |connections: &Connections, from: u32, to: u32| {
-            i64::from(connections.to(to)) - i64::from(connections.to(from))
-        };
-        let light: Vec<(u32, i64)> = light
-            .into_iter()
-            .map(|u| {
-                connections.count(graph, assignment, u);
-                (u, gain_of(&connections, assignment.part(u), part))
-            })
-            .collect();
-        let mut best: Option<(i64, u32, u32)> = None;
-        for &v in &heavy {
-            connections.count(graph, assignment, v);
-            let mut between: FxHashMap<u32, i64> = light.iter().map(|&(u, _)| (u, 0)).collect();
-            graph.each(v, |u, w| {
-                if let Some(joined) = between.get_mut(&u) {
-                    *joined += i64::from(w);
-                }
-            });
-            for &(u, gain_of_other) in &light {
-                let other = assignment.part(u);
-                let here = plus(minus(load, graph.weight(v)), graph.weight(u));
-                let there = plus(minus(assignment.loads[other as usize], graph.weight(u)), graph.weight(v));
-                if excess(here, cap) >= excess(load, cap) || !fits(there, caps[other as usize]) {
-                    continue;
-                }
-                let gain = gain_of(&connections, part, other) + gain_of_other
-                    - 2 * i64::from(assignment.price(part, other)) * between[&u];
-                if best.is_none_or(|(most, ..)| gain > most) {
-                    best = Some((gain, v, u));
-                }
-            }
-            run.check()?;
-        }
-        if let Some((_, v, u)) = best {
-            let other = assignment.part(u);
-            assignment.shift(v, graph.weight(v), other);
-            assignment.shift(u, graph.weight(u), part);
+        let pairs = Pairs { graph, caps, part, bound };
+        let mut found = scratches(run, graph.len() as u64, || Ok(Nominees::default()))?;
+        share(&mut found, graph.split(0..graph.len() as u32), run, |found, range| {
+            pairs.nominate(assignment, range, found);
+            run.check()
+        })?;
+        let sides = found.into_iter().fold(Nominees::default(), Nominees::merge).sides();
+        let gains = pairs.gains(assignment, &sides, run)?;
+        if pairs.commit(assignment, &sides, &gains) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// The vertices with the largest keys.
-fn top<const D: usize>(
-    graph: &Graph<D>,
-    eligible: impl Fn(u32) -> bool,
-    key: impl Fn(Load<D>) -> u64,
-    run: &Run,
-) -> Result<Vec<u32>> {
-    let mut least = BinaryHeap::new();
-    run.each(graph.len(), |v| {
-        if graph.may_move(v) && eligible(v) {
-            least.push(Reverse((key(graph.weight(v)), Reverse(v))));
+/// Vertices of a part above its cap under one bound, and partners for them.
+struct Pairs<'a, const D: usize> {
+    graph: &'a Graph<'a, D>,
+    caps: &'a [Load<D>],
+    part: u32,
+    bound: usize,
+}
+
+/// The first vertices by some key, and then by number: at most [`TRIED`].
+#[derive(Default)]
+struct Firsts(BinaryHeap<(u64, u32)>);
+
+impl Firsts {
+    fn push(&mut self, entry: (u64, u32)) {
+        if self.0.len() < TRIED || self.0.peek().is_some_and(|&last| entry < last) {
+            self.0.push(entry);
         }
-        if least.len() > TRIED {
-            least.pop();
+        if self.0.len() > TRIED {
+            self.0.pop();
         }
-    })?;
-    Ok(least.into_iter().map(|Reverse((_, Reverse(v)))| v).collect())
+    }
+}
+
+/// The vertices that may be exchanged.
+#[derive(Default)]
+struct Nominees {
+    /// The heaviest vertices of the part.
+    heavy: Firsts,
+    /// The lightest of all others.
+    light: Firsts,
+}
+
+impl Nominees {
+    /// The first ones of both.
+    fn merge(mut self, other: Self) -> Self {
+        other.heavy.0.into_iter().for_each(|entry| self.heavy.push(entry));
+        other.light.0.into_iter().for_each(|entry| self.light.push(entry));
+        self
+    }
+
+    /// The heavy and the light ones.
+    fn sides(self) -> [Vec<u32>; 2] {
+        [self.heavy, self.light].map(|side| side.0.into_sorted_vec().into_iter().map(|(_, v)| v).collect())
+    }
+}
+
+impl<const D: usize> Pairs<'_, D> {
+    /// Nominates vertices of `range`.
+    fn nominate(&self, assignment: &Assignment<D>, range: Range<u32>, nominees: &mut Nominees) {
+        for v in range.filter(|&v| self.graph.may_move(v)) {
+            let weight = self.graph.weight(v)[self.bound];
+            if assignment.part(v) == self.part {
+                nominees.heavy.push((!weight, v));
+            } else {
+                nominees.light.push((weight, v));
+            }
+        }
+    }
+
+    /// What each pair gains: a row for each of the heavy.
+    fn gains(
+        &self,
+        assignment: &Assignment<D>,
+        [heavy, light]: &[Vec<u32>; 2],
+        run: &Run,
+    ) -> Result<Vec<Vec<i64>>> {
+        let mut connections = Connections::new(assignment)?;
+        let gain_of = |connections: &Connections, from: u32, to: u32| {
+            i64::from(connections.to(to)) - i64::from(connections.to(from))
+        };
+        // Edges are summed once for all partners: a hub has many, and the heaviest vertices are hubs.
+        let light: Vec<(u32, u32, i64)> = (light.iter())
+            .map(|&u| {
+                connections.count(self.graph, assignment, u);
+                let other = assignment.part(u);
+                (u, other, gain_of(&connections, other, self.part))
+            })
+            .collect();
+        let row = |&v: &u32| {
+            connections.count(self.graph, assignment, v);
+            let mut between: FxHashMap<u32, i64> = light.iter().map(|&(u, ..)| (u, 0)).collect();
+            self.graph.each(v, |u, w| {
+                if let Some(joined) = between.get_mut(&u) {
+                    *joined += i64::from(w);
+                }
+            });
+            run.check()?;
+            Ok(light
+                .iter()
+                .map(|&(u, other, gain_of_other)| {
+                    let price = i64::from(assignment.price(self.part, other));
+                    gain_of(&connections, self.part, other) + gain_of_other - 2 * price * between[&u]
+                })
+                .collect())
+        };
+        heavy.iter().map(row).collect()
+    }
+
+    /// Exchanges pairs of distinct vertices, until the part keeps its caps or no pair helps. Returns whether
+    /// one did.
+    fn commit(
+        &self,
+        assignment: &mut Assignment<D>,
+        [heavy, light]: &[Vec<u32>; 2],
+        gains: &[Vec<i64>],
+    ) -> bool {
+        let (cap, mut moved) = (self.caps[self.part as usize], vec![]);
+        loop {
+            let load = assignment.loads[self.part as usize];
+            let mut best: Option<(i64, u32, u32)> = None;
+            for (&v, row) in heavy.iter().zip(gains) {
+                for (&u, &gain) in light.iter().zip(row) {
+                    if best.is_some_and(|(most, ..)| gain <= most) || [v, u].iter().any(|v| moved.contains(v))
+                    {
+                        continue;
+                    }
+                    let (weight, other) = (self.graph.weight(v), assignment.part(u) as usize);
+                    let here = plus(minus(load, weight), self.graph.weight(u));
+                    let before = assignment.loads[other];
+                    let there = plus(minus(before, self.graph.weight(u)), weight);
+                    let rises = excess(there, self.caps[other]) > excess(before, self.caps[other]);
+                    if excess(here, cap) < excess(load, cap) && !rises {
+                        best = Some((gain, v, u));
+                    }
+                }
+            }
+            let Some((_, v, u)) = best else { return !moved.is_empty() };
+            let other = assignment.part(u);
+            assignment.shift(v, self.graph.weight(v), other);
+            assignment.shift(u, self.graph.weight(u), self.part);
+            moved.extend([v, u]);
+        }
+    }
 }

@@ -72,6 +72,7 @@ pub(crate) mod problem;
 pub(crate) mod rebalancing;
 pub(crate) mod refiner;
 pub(crate) mod refining;
+pub(crate) mod relief;
 mod requirements;
 mod rounds;
 pub(crate) mod scheme;

@@ -97,7 +97,6 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         mut scratch: impl FnMut() -> Result<S>,
         key: impl Fn(&mut S, u32, &mut T) -> Option<K> + Sync,
     ) -> Result<Self> {
-        let mut moves = Self::new(seed, run);
         let mut found = scratches(run, graph.num_entries(), || Ok((scratch()?, Vec::new())))?;
         let all = graph.ranges(0..graph.len() as u32);
         propose(&mut found, all, proposals, run, |(scratch, entries): &mut (S, Vec<_>), v, proposal| {
@@ -105,7 +104,7 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
                 entries.extend(key(scratch, v, proposal).map(|key| Self::entry(seed, key, v)));
             }
         })?;
-        moves.sorted = found
+        let entries = found
             .into_iter()
             .map(|(_, entries)| entries)
             .reduce(|mut all, entries| {
@@ -113,8 +112,18 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
                 all
             })
             .unwrap_or_default();
-        run.install(|| moves.sorted.par_sort_unstable_by(|one, other| other.cmp(one)));
-        Ok(moves)
+        Ok(Self::of_entries(entries, seed, run))
+    }
+
+    /// The vertices with these keys.
+    pub(super) fn sorted(keys: impl Iterator<Item = (K, u32)>, seed: u64, run: &'a Run) -> Self {
+        let entries = keys.map(|(key, v)| Self::entry(Some(seed), key, v)).collect();
+        Self::of_entries(entries, Some(seed), run)
+    }
+
+    fn of_entries(mut sorted: Vec<Entry<K>>, seed: Option<u64>, run: &'a Run) -> Self {
+        run.install(|| sorted.par_sort_unstable_by(|one, other| other.cmp(one)));
+        Self { sorted, ..Self::new(seed, run) }
     }
 
     /// The entry of a vertex that may move.
