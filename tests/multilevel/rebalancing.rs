@@ -124,7 +124,7 @@ fn full_parts_exchange_vertices() {
     let n = 140_000;
     let graph = Graph::new(n, vec![]);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let weight = |v: u32| [1, if v < n as u32 / 2 && v % 7000 == 0 { 21 } else { 20 }];
+    let weight = |v: u32| [1, if v < n as u32 / 2 && v.is_multiple_of(7000) { 21 } else { 20 }];
     let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
     let caps = [[n / 2, 10 * n + 5]; 2];
     let parts = [1, 2].map(|threads| {
