@@ -1,7 +1,7 @@
 //! The multilevel partitioner under 1 to 8 bounds, and with a least number of vertices.
 
 use crate::common::{Graph, graphs, run};
-use fastpart::internals::algorithms::multilevel::{Bound, Multilevel};
+use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel};
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Random;
 use fastpart::internals::capacity::{BalanceOn, cap};
@@ -11,8 +11,8 @@ use fastpart::internals::partition::{Capacity, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn many(k: u32, balance: f64, bounds: Vec<Bound>) -> Multilevel {
-    Multilevel { balance, bounds, ..Multilevel::new(k) }
+fn many(k: u32, balance: f64, bounds: Vec<Bound>) -> Goal {
+    Goal { balance, bounds, ..Goal::new(k) }
 }
 
 fn weights(weights: Vec<u32>, ratio: f64) -> Bound {
@@ -20,37 +20,37 @@ fn weights(weights: Vec<u32>, ratio: f64) -> Bound {
 }
 
 /// Partitions with some numbers of threads, which must agree, and checks what holds for every result.
-fn partition(graph: &Graph, multilevel: &Multilevel, threads: &[usize]) -> VertexPartition {
+fn partition(graph: &Graph, goal: &Goal, threads: &[usize]) -> VertexPartition {
     let csr = Csr::build(graph, false, &run(1)).unwrap();
-    let with = |&threads: &usize| multilevel.partition(&csr, &run(threads)).unwrap();
+    let with = |&threads: &usize| Multilevel::from(goal.clone()).partition(&csr, &run(threads)).unwrap();
     let mut made: Vec<VertexPartition> = threads.iter().map(with).collect();
     let one = made.pop().unwrap();
     for other in &made {
         assert!(one.assignment[..] == other.assignment[..], "threads change the result");
         assert_eq!((&one.weights, &one.volume), (&other.weights, &other.volume));
     }
-    let k = multilevel.k as usize;
+    let k = goal.k as usize;
     let mut loads = vec![0; k];
     one.assignment.iter().for_each(|&part| loads[part as usize] += 1);
     assert_eq!(one.loads, loads);
-    let most = cap(multilevel.balance, graph.n, multilevel.k);
+    let most = cap(goal.balance, graph.n, goal.k);
     assert_eq!(one.cap, Some(most));
     assert!(loads.iter().all(|&load| load <= most), "{loads:?} above {most}");
-    if let Some(ratio) = multilevel.min_balance.filter(|&ratio| ratio > 0.0) {
+    if let Some(ratio) = goal.min_balance.filter(|&ratio| ratio > 0.0) {
         let least = ((ratio * graph.n as f64 / k as f64) as u64).max(1);
         assert!(loads.iter().all(|&load| load >= least), "{loads:?} below {least}");
     }
     let mut of_weights = one.weights.iter();
-    for (index, bound) in multilevel.bounds.iter().enumerate() {
+    for (index, bound) in goal.bounds.iter().enumerate() {
         let of = |v: u32| match bound {
             Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
             Bound::Weights(on) => on.weight(v),
         };
         let (capacity, nominal) = match bound {
             Bound::Volume(ratio) => {
-                (one.volume.as_ref().unwrap(), cap(*ratio, graph.n + csr.num_entries(), multilevel.k))
+                (one.volume.as_ref().unwrap(), cap(*ratio, graph.n + csr.num_entries(), goal.k))
             }
-            Bound::Weights(on) => (of_weights.next().unwrap(), on.cap(multilevel.k)),
+            Bound::Weights(on) => (of_weights.next().unwrap(), on.cap(goal.k)),
         };
         let mut loads = vec![0; k];
         (0..).zip(&*one.assignment).for_each(|(v, &part)| loads[part as usize] += of(v));
@@ -59,7 +59,7 @@ fn partition(graph: &Graph, multilevel: &Multilevel, threads: &[usize]) -> Verte
         let (total, heaviest) =
             (0..graph.n as u32).map(of).fold((0, 0), |(sum, most), w| (sum + w, most.max(w)));
         let always: u64 = total.div_ceil(k as u64) + heaviest;
-        if index == 0 && multilevel.min_balance.is_none() {
+        if index == 0 && goal.min_balance.is_none() {
             assert!(reached <= nominal.max(always), "{reached} above {nominal} and {always}");
         }
     }
@@ -90,7 +90,7 @@ proptest! {
         let arrays = arrays.into_iter().map(|(_, array)| weights(array[..graph.n as usize].to_vec(), balance));
         let bounds = volume.into_iter().chain(arrays).take(7).collect();
         let min_balance = least.filter(|&ratio| ratio == 0.0 || graph.n >= u64::from(k));
-        partition(&graph, &Multilevel { min_balance, ..many(k, balance, bounds) }, &[1, 3]);
+        partition(&graph, &Goal { min_balance, ..many(k, balance, bounds) }, &[1, 3]);
     }
 }
 
@@ -128,8 +128,8 @@ fn threads_do_not_matter() {
     let (graph, masks) = planted(20_000, 1);
     let masks = masks.into_iter().map(|mask| weights(mask, 1.05));
     let bounds = [Bound::Volume(1.1)].into_iter().chain(masks).collect();
-    let multilevel = Multilevel { min_balance: Some(0.98), ..many(16, 1.03, bounds) };
-    partition(&graph, &multilevel, &[1, 2, 3, 8]);
+    let goal = Goal { min_balance: Some(0.98), ..many(16, 1.03, bounds) };
+    partition(&graph, &goal, &[1, 2, 3, 8]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_vertex_above_a_cap_raises_that_cap_only() {
     let mask = |third| weights((0..3000).map(|v| u32::from(v % 3 == third)).collect(), 1.1);
     let bounds = vec![Bound::Volume(1.0), mask(0), mask(1), mask(2)];
     for min_balance in [None, Some(0.8)] {
-        let made = partition(&graph, &Multilevel { min_balance, ..many(10, 1.1, bounds.clone()) }, &[1, 2]);
+        let made = partition(&graph, &Goal { min_balance, ..many(10, 1.1, bounds.clone()) }, &[1, 2]);
         let volume = made.volume.unwrap();
         assert!(volume.cap > volume.nominal);
         assert!(made.weights.iter().all(|weight| weight.cap == weight.nominal), "{:?}", made.weights);
@@ -157,8 +157,8 @@ fn every_part_gets_its_least_number_of_vertices() {
     let free = partition(&graph, &many(8, 2.0, vec![]), &[1]);
     assert!(free.loads.iter().any(|&load| load < 24));
     for ratio in [0.0, 0.1, 0.8, 1.0] {
-        let multilevel = Multilevel { min_balance: Some(ratio), ..many(8, 2.0, vec![]) };
-        partition(&graph, &multilevel, &[1, 3]);
+        let goal = Goal { min_balance: Some(ratio), ..many(8, 2.0, vec![]) };
+        partition(&graph, &goal, &[1, 3]);
     }
     // The parts that are too small grow along the edges.
     let grid = Graph::new(900, generated(&Grid::new(30, 30).unwrap()));
@@ -166,7 +166,7 @@ fn every_part_gets_its_least_number_of_vertices() {
         let part = |v: u32| made.assignment[v as usize];
         grid.records.iter().filter(|&&[u, v]| part(u) != part(v)).count()
     };
-    let exact = partition(&grid, &Multilevel { min_balance: Some(1.0), ..many(4, 1.2, vec![]) }, &[1]);
+    let exact = partition(&grid, &Goal { min_balance: Some(1.0), ..many(4, 1.2, vec![]) }, &[1]);
     assert_eq!(exact.loads, [225; 4]);
     assert!(cut(&exact) <= 90, "{}", cut(&exact));
 }
@@ -192,7 +192,7 @@ fn extreme_graphs() {
 fn refusals() {
     let graph = Graph::new(3, vec![[0, 1], [1, 2]]);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let refused = |multilevel: Multilevel| multilevel.partition(&csr, &run(1)).unwrap_err();
+    let refused = |goal: Goal| Multilevel::from(goal).partition(&csr, &run(1)).unwrap_err();
     let ones = |count| (0..count).map(|_| weights(vec![1; 3], 1.0)).collect::<Vec<_>>();
     for (bounds, name) in [
         (ones(8), "balance_on"),
@@ -204,11 +204,11 @@ fn refusals() {
         let error = refused(many(2, 1.0, bounds));
         assert!(matches!(error, Error::Parameter { name: found, .. } if found == name), "{error:?}");
     }
-    let least = |k, ratio| Multilevel { min_balance: Some(ratio), ..many(k, 1.0, vec![]) };
+    let least = |k, ratio| Goal { min_balance: Some(ratio), ..many(k, 1.0, vec![]) };
     for ratio in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
         assert!(matches!(refused(least(2, ratio)), Error::Parameter { name: "min_balance", .. }));
     }
     assert!(matches!(refused(least(4, 0.1)), Error::Capacity(_)));
-    assert!(least(4, 0.0).partition(&csr, &run(1)).is_ok());
+    assert!(Multilevel::from(least(4, 0.0)).partition(&csr, &run(1)).is_ok());
     assert_eq!(partition(&graph, &least(3, 0.1), &[1]).loads, [1; 3]);
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::common::children::{dir_of_child, in_child};
 use crate::common::{Graph, run};
 
-use fastpart::internals::algorithms::multilevel::{Bound, Multilevel, Path};
+use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel, Path};
 use fastpart::internals::base::Error;
 use fastpart::internals::generate::{Generator, Rmat, records};
 use fastpart::internals::graph::Csr;
@@ -122,9 +122,13 @@ fn damaged_checkpoints_are_made_again_and_foreign_ones_refused() {
         assert!(error.to_string().contains(what), "{error}");
     };
     let same = kept(path, folder.path());
-    refused(&Multilevel { k: 9, ..same.clone() }, "k=8 there, k=9 here");
-    refused(&Multilevel { seed: 1, ..same.clone() }, "seed=0 there, seed=1 here");
-    refused(&Multilevel { bounds: vec![Bound::Volume(1.1)], ..same.clone() }, "bounds=0 there");
+    for (goal, what) in [
+        (Goal::new(9), "k=8 there, k=9 here"),
+        (Goal { seed: 1, ..Goal::new(8) }, "seed=0 there, seed=1 here"),
+        (Goal { bounds: vec![Bound::Volume(1.1)], ..Goal::new(8) }, "bounds=0 there"),
+    ] {
+        refused(&Multilevel { goal, ..same.clone() }, what);
+    }
     refused(&Multilevel { sample: Some(0.3), ..same.clone() }, "sample=0.2 there");
     let other = Csr::build(&rmat(299_999), false, &run(1)).unwrap();
     let error = same.partition(&other, &run(1)).unwrap_err();
@@ -166,7 +170,7 @@ fn checkpoints_of_other_machines_are_refused() {
     kill_after("lists-0", Path::TwoLevels, folder.path());
     let before = names(folder.path());
     let mut other = kept(Path::TwoLevels, folder.path());
-    (other.path, other.sample, other.machines) = (None, None, Some(vec![4, 4]));
+    (other.path, other.sample, other.goal.machines) = (None, None, Some(vec![4, 4]));
     let error = other.partition(&csr, &run(1)).unwrap_err();
     assert!(error.to_string().contains("machines=None there, machines=Some([4, 4]) here"), "{error}");
     assert_eq!(names(folder.path()), before, "the steps of the killed run");
@@ -177,7 +181,7 @@ fn checkpoints_of_other_machines_are_refused() {
 #[test]
 fn machines_are_never_planned_out_of_memory() {
     let mut asked = by(Path::TwoLevels);
-    asked.machines = Some(vec![4, 4]);
+    asked.goal.machines = Some(vec![4, 4]);
     let plans = asked.plans(1 << 20, 1 << 24);
     assert!(plans.iter().all(|(plan, _)| plan.path == Path::Memory), "{plans:?}");
 }

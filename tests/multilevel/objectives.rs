@@ -12,7 +12,7 @@ use fastpart::internals::algorithms::multilevel::jet::Jet;
 use fastpart::internals::algorithms::multilevel::prices::Prices;
 use fastpart::internals::algorithms::multilevel::problem::Problem;
 use fastpart::internals::algorithms::multilevel::refiner::Refiner;
-use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Objective, graph};
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Objective, graph};
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
@@ -40,8 +40,8 @@ fn rmat(n: u64, m: u64) -> Graph {
 
 /// That for the halo, beside that for the cut.
 fn both(k: u32, second: Option<Bound>) -> [Multilevel; 2] {
-    let cut = Multilevel { bounds: second.into_iter().collect(), ..Multilevel::new(k) };
-    [Multilevel { objective: Objective::Halo, ..cut.clone() }, cut]
+    let cut = Goal { bounds: second.into_iter().collect(), ..Goal::new(k) };
+    [Goal { objective: Objective::Halo, ..cut.clone() }, cut].map(Multilevel::from)
 }
 
 proptest! {
@@ -129,7 +129,8 @@ proptest! {
     fn machines_keep_the_caps(graph in graphs(60, 250), machines in proptest::collection::vec(1_u32..5, 1..5), halo in any::<bool>()) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         let [wanted, cut] = both(machines.iter().sum(), None);
-        let wanted = Multilevel { machines: Some(machines), ..if halo { wanted } else { cut } };
+        let mut wanted = if halo { wanted } else { cut };
+        wanted.goal.machines = Some(machines);
         let made = wanted.partition(&csr, &run(1)).unwrap();
         prop_assert!(made.loads.iter().all(|&load| load <= made.cap.unwrap()));
         prop_assert_eq!(parts(&wanted, &csr, 1), parts(&wanted, &csr, 3));
@@ -213,9 +214,9 @@ fn machines_lie_between_the_plain_and_the_flat_partition() {
     ] {
         let csr = Csr::build(graph, false, &run(1)).unwrap();
         let [_, cut] = both(4 * parts, second);
-        let wanted = Multilevel { machines: Some(vec![parts; 4]), ..cut.clone() };
+        let wanted = Multilevel::from(Goal { machines: Some(vec![parts; 4]), ..cut.goal.clone() });
         let [between, total] = cuts(&csr, &self::parts(&wanted, &csr, 1), parts);
-        let [plain, _] = cuts(&csr, &self::parts(&Multilevel { k: 4, ..cut.clone() }, &csr, 1), 1);
+        let [plain, _] = cuts(&csr, &self::parts(&Goal { k: 4, ..cut.goal.clone() }.into(), &csr, 1), 1);
         let [_, flat] = cuts(&csr, &self::parts(&cut, &csr, 1), parts);
         assert!(100 * between <= 102 * plain, "{between} between machines, {plain} of a plain partition");
         assert!(100 * total <= 105 * flat, "{total} in all, {flat} of a flat partition");
@@ -226,7 +227,7 @@ fn machines_lie_between_the_plain_and_the_flat_partition() {
 fn rounds_of_machines_stand_for_the_result() {
     let graph = rmat(2000, 20_000);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let wanted = Multilevel { machines: Some(vec![2, 2, 2]), ..Multilevel::new(6) };
+    let wanted = Multilevel::from(Goal { machines: Some(vec![2, 2, 2]), ..Goal::new(6) });
     let of = |effort, threads| {
         let wanted = Multilevel { effort, ..wanted.clone() };
         let (made, rounds) = wanted.partition_in_rounds(&csr, &run(threads)).unwrap();
@@ -264,7 +265,7 @@ fn machines_get_what_belongs_together() {
     }
     let csr = Csr::build(&Graph::new(160, records), false, &run(1)).unwrap();
     for threads in [1, 2, 3, 8] {
-        let wanted = Multilevel { machines: Some(vec![4, 4]), ..Multilevel::new(8) };
+        let wanted = Multilevel::from(Goal { machines: Some(vec![4, 4]), ..Goal::new(8) });
         let part_of = parts(&wanted, &csr, threads);
         for (v, &part) in part_of.iter().enumerate() {
             assert_eq!(part / 4 == part_of[0] / 4, v < 80, "{part_of:?}");
@@ -276,7 +277,7 @@ fn machines_get_what_belongs_together() {
 fn machines_that_cannot_be() {
     let csr = Csr::build(&Graph::new(4, vec![[0, 1]]), false, &run(1)).unwrap();
     for machines in [vec![], vec![1], vec![0, 2], vec![1, 2]] {
-        let wanted = Multilevel { machines: Some(machines), ..Multilevel::new(2) };
+        let wanted = Multilevel::from(Goal { machines: Some(machines), ..Goal::new(2) });
         let error = wanted.partition(&csr, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "machines", .. }), "{error}");
         assert!(error.to_string().contains("k is 2"), "{error}");

@@ -6,7 +6,7 @@ use crate::common::{Graph, run};
 
 use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::refining::Refine;
-use fastpart::internals::algorithms::multilevel::{Bound, Multilevel, Objective, Path};
+use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel, Objective, Path};
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Run;
 use fastpart::internals::generate::{Rmat, records};
@@ -84,15 +84,17 @@ fn packed_lists_lead_to_the_same_parts() {
         in_two_levels(),
         Multilevel { path: Some(Path::OneLevel), sample: Some(0.5), ..Multilevel::new(3) },
         Multilevel { path: Some(Path::Memory), ..Multilevel::new(4) },
-        Multilevel { objective: Objective::Halo, bounds: vec![Bound::Volume(1.1)], ..in_two_levels() },
+        Multilevel {
+            goal: Goal { objective: Objective::Halo, bounds: vec![Bound::Volume(1.1)], ..Goal::new(8) },
+            ..in_two_levels()
+        },
     ] {
         let memory = multilevel.plans(n, csr.most_entries())[0].1;
         let all = [(1, 1 << 40), (1, memory), (3, memory)];
         let made =
             all.map(|(threads, limit)| multilevel.partition(&csr, &with(threads, limit)).unwrap().assignment);
         assert!(made[0][..] == made[1][..] && made[1][..] == made[2][..]);
-        let Multilevel { k, bounds, objective, .. } = multilevel;
-        let refine = Refine { bounds, objective, ..Refine::new(k, vec![0; n as usize]) };
+        let refine = Refine::new(multilevel.goal, vec![0; n as usize]);
         let refined = [1 << 40, 0].map(|limit| refine.partition(&csr, &with(2, limit)).unwrap().0.assignment);
         assert!(refined[0][..] == refined[1][..]);
     }

@@ -13,7 +13,7 @@ use fastpart::internals::algorithms::multilevel::jet::Jet;
 use fastpart::internals::algorithms::multilevel::problem::Problem;
 use fastpart::internals::algorithms::multilevel::rebalancing::Rebalance;
 use fastpart::internals::algorithms::multilevel::refiner::Refiner;
-use fastpart::internals::algorithms::multilevel::{Bound, Effort, Multilevel, Rating, Scheme, graph};
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Rating, Scheme, graph};
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Random;
@@ -28,23 +28,24 @@ fn cut(graph: &Graph, part_of: &[i32]) -> usize {
 }
 
 /// Partitions with 1 and 3 threads, which must agree, and checks what holds for every result.
-fn partition(graph: &Graph, multilevel: &Multilevel) -> VertexPartition {
+fn partition(graph: &Graph, goal: &Goal) -> VertexPartition {
     let csr = Csr::build(graph, false, &run(1)).unwrap();
-    let [one, three] = [1, 3].map(|threads| multilevel.partition(&csr, &run(threads)).unwrap());
+    let [one, three] =
+        [1, 3].map(|threads| Multilevel::from(goal.clone()).partition(&csr, &run(threads)).unwrap());
     assert!(one.assignment[..] == three.assignment[..], "threads change the result");
-    let k = multilevel.k as usize;
+    let k = goal.k as usize;
     let (mut loads, mut seconds) = (vec![0; k], vec![0; k]);
     for (v, &part) in (0..).zip(&*one.assignment) {
         loads[part as usize] += 1;
-        seconds[part as usize] += match &multilevel.bounds[..] {
+        seconds[part as usize] += match &goal.bounds[..] {
             [Bound::Weights(on)] => on.weight(v),
             _ => u64::from(csr.degree(v)) + 1,
         };
     }
     assert_eq!(one.loads, loads);
-    assert_eq!(one.cap, Some(share(multilevel.balance, graph.n, multilevel.k).ceil() as u64));
+    assert_eq!(one.cap, Some(share(goal.balance, graph.n, goal.k).ceil() as u64));
     assert!(loads.iter().all(|&load| load <= one.cap.unwrap()), "{loads:?} above {:?}", one.cap);
-    match &multilevel.bounds[..] {
+    match &goal.bounds[..] {
         [Bound::Volume(_)] => {
             let volume = one.volume.as_ref().unwrap();
             assert_eq!(volume.loads, seconds);
@@ -59,8 +60,8 @@ fn partition(graph: &Graph, multilevel: &Multilevel) -> VertexPartition {
     one
 }
 
-fn many(k: u32, balance: f64, second: Option<Bound>) -> Multilevel {
-    Multilevel { balance, bounds: second.into_iter().collect(), ..Multilevel::new(k) }
+fn many(k: u32, balance: f64, second: Option<Bound>) -> Goal {
+    Goal { balance, bounds: second.into_iter().collect(), ..Goal::new(k) }
 }
 
 /// The least cut of all partitions within the cap.
@@ -170,7 +171,7 @@ proptest! {
         let caps = vec![[graph.n.div_ceil(k.into()) + 1]; k as usize];
         let mut start: Buffer<u32> = Buffer::zeroed(graph.n as usize, "parts").unwrap();
         // From a good start most states on the way are worse.
-        let found = many(k, 1.0, None).partition(&csr, &run(1)).unwrap().assignment;
+        let found = Multilevel::from(many(k, 1.0, None)).partition(&csr, &run(1)).unwrap().assignment;
         let part_of = |v: u32| if good { found[v as usize] as u32 } else { v % k };
         (0..).zip(start.iter_mut()).for_each(|(v, part)| *part = part_of(v));
         let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
@@ -262,7 +263,7 @@ fn large() -> Graph {
 fn threads_never_change_a_result() {
     let csr = Csr::build(&large(), false, &run(1)).unwrap();
     for (second, k) in [(None, 8), (Some(Bound::Volume(1.1)), 8), (None, 300)] {
-        let multilevel = many(k, 1.03, second);
+        let multilevel = Multilevel::from(many(k, 1.03, second));
         let of = |threads| multilevel.partition(&csr, &run(threads)).unwrap().assignment;
         let one = of(1);
         for threads in [2, 3, 8] {
@@ -304,7 +305,7 @@ fn refusals() {
         (many(2, 1.0, Some(Bound::Volume(f64::NAN))), "volume_balance"),
         (many(2, 1.0, Some(Bound::Weights(BalanceOn::new(vec![1], 1.0).unwrap()))), "balance_on"),
     ] {
-        let error = refused.partition(&csr, &run(1)).unwrap_err();
+        let error = Multilevel::from(refused).partition(&csr, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: refused, .. } if refused == name), "{error}");
     }
     let one_way = Csr::build(&graph, true, &run(1)).unwrap();

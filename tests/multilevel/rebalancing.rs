@@ -124,7 +124,7 @@ fn full_parts_exchange_vertices() {
     let n = 140_000;
     let graph = Graph::new(n, vec![]);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let weight = |v: u32| [1, if v < n as u32 / 2 && v % 7000 == 0 { 21 } else { 20 }];
+    let weight = |v: u32| [1, if v < n as u32 / 2 && v.is_multiple_of(7000) { 21 } else { 20 }];
     let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
     let caps = [[n / 2, 10 * n + 5]; 2];
     let parts = [1, 2].map(|threads| {
@@ -137,64 +137,4 @@ fn full_parts_exchange_vertices() {
         assignment.part_of.to_vec()
     });
     assert_eq!(parts[0], parts[1]);
-}
-
-#[test]
-fn temp_old_and_new() {
-    use fastpart::internals::algorithms::multilevel::old_rebalancing::Rebalance as Old;
-    let (mut both, mut old_only, mut new_only, mut cuts, mut total) = (0, 0, 0, [0, 0], 0);
-    for seed in 0..6000_u64 {
-        let mut random = Random::new(seed, 1);
-        let n = 20 + random.below(200);
-        let m = random.below(4 * n);
-        let hubs = 1 + random.below(n);
-        let records = (0..m).map(|_| [random.below(n) as u32, (random.below(n) % hubs) as u32]).collect();
-        let graph = Graph::new(n, records);
-        let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let k = 2 + random.below(8);
-        let mut loads = Loads::of(&csr, k);
-        if seed % 3 == 1 {
-            loads.caps.iter_mut().for_each(|cap| cap[1] = cap[1] * 9 / 10);
-        } else if seed % 3 == 2 {
-            loads.caps.iter_mut().for_each(|cap| cap[1] = 1 << 40);
-        }
-        let weight = |v: u32| loads.weights[v as usize];
-        let fixed: Vec<u32> = (0..n as u32).map(|v| if v % 7 == 0 { v % k as u32 } else { NONE }).collect();
-        let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap().with_fixed(Some(&fixed));
-        let result = |old: bool| {
-            let mut start =
-                if seed % 2 == 0 { skewed(n, k, seed) } else { Buffer::zeroed(n as usize, "parts").unwrap() };
-            (0..)
-                .zip(start.iter_mut())
-                .filter(|&(v, _)| fixed[v] != NONE)
-                .for_each(|(v, part)| *part = fixed[v]);
-            let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
-            let one = run(1);
-            let problem = Problem::new(&finest, &loads.caps, seed, &one);
-            if old {
-                Old.refine(&problem, &mut assignment).unwrap()
-            } else {
-                Rebalance.refine(&problem, &mut assignment).unwrap()
-            };
-            (assignment.is_within(&loads.caps), assignment.cut(&finest, &run(1)).unwrap())
-        };
-        let (old, new) = (result(true), result(false));
-        total += 1;
-        match (old.0, new.0) {
-            (true, true) => {
-                both += 1;
-                cuts[0] += old.1;
-                cuts[1] += new.1;
-            }
-            (true, false) => {
-                old_only += 1;
-                if old_only < 5 {
-                    eprintln!("old only: {seed} n {n} k {k}");
-                }
-            }
-            (false, true) => new_only += 1,
-            _ => eprintln!("neither {seed} {}", seed % 3),
-        }
-    }
-    eprintln!("both {both} old only {old_only} new only {new_only} of {total}; cuts {cuts:?}");
 }

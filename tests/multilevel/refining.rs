@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::refining::Refine;
 use fastpart::internals::algorithms::multilevel::updating::Update;
-use fastpart::internals::algorithms::multilevel::{Bound, Effort, Objective};
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Objective};
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Random;
 use fastpart::internals::base::Run;
@@ -30,12 +30,12 @@ fn halo(csr: &Csr, part_of: &[u32]) -> usize {
     (0..csr.num_vertices() as u32).map(|v| around(v).len()).sum()
 }
 
-fn objective(goal: &Refine, csr: &Csr, part_of: &[u32]) -> usize {
+fn objective(goal: &Goal, csr: &Csr, part_of: &[u32]) -> usize {
     if goal.objective == Objective::Halo { halo(csr, part_of) } else { cut(csr, part_of) }
 }
 
 /// What `v` weighs under each bound.
-fn weigh(goal: &Refine, csr: &Csr, v: u32) -> Vec<u64> {
+fn weigh(goal: &Goal, csr: &Csr, v: u32) -> Vec<u64> {
     let of = |bound: &Bound| match bound {
         Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
         Bound::Weights(on) => on.weight(v),
@@ -44,7 +44,7 @@ fn weigh(goal: &Refine, csr: &Csr, v: u32) -> Vec<u64> {
 }
 
 /// The caps that are asked for.
-fn caps(goal: &Refine, csr: &Csr) -> Vec<u64> {
+fn caps(goal: &Goal, csr: &Csr) -> Vec<u64> {
     let n = csr.num_vertices() as u64;
     let of = |bound: &Bound| match bound {
         Bound::Volume(ratio) => cap(*ratio, n + csr.num_entries(), goal.k),
@@ -54,7 +54,7 @@ fn caps(goal: &Refine, csr: &Csr) -> Vec<u64> {
 }
 
 /// Whether parts keep every bound.
-fn is_within(goal: &Refine, csr: &Csr, part_of: &[u32]) -> bool {
+fn is_within(goal: &Goal, csr: &Csr, part_of: &[u32]) -> bool {
     let (caps, n, k) = (caps(goal, csr), csr.num_vertices() as u64, goal.k as usize);
     let mut loads = vec![vec![0; caps.len()]; k];
     for (v, &part) in (0..).zip(part_of) {
@@ -67,10 +67,15 @@ fn is_within(goal: &Refine, csr: &Csr, part_of: &[u32]) -> bool {
     loads.iter().all(|load| load[0] >= least && load.iter().zip(&caps).all(|(load, cap)| load <= cap))
 }
 
+/// Refines as long as that pays.
+fn refine(graph: &Graph, goal: &Goal, start: &[u32], threads: &[usize]) -> (Vec<u32>, u64) {
+    refine_by(graph, &Refine::new(goal.clone(), start.to_vec()), threads)
+}
+
 /// Refines with some numbers of threads, which must agree, and checks what holds for every result.
-fn refine(graph: &Graph, goal: &Refine, start: &[u32], threads: &[usize]) -> (Vec<u32>, u64) {
+fn refine_by(graph: &Graph, refinement: &Refine, threads: &[usize]) -> (Vec<u32>, u64) {
     let csr = Csr::build(graph, false, &run(1)).unwrap();
-    let refinement = Refine { start: start.to_vec(), ..goal.clone() };
+    let Refine { goal, start, effort } = refinement;
     let with = |&threads: &usize| {
         let (made, rounds) = refinement.partition(&csr, &run(threads)).unwrap();
         check_caps(&made, goal, &csr);
@@ -79,7 +84,7 @@ fn refine(graph: &Graph, goal: &Refine, start: &[u32], threads: &[usize]) -> (Ve
     let mut made: Vec<_> = threads.iter().map(with).collect();
     let one = made.pop().unwrap();
     assert!(made.iter().all(|other| *other == one), "threads change the result");
-    assert!(one.1 <= goal.effort.rounds());
+    assert!(one.1 <= effort.rounds());
     if is_within(goal, &csr, start) {
         assert!(is_within(goal, &csr, &one.0));
         assert!(objective(goal, &csr, &one.0) <= objective(goal, &csr, start));
@@ -88,7 +93,7 @@ fn refine(graph: &Graph, goal: &Refine, start: &[u32], threads: &[usize]) -> (Ve
 }
 
 /// The caps of a result are kept. They are those that were asked for, or raised; that on vertices never is.
-fn check_caps(made: &VertexPartition, goal: &Refine, csr: &Csr) {
+fn check_caps(made: &VertexPartition, goal: &Goal, csr: &Csr) {
     let asked = caps(goal, csr);
     assert_eq!(made.cap, Some(asked[0]));
     assert!(made.loads.iter().all(|load| *load <= asked[0]));
@@ -104,8 +109,8 @@ fn check_caps(made: &VertexPartition, goal: &Refine, csr: &Csr) {
 }
 
 /// Refinement under these bounds.
-fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Refine {
-    Refine { balance, bounds, seed, ..Refine::new(k, vec![]) }
+fn goal(k: u32, balance: f64, bounds: Vec<Bound>, seed: u64) -> Goal {
+    Goal { balance, bounds, seed, ..Goal::new(k) }
 }
 
 fn random_parts(n: u64, k: u32, seed: u64) -> Vec<u32> {
@@ -136,19 +141,20 @@ proptest! {
         let on = |array: Vec<u32>| Bound::Weights(BalanceOn::new(array[..graph.n as usize].to_vec(), balance).unwrap());
         let volume = by_volume.then_some(Bound::Volume(balance));
         let bounds = volume.into_iter().chain(arrays.into_iter().map(on)).collect();
-        let goal = Refine {
+        let goal = Goal {
             min_balance: least.filter(|_| graph.n >= k.into()),
             objective: if by_halo { Objective::Halo } else { Objective::Cut },
-            effort: Effort::Best { rounds: Some(rounds), time_limit: None },
             ..goal(k, balance, bounds, seed)
         };
+        let effort = Effort::Best { rounds: Some(rounds), time_limit: None };
         let start = random_parts(graph.n, k, seed);
-        let (once, _) = refine(&graph, &goal, &start, &[1, 2, 3]);
+        let refinement = Refine { goal: goal.clone(), start: start.clone(), effort };
+        let (once, _) = refine_by(&graph, &refinement, &[1, 2, 3]);
         refine(&graph, &goal, &once, &[1]);
         if machines && !by_halo && k > 1 {
-            let goal = Refine { machines: Some(vec![1, k - 1]), ..goal };
+            let goal = Goal { machines: Some(vec![1, k - 1]), ..goal };
             let csr = Csr::build(&graph, false, &run(1)).unwrap();
-            let made = Refine { start, ..goal.clone() }.partition(&csr, &run(2)).unwrap();
+            let made = Refine { goal: goal.clone(), ..refinement }.partition(&csr, &run(2)).unwrap();
             check_caps(&made.0, &goal, &csr);
         }
     }
@@ -180,14 +186,12 @@ fn threads_never_matter_on_larger_graphs() {
         let many = vec![Bound::Volume(1.5), Bound::Weights(on)];
         for bounds in [vec![], second, many] {
             for for_what in [Objective::Cut, Objective::Halo] {
-                let goal = Refine {
-                    objective: for_what,
-                    effort: Effort::Best { rounds: Some(2), time_limit: None },
-                    ..goal(8, 1.05, bounds.clone(), 3)
-                };
+                let goal = Goal { objective: for_what, ..goal(8, 1.05, bounds.clone(), 3) };
                 let start: Vec<u32> = (0..graph.n as u32).map(|v| v % 8).collect();
                 let csr = Csr::build(&graph, false, &run(1)).unwrap();
-                let (made, _) = refine(&graph, &goal, &start, &[1, 2, 3, 8]);
+                let effort = Effort::Best { rounds: Some(2), time_limit: None };
+                let refinement = Refine { goal: goal.clone(), start: start.clone(), effort };
+                let (made, _) = refine_by(&graph, &refinement, &[1, 2, 3, 8]);
                 assert!(objective(&goal, &csr, &made) < objective(&goal, &csr, &start));
             }
         }
@@ -198,23 +202,23 @@ fn threads_never_matter_on_larger_graphs() {
 fn rounds_stand_for_the_result() {
     let graph = planted(5_000, 40_000);
     let start: Vec<u32> = (0..5_000).map(|v| v % 8).collect();
-    let with = |rounds| Refine {
-        effort: Effort::Best { rounds: Some(rounds), time_limit: None },
-        ..goal(8, 1.03, vec![], 1)
+    let refine = |rounds, time_limit, threads| {
+        let effort = Effort::Best { rounds: Some(rounds), time_limit };
+        let refinement = Refine { effort, ..Refine::new(goal(8, 1.03, vec![], 1), start.clone()) };
+        refine_by(&graph, &refinement, &[threads])
     };
-    let (made, rounds) = refine(&graph, &with(16), &start, &[1]);
+    let (made, rounds) = refine(16, None, 1);
     assert!(rounds > 1);
-    assert_eq!(refine(&graph, &with(rounds), &start, &[2]), (made, rounds));
-    assert_eq!(refine(&graph, &with(0), &start, &[1]), (start.clone(), 0));
-    let effort = Effort::Best { rounds: Some(16), time_limit: Some(Duration::ZERO) };
-    assert_eq!(refine(&graph, &Refine { effort, ..with(0) }, &start, &[1]), (start, 0));
+    assert_eq!(refine(rounds, None, 2), (made, rounds));
+    assert_eq!(refine(0, None, 1), (start.clone(), 0));
+    assert_eq!(refine(16, Some(Duration::ZERO), 1), (start.clone(), 0));
 }
 
 #[test]
 fn a_start_that_breaks_its_bounds_is_repaired() {
     let graph = planted(4_000, 40_000);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let goal = Refine { min_balance: Some(0.9), ..goal(8, 1.03, vec![Bound::Volume(1.1)], 0) };
+    let goal = Goal { min_balance: Some(0.9), ..goal(8, 1.03, vec![Bound::Volume(1.1)], 0) };
     for start in [vec![0; 4_000], vec![7; 4_000], (0..4_000).map(|v| v % 3).collect()] {
         let (made, _) = refine(&graph, &goal, &start, &[1, 3]);
         assert!(is_within(&goal, &csr, &made));
@@ -253,8 +257,8 @@ fn small_and_odd_graphs() {
 fn wrong_starts_and_too_little_memory_are_refused() {
     let graph = planted(1_000, 5_000);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let refused = |start: Vec<u32>, goal: Refine| {
-        let error = Refine { start, ..goal }.partition(&csr, &run(1)).unwrap_err();
+    let refused = |start: Vec<u32>, goal: Goal| {
+        let error = Refine::new(goal, start).partition(&csr, &run(1)).unwrap_err();
         let Error::Parameter { name, what } = error else { panic!("{error}") };
         (name, what)
     };
@@ -268,10 +272,10 @@ fn wrong_starts_and_too_little_memory_are_refused() {
     start[17] = u32::MAX;
     assert_eq!(refused(start, two()).0, "partition");
     let machines = Some(vec![1, 1]);
-    let halo = Refine { machines, objective: Objective::Halo, ..two() };
+    let halo = Goal { machines, objective: Objective::Halo, ..two() };
     assert_eq!(refused(vec![0; 1_000], halo).0, "objective");
     let shape = Shape { n: 1_000_000, m: 0, symmetric: false, in_file: false };
-    assert_eq!(two().memory(&shape).least / shape.n, 72);
+    assert_eq!(Refine::new(two(), vec![]).memory(&shape).least / shape.n, 72);
 }
 
 #[test]
@@ -279,8 +283,10 @@ fn old_parts_of_numbers_that_no_partition_has_are_refused() {
     let csr = Csr::build(&planted(1_000, 5_000), false, &run(1)).unwrap();
     let mut start = vec![0; 1_000];
     start[3] = (1 << 31) - 2;
-    let update = Update::new(2, start);
-    let error = update.partition(&csr, &run(1)).unwrap_err().to_string();
+    let refused = |goal| Update::new(goal, start.clone()).partition(&csr, &run(1)).unwrap_err().to_string();
+    let halo = refused(Goal { objective: Objective::Halo, ..Goal::new(2) });
+    assert!(halo.contains("an update lowers the cut"), "{halo}");
+    let error = refused(Goal::new(2));
     assert!(error.contains("vertex 3 has part 2147483646. There are 1048576 parts at most"), "{error}");
 }
 
@@ -291,6 +297,6 @@ fn it_can_be_cancelled() {
     let start = (0..2_000).map(|v| v % 4).collect();
     let run = Run::new(Some(2), None).unwrap();
     run.cancel();
-    let refused = Refine { start, ..goal(4, 1.03, vec![], 0) }.partition(&csr, &run);
+    let refused = Refine::new(goal(4, 1.03, vec![], 0), start).partition(&csr, &run);
     assert!(matches!(refused, Err(Error::Cancelled)));
 }

@@ -11,7 +11,7 @@ use fastpart::internals::algorithms::multilevel::clustering::Clustering;
 use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
 use fastpart::internals::algorithms::multilevel::{
-    Bound, Costs, Effort, Multilevel, Path, Plan, contraction, semi_external,
+    Bound, Costs, Effort, Goal, Multilevel, Path, Plan, contraction, semi_external,
 };
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Meter;
@@ -98,12 +98,12 @@ fn by(path: Path, sample: f64, k: u32) -> Multilevel {
 fn partition(csr: &Csr, multilevel: &Multilevel) -> VertexPartition {
     let [one, two, three] = [1, 2, 3].map(|threads| multilevel.partition(csr, &run(threads)).unwrap());
     assert!(one.assignment[..] == two.assignment[..] && two.assignment[..] == three.assignment[..]);
-    let (mut loads, mut volumes) = (vec![0; multilevel.k as usize], vec![0; multilevel.k as usize]);
+    let (mut loads, mut volumes) = (vec![0; multilevel.goal.k as usize], vec![0; multilevel.goal.k as usize]);
     for (v, &part) in (0..).zip(&*one.assignment) {
         loads[part as usize] += 1;
         volumes[part as usize] += u64::from(csr.degree(v)) + 1;
     }
-    let cap = share(multilevel.balance, csr.num_vertices() as u64, multilevel.k).ceil() as u64;
+    let cap = share(multilevel.goal.balance, csr.num_vertices() as u64, multilevel.goal.k).ceil() as u64;
     assert!(one.cap == Some(cap) && one.loads == loads && loads.iter().all(|&load| load <= cap));
     if let Some(volume) = &one.volume {
         assert!(volume.loads == volumes && volumes.iter().all(|&load| load <= volume.cap));
@@ -136,8 +136,8 @@ proptest! {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         for path in [Path::OneLevel, Path::TwoLevels] {
             partition(&csr, &by(path, sample, k));
-            let bounds = vec![Bound::Volume(1.1)];
-            partition(&csr, &Multilevel { bounds, ..by(path, sample, k) });
+            let goal = Goal { bounds: vec![Bound::Volume(1.1)], ..Goal::new(k) };
+            partition(&csr, &Multilevel { goal, ..by(path, sample, k) });
         }
     }
 }
@@ -158,8 +158,8 @@ fn paths_come_close_to_each_other() {
     {
         let made = partition(&csr, &by(path, sample, 8));
         assert!(cut(&csr, &made.assignment) * 100 <= in_memory * 106, "{path:?}, {sample}");
-        let bounds = vec![Bound::Volume(1.1)];
-        let made = partition(&csr, &Multilevel { bounds, ..by(path, sample, 8) });
+        let goal = Goal { bounds: vec![Bound::Volume(1.1)], ..Goal::new(8) };
+        let made = partition(&csr, &Multilevel { goal, ..by(path, sample, 8) });
         assert!(made.volume.is_some_and(|volume| volume.cap == volume.nominal));
     }
 }
@@ -236,7 +236,7 @@ proptest! {
     ) {
         let graph = Sizes(n, m);
         let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
-        let (multilevel, input) = (Multilevel { bounds, ..Multilevel::new(k) }, Input::new(&graph));
+        let (multilevel, input) = (Multilevel::from(Goal { bounds, ..Goal::new(k) }), Input::new(&graph));
         let run = run(threads);
         let costs = multilevel.costs(&input, &run);
         let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
@@ -299,14 +299,14 @@ fn a_run_takes_the_plan_that_was_said() {
 fn refusals() {
     let graph = Graph::new(4, vec![[0, 1], [1, 2]]);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let machines = Some(vec![1, 1]);
+    let goal = Goal { machines: Some(vec![1, 1]), ..Goal::new(2) };
     for (refused, name) in [
         (by(Path::OneLevel, 0.0, 2), "sample"),
         (by(Path::TwoLevels, f64::NAN, 2), "sample"),
         (by(Path::TwoLevels, 1.5, 2), "sample"),
         (by(Path::Memory, 0.5, 2), "sample"),
         (Multilevel { sample: Some(0.5), ..Multilevel::new(2) }, "sample"),
-        (Multilevel { machines, sample: None, ..by(Path::OneLevel, 0.5, 2) }, "path"),
+        (Multilevel { goal, sample: None, ..by(Path::OneLevel, 0.5, 2) }, "path"),
     ] {
         let error = refused.partition(&csr, &run(1)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: refused, .. } if refused == name), "{error}");
@@ -373,7 +373,7 @@ fn memory_of_a_child() {
     let csr = Csr::build(&edges, false, &with(Csr::memory(&edges, false, false, &with(0)))).unwrap();
     let (n, entries) = (csr.num_vertices() as u64, csr.num_entries());
     for bounds in [vec![], vec![Bound::Volume(1.1)]] {
-        let multilevel = Multilevel { bounds, ..Multilevel::new(8) };
+        let multilevel = Multilevel::from(Goal { bounds, ..Goal::new(8) });
         for (plan, memory) in multilevel.plans(n, entries).into_iter().skip(1) {
             let run = with(memory);
             assert_eq!(multilevel.plan(n, entries, &run).unwrap(), plan);
