@@ -31,6 +31,7 @@ mod search;
 use std::ops::Range;
 
 use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
+use crate::capacity::open_share;
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -93,7 +94,7 @@ impl Limit {
     #[inline(always)]
     fn at(&self, t: f64) -> f64 {
         let cap = self.cap as f64;
-        (cap * (self.start + (1.0 - self.start) * t.sqrt())).ceil().min(cap)
+        (cap * open_share(self.start, t)).ceil().min(cap)
     }
 }
 

@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
-use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load, PartLoads};
+use super::{BalanceOn, LeastLoaded, Load, PartLoads};
 use crate::base::{CancelCheck, Result, Run, reserved};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
@@ -106,10 +106,8 @@ impl Repair<'_> {
     /// The vertices for which `wanted` says yes to their part, in id order.
     pub(crate) fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
         let mut members = Vec::new();
-        for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
-            members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
-            self.run.check()?;
-        }
+        self.run
+            .each(self.parts.len(), |v| members.extend(Some(v).filter(|_| wanted(self.parts[v as usize]))))?;
         Ok(members)
     }
 
