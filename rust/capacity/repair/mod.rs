@@ -59,7 +59,7 @@ pub(crate) fn repair(
     let total = csr.num_entries() + u64::from(n);
     let bound = total.div_ceil(loads.len() as u64) + largest;
     let target = if largest > caps[1] { bound } else { caps[1] };
-    let loads_of = PartLoads::new(loads, [caps[0], target], 1.0)?;
+    let loads_of = PartLoads::new(loads.iter().copied(), [caps[0], target], 1.0)?;
     let mut repair = Repair { csr, parts, loads: loads_of, left: 0, run };
     repair.left = (0..loads.len() as u32).map(|part| repair.excess(part)).sum();
     run.begin("repair", repair.left);
@@ -106,8 +106,11 @@ impl Repair<'_> {
     /// The vertices for which `wanted` says yes to their part, in id order.
     pub(crate) fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
         let mut members = Vec::new();
-        self.run
-            .each(self.parts.len(), |v| members.extend(Some(v).filter(|_| wanted(self.parts[v as usize]))))?;
+        self.run.each(self.parts.len(), |v| {
+            if wanted(self.parts[v as usize]) {
+                members.push(v);
+            }
+        })?;
         Ok(members)
     }
 
