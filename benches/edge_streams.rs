@@ -44,7 +44,7 @@ fn stream(edges: &EdgeFile, known: &[u32], k: u32, (affinity, balance, start): R
             by_degree(known, |&degree| degree, records, gains);
         }
     };
-    streamer.stream_all(edges, &mut parts, run, None, worth).expect("parts");
+    streamer.stream_all(edges, &mut parts, run, true, worth).expect("parts");
     began.elapsed()
 }
 

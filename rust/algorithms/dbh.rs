@@ -57,6 +57,7 @@ parameters! {
 
 impl Dbh {
     /// The part of the record at a place among some.
+    #[inline(always)]
     fn part(&self, degree: &[u32], records: &[Record], place: usize) -> u32 {
         prefetch_ends(degree, records, place + AHEAD);
         let [u, v] = records[place];

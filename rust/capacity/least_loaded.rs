@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::CHECK_EVERY;
 use crate::base::{NONE, Result, Run};
 
 /// How far above the level a part goes on from level to level; looks at it cost less than the heap.
@@ -144,11 +143,11 @@ impl LeastLoaded {
 /// order of their ids. Every vertex partitioner does so last, and nearly always by the fewest vertices
 /// ([`LeastLoaded::place`]).
 pub(crate) fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
-    for part_of in part_of.chunks_mut(CHECK_EVERY) {
-        part_of.iter_mut().filter(|part_of| **part_of == NONE).for_each(|part_of| *part_of = part());
-        run.check()?;
-    }
-    Ok(())
+    run.each(part_of.len(), |v| {
+        if part_of[v as usize] == NONE {
+            part_of[v as usize] = part();
+        }
+    })
 }
 
 #[cfg(test)]

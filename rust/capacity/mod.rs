@@ -66,6 +66,13 @@ pub fn cap(balance: f64, items: u64, k: u32) -> u64 {
     share(balance, items, k).ceil() as u64
 }
 
+/// The share of a cap that may be used when the fraction `t` of what is to come has been placed, rising from
+/// `start`. Parts that fill up early leave too little choice in the end.
+#[inline(always)]
+pub(crate) fn open_share(start: f64, t: f64) -> f64 {
+    start + (1.0 - start) * t.sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

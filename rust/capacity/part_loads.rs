@@ -39,24 +39,24 @@ pub struct PartLoads<const D: usize = 2> {
 impl<const D: usize> PartLoads<D> {
     /// `k` empty parts for a `total` to come, which penalties are relative to.
     pub fn empty(k: u32, total: Load<D>, caps: Load<D>) -> Result<Self> {
-        Ok(Self { whole: total, ..Self::of(k, |_| [0; D], caps, 1.0)? })
+        Ok(Self { whole: total, ..Self::new((0..k).map(|_| [0; D]), caps, 1.0)? })
     }
 
     /// Parts with these loads. The penalty of a part is its largest load relative to the `caps`, to the power
     /// of `exponent`.
-    pub(crate) fn new(loads: &[Load<D>], caps: Load<D>, exponent: f64) -> Result<Self> {
-        Self::of(loads.len() as u32, |part| loads[part as usize], caps, exponent)
-    }
-
-    fn of(k: u32, load: impl Fn(u32) -> Load<D>, caps: Load<D>, exponent: f64) -> Result<Self> {
+    pub(crate) fn new(
+        of_parts: impl ExactSizeIterator<Item = Load<D>>,
+        caps: Load<D>,
+        exponent: f64,
+    ) -> Result<Self> {
+        let k = of_parts.len() as u32;
         let leaves = k.next_power_of_two() as usize;
         let mut nodes = reserved(2 * leaves, "loads of the parts")?;
         // Where there is no part.
         nodes.resize(2 * leaves, Node { penalty: f64::INFINITY, load: [u64::MAX; D] });
         let mut loads = Self { nodes, leaves, k, caps, whole: caps, exponent, changed: Vec::new() };
-        for part in 0..k {
-            loads.nodes[leaves + part as usize] =
-                Node { penalty: loads.penalty_of(load(part)), load: load(part) };
+        for (leaf, load) in (leaves..).zip(of_parts) {
+            loads.nodes[leaf] = Node { penalty: loads.penalty_of(load), load };
         }
         for node in (1..leaves).rev() {
             loads.nodes[node] = loads.merged(node);
@@ -237,7 +237,7 @@ mod tests {
             draw
         };
         for k in [1, 2, 3, 31, 32, 70] {
-            let mut loads = PartLoads::new(&vec![[0; D]; k], of([900; D], 40), 1.4).unwrap();
+            let mut loads = PartLoads::new(vec![[0; D]; k].into_iter(), of([900; D], 40), 1.4).unwrap();
             for step in 0..3000 {
                 // Several changes at once, too.
                 if step % 4 > 0 {
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_least_overloaded_part() {
-        let loads = PartLoads::new(&[[4, 10], [1, 30], [2, 20]], [4, 40], 1.4).unwrap();
+        let loads = PartLoads::new([[4, 10], [1, 30], [2, 20]].into_iter(), [4, 40], 1.4).unwrap();
         assert_eq!(loads.fullest(), 1.0);
         assert_eq!(loads.least_overloaded([1, 10]), 2);
         assert_eq!(loads.least_overloaded([1, 40]), 0);

@@ -107,12 +107,18 @@ impl<'a> Placing<'a> {
         });
         let (placed, left) = order.split_at_mut(part_of.len() - *left);
         left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
-        let mut lightest = Lightest::of(placed, loads)?;
+        // The vertices of each part that have not moved, lightest first.
+        let (mut lightest, mut rest) = (reserved(loads.len(), "vertices of each part")?, &*placed);
+        lightest.extend(loads.iter().map(|load| {
+            let (own, others) = rest.split_at(load[0] as usize);
+            rest = others;
+            own.iter().copied()
+        }));
         let [mut all, mut open] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[1])));
         for left in left.chunks(CHECK_EVERY) {
             for &x in left {
                 let b = all.least();
-                let Some(y) = lightest.take(b) else { return Ok(false) };
+                let Some(y) = lightest[b as usize].next() else { return Ok(false) };
                 let has_slack = |part: u32| loads[part as usize][0] < cap[0];
                 let Some(a) = open.least_open(has_slack) else { return Ok(false) };
                 if open.load(a) + weight(y) > cap[1] {
@@ -130,32 +136,5 @@ impl<'a> Placing<'a> {
             run.advance(left.len() as u64)?;
         }
         Ok(true)
-    }
-}
-
-/// The vertices of each part, lightest first.
-struct Lightest<'a> {
-    vertices: &'a [u32],
-    /// First and end of those of each part that have not moved.
-    range: Vec<[usize; 2]>,
-}
-
-impl<'a> Lightest<'a> {
-    fn of(vertices: &'a [u32], loads: &[Load]) -> Result<Self> {
-        let mut range = reserved(loads.len(), "vertices of each part")?;
-        let mut end = 0;
-        for load in loads {
-            let first = end;
-            end += load[0] as usize;
-            range.push([first, end]);
-        }
-        Ok(Self { vertices, range })
-    }
-
-    fn take(&mut self, part: u32) -> Option<u32> {
-        let [first, end] = &mut self.range[part as usize];
-        let vertex = *self.vertices[*first..*end].first()?;
-        *first += 1;
-        Some(vertex)
     }
 }

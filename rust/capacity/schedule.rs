@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::{CHECK_EVERY, LeastLoaded};
+use super::LeastLoaded;
 use crate::base::{Buffer, Result, Run};
 
 /// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least
@@ -17,12 +17,10 @@ pub(crate) fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>
     run.check()?;
     let mut machine_of: Buffer<u32> = Buffer::zeroed(weights.len(), "parts of clusters")?;
     let mut machines = LeastLoaded::new((0..k).map(|_| 0));
-    for jobs in order.chunks(CHECK_EVERY) {
-        for &job in jobs {
-            machine_of[job as usize] = machines.place(weights[job as usize]);
-        }
-        run.check()?;
-    }
+    run.each(order.len(), |place| {
+        let job = order[place as usize] as usize;
+        machine_of[job] = machines.place(weights[job]);
+    })?;
     Ok(machine_of)
 }
 

@@ -31,6 +31,7 @@ mod search;
 use std::ops::Range;
 
 use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
+use crate::capacity::open_share;
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
@@ -56,9 +57,6 @@ pub enum Affinity {
     /// 2 for the end with more records still to come (u, if equal), 1 for the other: PowerGraph's cases.
     Remaining,
 }
-
-/// Lists which of some records are to be placed, from their parts as they are.
-pub(crate) type Choose<'a> = &'a (dyn Fn(&[Record], &[u32], &mut Vec<u32>) + Sync);
 
 /// What a part is worth that holds the first end of a record, and the second.
 pub(crate) type Gains = [f64; 2];
@@ -93,7 +91,7 @@ impl Limit {
     #[inline(always)]
     fn at(&self, t: f64) -> f64 {
         let cap = self.cap as f64;
-        (cap * (self.start + (1.0 - self.start) * t.sqrt())).ceil().min(cap)
+        (cap * open_share(self.start, t)).ceil().min(cap)
     }
 }
 
@@ -151,25 +149,25 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Places the records that `choose` lists, or all, in stream order. `worth` finds the gains, unless
+    /// Places all records in stream order, or those without a part but the loops. `worth` finds the gains, unless
     /// [`Affinity::Remaining`] is followed.
     pub fn stream_all(
         &mut self,
         edges: &dyn EdgeStream,
         parts: &mut EdgeParts,
         run: &Run,
-        choose: Option<Choose<'_>>,
+        all: bool,
         worth: impl Fn(&[Record], &mut Vec<Gains>) + Sync,
     ) -> Result<()> {
         let gather = |parts: &EdgeParts, range: Range<u64>, slice: &mut Slice| {
-            if let Some(choose) = choose {
-                slice.read(edges, parts, range)?;
-                choose(&slice.records, &slice.parts, &mut slice.chosen);
-                slice.open.clear();
-                slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
-            } else {
+            if all {
                 slice.first = range.start;
                 edges.block(range, &mut slice.open)?;
+            } else {
+                slice.read(edges, parts, range)?;
+                choose_open(&slice.records, &slice.parts, &mut slice.chosen);
+                slice.open.clear();
+                slice.open.extend(slice.chosen.iter().map(|&index| slice.records[index as usize]));
             }
             worth(&slice.open, &mut slice.gains);
             Ok(())
@@ -183,7 +181,7 @@ impl EdgeStreamer {
         };
         let place = |slice: &mut Slice| {
             self.stream_open(slice, run)?;
-            if choose.is_none() {
+            if all {
                 std::mem::swap(&mut slice.parts, &mut slice.found);
                 return Ok(());
             }

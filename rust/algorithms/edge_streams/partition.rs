@@ -2,7 +2,7 @@
 //! without one.
 
 use super::loads::Balance;
-use super::{Affinity, EdgeStreamer, Limit, by_degree, choose_open, loops};
+use super::{Affinity, EdgeStreamer, Limit, by_degree, loops};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, Record};
@@ -31,7 +31,7 @@ pub(crate) fn stream_open<V: Sync>(
     streamer.begin(edges.num_edges(), Limit::constant(cap));
     run.begin("streaming", edges.num_edges());
     let worth = |records: &[Record], gains: &mut _| by_degree(vertices, &degree, records, gains);
-    streamer.stream_all(edges, parts, run, Some(&choose_open), worth)?;
+    streamer.stream_all(edges, parts, run, false, worth)?;
     let EdgeStreamer { present, loads, .. } = streamer;
     Ok((present, loads.records()))
 }
@@ -69,7 +69,7 @@ impl Rule {
                 by_degree(&degree, |&degree| degree, records, gains);
             }
         };
-        streamer.stream_all(edges, &mut parts, run, None, worth)?;
+        streamer.stream_all(edges, &mut parts, run, true, worth)?;
         let EdgeStreamer { present, loads, .. } = streamer;
         let (loads, cap) = (loads.records(), Some(cap));
         let partition = EdgePartition { parts, k, loads, cap, graph: identity };

@@ -15,8 +15,6 @@ const CHUNK: usize = 64;
 const AHEAD: usize = 4;
 /// Cache lines of a list that are prefetched. The processor prefetches longer lists by itself.
 const LINES: usize = 3;
-/// Entries or vertices between two looks at the cancel flag.
-const CHECK_EVERY: usize = 1 << 14;
 
 /// Inputs of an expansion besides the lists.
 #[derive(Debug, Clone, Copy)]
@@ -102,10 +100,7 @@ pub(crate) fn expand(
     let Expansion { vertices, present, .. } = expansion;
     drop((offsets, entries));
     let mut home = Buffer::zeroed(vertices.len(), "parts of low vertices")?;
-    for (home, vertices) in home.chunks_mut(CHECK_EVERY).zip(vertices.chunks(CHECK_EVERY)) {
-        home.iter_mut().zip(vertices).for_each(|(home, vertex)| *home = vertex.home);
-        run.check()?;
-    }
+    run.each(home.len(), |v| home[v as usize] = vertices[v as usize].home)?;
     Ok(LowParts { present, loads, home })
 }
 
@@ -114,17 +109,15 @@ impl<'a> Expansion<'a> {
         let n = rule.degrees.len();
         let mut vertices: Buffer<Vertex> = Buffer::zeroed(n, "vertices")?;
         let (mut left, mut longest) = (0, 0);
-        for (v, (vertex, &degree)) in vertices.iter_mut().zip(rule.degrees).enumerate() {
+        run.each(n, |v| {
+            let (v, degree) = (v as usize, rule.degrees[v as usize]);
             let length = (offsets[v + 1] - offsets[v]) as u32;
             let home = if degree > rule.threshold { HIGH } else { NONE };
-            *vertex = Vertex { length, external: 0, slot: NONE, home };
+            vertices[v] = Vertex { length, external: 0, slot: NONE, home };
             longest = longest.max(length as usize);
             // Each record between low ends is counted at both.
             left += if length > 0 { 2 * u64::from(degree) - u64::from(length) } else { 0 };
-            if v % CHECK_EVERY == 0 {
-                run.check()?;
-            }
-        }
+        })?;
         Ok(Self {
             rule,
             offsets,

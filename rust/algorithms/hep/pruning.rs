@@ -9,8 +9,6 @@ use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass;
 use crate::sets::Bits;
 
-/// Vertices between two looks at the cancel flag.
-const CHUNK: usize = 1 << 16;
 /// Bytes of an entry of a [`histogram`] map, its free places included.
 const BYTES_PER_DEGREE: u64 = 64;
 
@@ -64,11 +62,12 @@ unsafe impl EdgeStream for LowGraph<'_> {
 
 /// The largest of `values`, and their sum.
 pub(crate) fn most_and_sum(values: &[u32], run: &Run) -> Result<(u64, u64)> {
-    values.chunks(CHUNK).try_fold((0, 0), |(most, sum), values| {
-        run.check()?;
-        let all = values.iter().fold((0, 0), |(most, sum), &value| (value.max(most), sum + u64::from(value)));
-        Ok((most.max(all.0.into()), sum + all.1))
-    })
+    let (mut most, mut sum) = (0, 0);
+    run.each(values.len(), |v| {
+        let value = u64::from(values[v as usize]);
+        (most, sum) = (value.max(most), sum + value);
+    })?;
+    Ok((most, sum))
 }
 
 /// Bytes of [`largest_tau`] on `m` records, the degrees of which take at most `2 sqrt(m)` values.

@@ -78,7 +78,7 @@ impl Goal {
         let (asked, least) = (asked_of(&shares), self.least(n)?);
         let caps = with_fixed_loads(&graph, caps_of(&shares), run)?;
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
-        let machines = self.machines.as_deref().filter(|machines| machines.len() > 1);
+        let machines = self.several_machines();
         let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
         let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         let (part_of, rounds) = match alone {
@@ -125,7 +125,7 @@ impl Goal {
             |shares: &Shares| bound.caps(csr, shares).into_iter().map(|cap| [cap]).collect::<Vec<_>>();
         let caps = with_fixed_loads(&graph, caps_of(shares), run)?;
         let problem = Problem { objective, ..Problem::new(&graph, &caps, seed, run) };
-        let machines = self.machines.as_deref().filter(|machines| machines.len() > 1);
+        let machines = self.several_machines();
         let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
         let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         start.parts(&problem, 0, machines)

@@ -158,6 +158,11 @@ impl Goal {
         Size { n, entries, k: self.k.into(), bounds }
     }
 
+    /// Parts on each machine, if there are several machines.
+    pub(super) fn several_machines(&self) -> Option<&[u32]> {
+        self.machines.as_deref().filter(|machines| machines.len() > 1)
+    }
+
     /// The shares of the parts.
     pub(super) fn shares(&self) -> Result<Shares> {
         Shares::new("sizes", self.sizes.as_deref(), self.k)

@@ -22,9 +22,10 @@
 //! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or
 //! the number of parts have changed.
 //!
-//! **Structure.** A [`problem`] says what is partitioned, and under what. [`bounds`] makes it of a graph and
-//! parameters, and [`start`] says what a partition begins with. [`coarsening`] contracts level after level as
-//! a policy says, into a store in memory or in files. [`uncoarsening`] runs a list of [`refiner`]s on each.
+//! **Structure.** A [`goal`] is what users ask of a partition, whatever it begins with ([`start`]). A [`problem`]
+//! says what is partitioned, and under what. [`bounds`] makes it of a graph and a goal. [`coarsening`] contracts
+//! level after level as a policy says, into a store in memory or in files. [`uncoarsening`] runs a list of
+//! [`refiner`]s on each.
 //!
 //! Parts may have different sizes, and vertices may be fixed to parts ([`graph`]). In the end parts may be made
 //! connected ([`connected`]).

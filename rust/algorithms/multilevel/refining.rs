@@ -44,9 +44,9 @@ impl Refine {
     }
 
     fn validate(&self, n: u64) -> Result<()> {
-        let Goal { k, objective, ref machines, .. } = self.goal;
+        let Goal { k, objective, .. } = self.goal;
         self.goal.validate(n)?;
-        if machines.as_ref().is_some_and(|machines| machines.len() > 1) && objective == Objective::Halo {
+        if objective == Objective::Halo && self.goal.several_machines().is_some() {
             let what = format!("\"halo\" does not know machines. Use \"cut\", or machines=[{k}] for none");
             return Err(Error::parameter("objective", what));
         }

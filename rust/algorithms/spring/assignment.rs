@@ -1,7 +1,5 @@
 //! The assignment step: clusters to parts, largest first, and the repair that keeps the cap.
 
-use std::collections::VecDeque;
-
 use super::merging::{BySize, CHECK_EVERY, Clusters};
 use crate::base::NONE;
 use crate::base::buffer::Buffer;
@@ -9,24 +7,6 @@ use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::capacity::{LeastLoaded, place_last};
 use crate::exec::scan::for_each;
-
-/// A cluster that fits nowhere as a whole: how many of its vertices, in id order, go to which part.
-#[derive(Default)]
-struct Pieces {
-    pieces: VecDeque<(u32, u64)>,
-}
-
-impl Pieces {
-    fn next(&mut self) -> u32 {
-        let Some((part, left)) = self.pieces.front_mut() else { return 0 };
-        let part = *part;
-        *left -= 1;
-        if *left == 0 {
-            self.pieces.pop_front();
-        }
-        part
-    }
-}
 
 /// Marks an index into the split clusters instead of a part.
 const SPLIT: u32 = 1 << 31;
@@ -41,7 +21,8 @@ pub(super) fn assign(
     run.begin("assignment", clusters.of.len() as u64 + 2 * clusters.size.len() as u64);
     let mut parts = LeastLoaded::new((0..k).map(|_| 0));
     let mut part_of: Buffer<u32> = Buffer::zeroed(clusters.size.len(), "spring: part of each cluster")?;
-    let mut split: Vec<Pieces> = Vec::new();
+    // The parts of the vertices of clusters that fit nowhere as a whole, in id order.
+    let mut split = Vec::new();
     for (index, (size, id)) in BySize::of(&clusters.size, run)?.descending().enumerate() {
         if index.is_multiple_of(CHECK_EVERY) {
             run.check()?;
@@ -55,41 +36,38 @@ pub(super) fn assign(
         };
     }
 
-    for id in 0..clusters.size.len() as u32 {
+    run.each(clusters.size.len(), |id| {
         if !clusters.is_void(id) {
             part_of[id as usize] = part_of[clusters.find(id) as usize];
         }
-        if id.is_multiple_of(CHECK_EVERY as u32) {
-            run.check()?;
-        }
-    }
-
+    })?;
     let mut assignment = clusters.take_of()?;
     for_each(&mut assignment, run, |_, of| {
         *of = part_of.get(*of as usize).copied().unwrap_or(NONE);
     })?;
     place_last(&mut assignment, run, || parts.place(1))?;
     if !split.is_empty() {
-        for vertices in assignment.chunks_mut(CHECK_EVERY) {
-            let marked = vertices.iter_mut().filter(|part| **part & SPLIT != 0);
-            marked.for_each(|part| *part = split[(*part & !SPLIT) as usize].next());
-            run.check()?;
-        }
+        run.each(assignment.len(), |v| {
+            let part = &mut assignment[v as usize];
+            if *part & SPLIT != 0 {
+                *part = split[(*part & !SPLIT) as usize].next().unwrap_or(0);
+            }
+        })?;
     }
     Ok((assignment.reinterpret(), parts.into_loads()))
 }
 
 /// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the
 /// next.
-fn cut(mut size: u64, cap: u64, parts: &mut LeastLoaded) -> Pieces {
-    let mut pieces = Pieces::default();
+fn cut(mut size: u64, cap: u64, parts: &mut LeastLoaded) -> impl Iterator<Item = u32> + use<> {
+    let mut pieces = Vec::new();
     while size > 0 {
         // All caps together hold all vertices, so the least-loaded part has slack.
         let count = size.min(cap.saturating_sub(parts.least_load()).max(1));
-        pieces.pieces.push_back((parts.place(count), count));
+        pieces.push((parts.place(count), count as usize));
         size -= count;
     }
-    pieces
+    pieces.into_iter().flat_map(|(part, count)| std::iter::repeat_n(part, count))
 }
 
 #[cfg(test)]
@@ -99,8 +77,7 @@ mod tests {
     #[test]
     fn a_cluster_that_fits_nowhere_fills_the_parts_in_turn() {
         let mut parts = LeastLoaded::new([2, 1, 3]);
-        let mut pieces = cut(6, 4, &mut parts);
-        let dealt: Vec<u32> = (0..6).map(|_| pieces.next()).collect();
+        let dealt: Vec<u32> = cut(6, 4, &mut parts).collect();
         assert_eq!(dealt, [1, 1, 1, 0, 0, 2]);
         assert_eq!(parts.into_loads(), [4, 4, 4]);
     }

@@ -40,7 +40,7 @@ mod slack;
 use std::num::NonZeroU64;
 
 use crate::base::{Buffer, NONE, Result, Run, bytes, reserved};
-use crate::capacity::{BalanceOn, CHECK_EVERY, PartLoads, Placing, cap};
+use crate::capacity::{BalanceOn, PartLoads, Placing, cap};
 use crate::graph::Csr;
 use crate::partition::{Need, VertexPartition};
 pub use named::{Fennel, Ldg, Refennel, Reldg};
@@ -135,10 +135,7 @@ impl VertexStream {
             slack = pass.place_all(self.batch(csr.graph().n), run)?;
         }
         let mut left = 0;
-        for parts in part_of.chunks(CHECK_EVERY) {
-            left += parts.iter().filter(|&&part| part == NONE).count();
-            run.check()?;
-        }
+        run.each(part_of.len(), |v| left += usize::from(part_of[v as usize] == NONE))?;
         Ok((slack, left))
     }
 

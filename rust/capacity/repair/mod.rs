@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use self::exchange::exchange;
-use super::{BalanceOn, CHECK_EVERY, LeastLoaded, Load, PartLoads};
+use super::{BalanceOn, LeastLoaded, Load, PartLoads};
 use crate::base::{CancelCheck, Result, Run, reserved};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
@@ -59,7 +59,7 @@ pub(crate) fn repair(
     let total = csr.num_entries() + u64::from(n);
     let bound = total.div_ceil(loads.len() as u64) + largest;
     let target = if largest > caps[1] { bound } else { caps[1] };
-    let loads_of = PartLoads::new(loads, [caps[0], target], 1.0)?;
+    let loads_of = PartLoads::new(loads.iter().copied(), [caps[0], target], 1.0)?;
     let mut repair = Repair { csr, parts, loads: loads_of, left: 0, run };
     repair.left = (0..loads.len() as u32).map(|part| repair.excess(part)).sum();
     run.begin("repair", repair.left);
@@ -106,10 +106,11 @@ impl Repair<'_> {
     /// The vertices for which `wanted` says yes to their part, in id order.
     pub(crate) fn members(&self, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
         let mut members = Vec::new();
-        for (ids, parts) in (0..).step_by(CHECK_EVERY).zip(self.parts.chunks(CHECK_EVERY)) {
-            members.extend((ids..).zip(parts).filter(|&(_, &part)| wanted(part)).map(|(v, _)| v));
-            self.run.check()?;
-        }
+        self.run.each(self.parts.len(), |v| {
+            if wanted(self.parts[v as usize]) {
+                members.push(v);
+            }
+        })?;
         Ok(members)
     }
 

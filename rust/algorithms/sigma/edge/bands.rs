@@ -13,8 +13,6 @@
 use crate::base::error::Result;
 use crate::base::run::Run;
 
-/// Vertices between two looks at the cancel flag.
-const STRIDE: usize = 1 << 16;
 /// Degrees share a slot with those that agree in their highest bits: the first, and this many after it.
 const BITS: u32 = 4;
 
@@ -29,10 +27,10 @@ impl Bands {
     /// `count` bands (1 to 255) of a graph with these degrees.
     pub(crate) fn new(degrees: &[u32], count: u32, run: &Run) -> Result<Self> {
         let mut volumes = vec![0_u64; slot(u32::MAX) as usize + 1];
-        for degrees in degrees.chunks(STRIDE) {
-            degrees.iter().for_each(|&degree| volumes[slot(degree) as usize] += u64::from(degree));
-            run.check()?;
-        }
+        run.each(degrees.len(), |v| {
+            let degree = degrees[v as usize];
+            volumes[slot(degree) as usize] += u64::from(degree);
+        })?;
         let total = volumes.iter().sum::<u64>() as f64;
         let (mut band, mut below) = (0, 0);
         let of_volume = |&volume: &u64| {

@@ -170,7 +170,7 @@ impl SigmaEdge {
             )?;
         } else {
             run.begin("streaming", graph.m);
-            streamer.stream_all(edges, &mut parts, run, Some(&choose_open), worth)?;
+            streamer.stream_all(edges, &mut parts, run, false, worth)?;
         }
         let EdgeStreamer { present, loads, .. } = streamer;
         let (loads, cap) = (loads.records(), Some(cap));

@@ -126,7 +126,7 @@ impl Sigma {
         let caps = self.caps(csr);
         let parts = &mut preferred[..];
         let preassigned = preassign(csr, parts, self.k, caps, run)?;
-        let mut loads = PartLoads::new(&preassigned.loads, caps, self.gamma - 1.1)?;
+        let mut loads = PartLoads::new(preassigned.loads.iter().copied(), caps, self.gamma - 1.1)?;
         let replicas = match self.objective {
             Objective::Cut => None,
             Objective::Multi => Some(Replicas::new(csr, parts, self.k, self.tau, run)?),

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use crate::base::{NONE, Result, Run};
-use crate::capacity::{CHECK_EVERY, Load, PartLoads};
+use crate::capacity::{CHECK_EVERY, Load, PartLoads, open_share};
 use crate::exec::{Decider, decide_all};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
@@ -14,21 +14,6 @@ use crate::sets::incidence::{Incidence, Shared};
 const LEAST_SCALE: f64 = 0.9;
 /// Vertices that a thread makes present at a time.
 const SLICE: usize = 16;
-
-/// The share of a cap that may be used while the stream goes on: `s + (1 - s) * sqrt(t)`, where `t` is the
-/// fraction that has been streamed. Parts that filled up early in one dimension would leave too little choice
-/// in the end.
-struct Scale {
-    least: f64,
-    total: u64,
-}
-
-impl Scale {
-    #[inline(always)]
-    fn at(&self, streamed: u64) -> f64 {
-        self.least + (1.0 - self.least) * (streamed as f64 / self.total as f64).sqrt()
-    }
-}
 
 /// The part with the highest score so far. Ties go to the lowest.
 struct Best {
@@ -84,8 +69,11 @@ struct Streaming<'a> {
     loads: &'a mut PartLoads,
     /// With the objective that counts replicas, too.
     replicas: Option<Replicas>,
-    scale: Scale,
+    /// The share of a cap that is open in the beginning.
+    start: f64,
     streamed: u64,
+    /// How many vertices are streamed in all.
+    total: u64,
     /// Members of the batch before, which the penalties and the presence do not know yet. None with batches
     /// of 1.
     batch: Option<Vec<u32>>,
@@ -106,8 +94,8 @@ pub(super) fn stream(
     batch: usize,
     run: &Run,
 ) -> Result<()> {
-    let scale = Scale { least: loads.fullest().max(LEAST_SCALE), total: deferred.len() as u64 };
-    let mut state = Streaming { csr, parts, loads, replicas, scale, streamed: 0, batch: None };
+    let (start, total) = (loads.fullest().max(LEAST_SCALE), deferred.len() as u64);
+    let mut state = Streaming { csr, parts, loads, replicas, start, streamed: 0, total, batch: None };
     run.begin("streaming", deferred.iter().map(|&v| state.work(v)).sum());
     decide_all(&mut state, deferred.iter().copied(), batch, run)
 }
@@ -118,7 +106,8 @@ impl Streaming<'_> {
     }
 
     fn limit(&self, v: u32) -> Option<Load> {
-        self.loads.limit(self.scale.at(self.streamed), self.item(v))
+        let scale = open_share(self.start, self.streamed as f64 / self.total as f64);
+        self.loads.limit(scale, self.item(v))
     }
 
     /// The best part by neighbours and load: one that has neighbours, or that with the least penalty of all.
