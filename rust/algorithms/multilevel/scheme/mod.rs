@@ -28,6 +28,7 @@ pub(crate) mod initial;
 
 use super::clustering::{Clusterer, Rating};
 use super::coarsening::{Level, Memory, Next, Policy, Step, coarsen};
+use super::flows::Flows;
 use super::fm::Fm;
 use super::graph::Graph;
 use super::jet::Jet;
@@ -76,6 +77,9 @@ const PATIENCE: u32 = 0;
 /// See [`Jet::lenience`]: on the given graph, and on coarser ones.
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 
+/// See [`Flows::short`]: by default, and with the best effort.
+const SHORT: [u64; 2] = [4, 2];
+
 /// How a graph is partitioned.
 #[derive(Debug, Clone)]
 pub struct Scheme {
@@ -92,8 +96,10 @@ pub struct Scheme {
     pub iterations: u32,
     /// Gains that a table may have.
     pub table: u64,
-    /// See [`Fm::boundaries`].
+    /// See [`Fm::boundaries`]. [`Flows`] need them too.
     pub boundaries: bool,
+    /// Whether flows follow FM.
+    pub flows: bool,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the
     /// other.
     pub entries: u64,
@@ -126,6 +132,7 @@ impl Scheme {
             iterations,
             table: TABLE[0],
             boundaries: true,
+            flows: effort.is_best(),
             entries: 0,
         }
     }
@@ -141,6 +148,9 @@ impl Scheme {
         }
         if !is_little {
             all.push(Box::new(Fm { table: self.table, boundaries: self.boundaries }));
+        }
+        if self.flows && self.boundaries {
+            all.push(Box::new(Flows { short: SHORT[usize::from(self.effort.is_best())] }));
         }
         all
     }
@@ -197,7 +207,8 @@ impl Scheme {
         rating: Rating,
         seed: u64,
     ) -> Result<Solution> {
-        let next = self.v_cycle(problem, rating, &found.0, &found.0, seed)?;
+        let scheme = Self { flows: true, ..self.clone() };
+        let next = scheme.v_cycle(problem, rating, &found.0, &found.0, seed)?;
         Ok(if next.1.beats(found.1) { next } else { found })
     }
 
