@@ -28,7 +28,7 @@ pub(super) const TARGET: usize = 1;
 /// In place of a side: neither.
 const NEITHER: u8 = 2;
 /// The search gives up after so many steps for each vertex and entry.
-const WORK: usize = 10;
+const WORK: usize = 40;
 
 /// An edge in one direction.
 #[derive(Clone, Copy, Default)]
