@@ -55,6 +55,8 @@ mod entries;
 mod exchange;
 mod filling;
 mod fixed;
+mod flow_cutter;
+mod flows;
 pub(crate) mod fm;
 pub(crate) mod gain_table;
 pub(crate) mod goal;
