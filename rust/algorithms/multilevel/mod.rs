@@ -11,8 +11,8 @@
 //!
 //! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and
 //! again, until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive
-//! bisection. During uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], and [`fm`]
-//! on small graphs). [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth
+//! bisection. During uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], [`fm`] on
+//! small graphs, and [`flows`] where boundaries are short). [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth
 //! more. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a
 //! cap in the end, and how every part gets its least number of vertices.
 //!

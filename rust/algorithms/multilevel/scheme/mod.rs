@@ -20,7 +20,7 @@
 //! **Figures.** On 26 real and generated graphs (k = 4, 8, 32, two seeds each), the V-cycle lowers the cut by
 //! 1.3 %, the caps in combinations by 1.1 %, and FM on short boundaries by 2 % on meshes and the like with 32
 //! parts, up to 13 %. Flows in the V-cycle lower it by 0.8 to 1.6 % on meshes and the like and by 0.1 % on the
-//! others. With the best effort they lower it by 3 to 5 % on meshes, grids and circuits.
+//! others. With the best effort they lower it by 2 to 5 % on meshes, grids and circuits.
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
