@@ -289,7 +289,7 @@ pub(crate) mod tests {
                 proposals
             });
             let expected = |v: u32| match blocks.iter().any(|block| block.contains(&v)) {
-                true => [v / 4, 3 * u32::from(v % 3 == 0)],
+                true => [v / 4, 3 * u32::from(v.is_multiple_of(3))],
                 false => [v, 0],
             };
             for proposals in all {

@@ -387,8 +387,9 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             std::fs::write(&source, damaged).unwrap();
-            let outcomes = (0..2)
-                .map(|shard| gather(&[source.clone()], shard, 0..50, 5, &folder.path().join("x"), &run));
+            let outcomes = (0..2).map(|shard| {
+                gather(std::slice::from_ref(&source), shard, 0..50, 5, &folder.path().join("x"), &run)
+            });
             let errors: Vec<String> =
                 outcomes.filter_map(Result::err).map(|error| error.to_string()).collect();
             assert!(
