@@ -21,7 +21,9 @@ from ..errors import ParameterError
 from .on_ray import Node, alive
 
 FREE = 60.0
-"""Seconds in which a processor must be free, and each node must answer."""
+"""Seconds in which a processor must be free."""
+_ANSWER = 60.0
+"""Seconds in which each node must answer."""
 _LAG = 10.0
 """Seconds after which a file that one machine wrote must be seen by the others."""
 _CONNECT = 5.0
@@ -162,13 +164,13 @@ def _ask(nodes: list[Node], question: Callable[..., Any], folder: Path, word: st
     """Return the answers of all nodes."""
     asked = ray.remote(num_cpus=0, max_retries=0)(question)
     refs = [asked.options(scheduling_strategy=node.only()).remote(folder, node.key, word) for node in nodes]
-    ray.wait(refs, num_returns=len(refs), timeout=FREE)
+    ray.wait(refs, num_returns=len(refs), timeout=_ANSWER)
     answers = []
     for node, ref in zip(nodes, refs, strict=True):
         try:
             answers.append(ray.get(ref, timeout=0))
         except ray.exceptions.GetTimeoutError:
-            raise ParameterError(f"cluster: {node.address} does not answer within {FREE:.0f} s") from None
+            raise ParameterError(f"cluster: {node.address} does not answer within {_ANSWER:.0f} s") from None
         except ray.exceptions.RayError as error:
             why = one_line(getattr(error, "cause", error), 300)
             raise ParameterError(
