@@ -1,7 +1,7 @@
 # make quickstart | train-demo | test | soak | docs | bench | quality | lint | stubs | build | wheel: each sets up all it needs.
 #
 # .venv         the package in place (editable), the tools that build and lint
-# .venv-train   the newest torch and PyG (6 GB), the package as an installed wheel; for `make test`, `make train-demo` and `make docs`
+# .venv-train   the newest torch and PyG, and Ray (6 GB), the package as an installed wheel; for `make test`, `make train-demo` and `make docs`
 # .venv-dgl     DGL 2.1.0 and what it is pinned to (6 GB), the wheel; for the tests of `distdgl` and of the exports
 # .venv-oldest  torch 2.4, the wheel; for `make test-oldest`
 #
@@ -57,10 +57,12 @@ test-rust: | machine
 test-core: build
 	$(VENV)/python $(PYTEST)
 
-# Tests of modules that skip without torch, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
+# Tests of modules that skip without torch or Ray, and of those that skip without DGL or the pinned PyG: tests/conftest.py.
 # Others do not name the library, and need not be collected, which takes each process of pytest seconds.
-test-train test-oldest: MARK := torch and not dgl
-test-train test-oldest: NAMED := torch
+test-train: MARK := (torch or ray) and not dgl
+test-train: NAMED := torch\|importorskip("ray
+test-oldest: MARK := torch and not dgl
+test-oldest: NAMED := torch
 test-dgl: MARK := dgl
 test-dgl: NAMED := dgl\|torch_geometric.dist
 test-train test-dgl test-oldest: test-%: .venv-%/.package

@@ -23,6 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 WHOLE = {
     "torch": re.compile(r'^(\w+ = )?pytest\.importorskip\("torch', re.MULTILINE),
+    "ray": re.compile(r'^(\w+ = )?pytest\.importorskip\("ray', re.MULTILINE),
     "dgl": re.compile(r'^(\w+ = )?pytest\.importorskip\("(dgl|torch_geometric\.dist)', re.MULTILINE),
 }
 """How a module says that all its tests need a library."""

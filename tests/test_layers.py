@@ -50,8 +50,9 @@ splits
 """,
     "machines": """
 engine
-job
-adjacency
+job, replica
+adjacency, on_ray
+checking
 partitioning
 starting
 """,

@@ -23,6 +23,7 @@ from .core.options import Options, config
 from .errors import (
     CapacityError,
     CapacityWarning,
+    ClusterError,
     EdgeFileChangedError,
     FastpartError,
     GraphFormatError,
@@ -99,6 +100,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "CapacityError",
     "CapacityWarning",
+    "ClusterError",
     "Clustering",
     "Comparison",
     "EdgeFileChangedError",

@@ -11,6 +11,7 @@ import warnings
 __all__ = [
     "CapacityError",
     "CapacityWarning",
+    "ClusterError",
     "EdgeFileChangedError",
     "FastpartError",
     "GraphFormatError",
@@ -48,6 +49,10 @@ class EdgeFileChangedError(FastpartError, OSError):
 
 class TrainingError(FastpartError, RuntimeError):
     """A training process ended before its work was done. The other processes were stopped and their files removed."""
+
+
+class ClusterError(FastpartError, RuntimeError):
+    """A cluster lost too many processes or nodes. What was done lies in the shared folder, where the same call goes on."""
 
 
 class InternalError(RuntimeError):

@@ -1,10 +1,13 @@
-"""What a call names as a cluster, as a place."""
+"""What a call names as a cluster, as a place. Nothing starts on a cluster that could not finish there."""
 
 from __future__ import annotations
 
-from ..core.parameters import StrPath, path
+from pathlib import Path
+
+from ..core.parameters import StrPath, path, shown
 from ..errors import ParameterError
-from .engine import Engine, Threads
+from ..graphs.ingest.tables.cloud import needed
+from .engine import Engine
 from .partitioning import Place
 
 
@@ -12,6 +15,37 @@ def place_of(cluster: str | Engine, shared: StrPath | None) -> Place:
     """Return the place that a call names."""
     if shared is None:
         raise ParameterError("shared: name a folder that all machines of the cluster see")
-    if not isinstance(cluster, Threads):
-        raise ParameterError("cluster: not an engine")
-    return Place(cluster, path("shared", shared))
+    folder = path("shared", shared).absolute()
+    if not folder.is_dir():
+        raise ParameterError(f"shared: {shown(folder)} is not a folder")
+    return Place(engine_of(cluster, folder), folder)
+
+
+def engine_of(cluster: str | Engine, shared: Path) -> Engine:
+    """Return the engine of a cluster that is fit to work.
+
+    Parameters
+    ----------
+    cluster : str or Engine
+        "auto" is ``RAY_ADDRESS``, or the cluster of Ray that runs on this machine. Another text is the address of a
+        cluster, as ``10.0.0.1:6379``. No cluster is ever started here.
+    shared : pathlib.Path
+        The folder that all nodes must see.
+
+    Raises
+    ------
+    ParameterError
+        There is no cluster, no processor is free, a node does not see the folder or has another fastpart, or strangers
+        could connect to the cluster.
+    """
+    if not isinstance(cluster, str):
+        if not all(callable(getattr(cluster, verb, None)) for verb in ("submit", "replicas")):
+            raise TypeError(f'cluster: expected "auto" or an address, got {type(cluster).__name__}')
+        return cluster
+    needed("ray", "ray", "cluster=")
+    from . import checking
+    from .on_ray import RayEngine
+
+    checking.connect(cluster)
+    checking.check(shared)
+    return RayEngine()

@@ -1,0 +1,243 @@
+"""The engine on Ray: tasks wherever a processor is free, and a replica on every node.
+
+Ray runs tasks and replicas, and tells that one died. It holds no state of a job. What is done lies in the folder that
+all nodes see, and whatever died is run again from there, so a death costs time and no bit.
+
+A task has one processor, and Ray runs it again elsewhere if its process dies. Replicas have no processor of their own.
+With one each, they would take it from the tasks, which Ray would then let wait without an error. A replica that dies
+takes the others with it, and new ones begin on the nodes that are left. A replica that is silent counts as dead, since
+Ray never notices a process that is stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from ..core.notes import log
+from ..core.parameters import one_line
+from ..errors import ClusterError
+from .engine import Program
+from .replica import Outcome, Replica, outcome
+
+RETRIES = 3
+"""How often a task is run again, and how often replicas begin again, before the job is given up."""
+START = 120.0
+"""Seconds in which replicas must have started. Ray needs 67 to find out that a machine is gone."""
+PING = 5.0
+"""Seconds between two looks whether all replicas answer."""
+SILENCE = 30.0
+"""Seconds without an answer after which a replica counts as dead."""
+_GLANCE = 1.0
+"""Seconds between two looks at the tasks that are done."""
+
+_TASK = ray.remote(num_cpus=1, max_retries=RETRIES)(outcome)
+_ACTOR = ray.remote(num_cpus=0, max_restarts=0, concurrency_groups={"mail": 1, "life": 1})(Replica)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the cluster that is alive.
+
+    Attributes
+    ----------
+    key, address : str
+        Its name in Ray, and where it is.
+    processors : float
+        How many processors Ray may use there. A head often has none.
+    """
+
+    key: str
+    address: str
+    processors: float
+
+    def only(self) -> NodeAffinitySchedulingStrategy:
+        """Return what makes Ray run something here and nowhere else."""
+        return NodeAffinitySchedulingStrategy(self.key, soft=False)
+
+
+def alive() -> list[Node]:
+    """Return the nodes that are alive, in the order of their addresses."""
+    nodes = [
+        Node(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0))
+        for each in ray.nodes()
+        if each["Alive"]
+    ]
+    return sorted(nodes, key=lambda node: (node.address, node.key))
+
+
+@dataclass(frozen=True)
+class _Seat:
+    """A replica that has started."""
+
+    actor: Any
+    node: Node
+    process: int
+
+
+class _Lost(Exception):
+    """Replicas were lost, on these nodes if that is known."""
+
+    def __init__(self, text: str, nodes: Sequence[Node] = ()) -> None:
+        super().__init__(text)
+        self.nodes = nodes
+
+
+class RayEngine:
+    """The engine on the cluster of Ray that this process is connected to.
+
+    Parameters
+    ----------
+    workers : int, optional
+        How many replicas there are. By default one on each node with processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    workers : int
+        How many replicas there are.
+    losses : list of str
+        Which replicas were lost. Each is in the log, too.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._asked = workers
+        self.workers = workers or max(sum(node.processors >= 1 for node in alive()), 1)
+        self.losses: list[str] = []
+
+    def submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run a task with each of these arguments."""
+        refs = [_TASK.remote(task, *given) for given in each]
+        waiting = refs
+        try:
+            while waiting:
+                done, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_GLANCE)
+                for ref in done:
+                    _value(ray.get(ref))
+            return [_value(ray.get(ref)) for ref in refs]
+        except ray.exceptions.RayError as error:
+            raise _given_up(f"a task failed {RETRIES + 1} times", error) from None
+        finally:
+            for ref in waiting:
+                ray.cancel(ref, force=True)
+
+    def replicas(self, program: Program) -> Any:
+        """Run a program in all replicas, again from the start if one is lost."""
+        given = ray.put(program)
+        avoided: list[Node] = []
+        for _ in range(RETRIES + 1):
+            try:
+                with self._seats(avoided) as seats:
+                    return _results(seats, given)[0]
+            except _Lost as lost:
+                avoided.extend(lost.nodes)
+                self.losses.append(str(lost))
+                log.warning("%s. The replicas begin again", lost)
+        raise _given_up(f"replicas were lost {RETRIES + 1} times", self.losses[-1])
+
+    @contextlib.contextmanager
+    def _seats(self, avoided: Sequence[Node]) -> Iterator[list[_Seat]]:
+        """Start replicas, and end them."""
+        actors: list[Any] = []
+        end = time.monotonic() + START
+        try:
+            while True:
+                nodes = [node for node in alive() if node.processors >= 1 and node not in avoided]
+                if not nodes:
+                    raise _given_up(
+                        "no node is left", self.losses[-1] if self.losses else "none has a processor"
+                    )
+                self.workers = self._asked or len(nodes)
+                on = [nodes[i % len(nodes)] for i in range(self.workers)]
+                actors = [_ACTOR.options(scheduling_strategy=node.only()).remote() for node in on]
+                processes = _processes(actors, on, end)
+                if processes:
+                    break
+                _end(actors)
+                time.sleep(1)
+            yield [_Seat(*each) for each in zip(actors, on, processes, strict=True)]
+        finally:
+            _end(actors)
+
+
+def _processes(actors: list[Any], on: list[Node], end: float) -> list[int]:
+    """Return the processes of replicas that start. It is empty if a node died, which Ray learns only now."""
+    pings = {actor.ping.remote(): node for actor, node in zip(actors, on, strict=True)}
+    _, late = ray.wait(list(pings), num_returns=len(pings), timeout=max(end - time.monotonic(), 1))
+    if late:
+        where = ", ".join(sorted({pings[ref].address for ref in late}))
+        raise _given_up(f"{where}: no replica started within {START:.0f} s", "Ray does not say why")
+    try:
+        return list(ray.get(list(pings)))
+    except ray.exceptions.RayError as error:
+        if time.monotonic() > end:
+            raise _given_up("no replica could start", error) from None
+        return []
+
+
+def _results(seats: list[_Seat], program: Any) -> list[Any]:
+    """Return the results of a program in all replicas. Raise the first error, or that a replica was lost."""
+    actors = [seat.actor for seat in seats]
+    runs = {actor.run.remote(program, number, actors): number for number, actor in enumerate(actors)}
+    results: dict[int, Any] = {}
+    while len(results) < len(seats):
+        waiting = [ref for ref, number in runs.items() if number not in results]
+        done, _ = ray.wait(waiting, timeout=PING)
+        for ref in done:
+            with _loss_of(seats[runs[ref]]):
+                results[runs[ref]] = _value(ray.get(ref))
+        if not done:
+            _look(seats)
+    return [results[number] for number in range(len(seats))]
+
+
+def _look(seats: list[_Seat]) -> None:
+    """Raise that a replica was lost, if one does not answer."""
+    pings = {seat.actor.ping.remote(): seat for seat in seats}
+    answered, silent = ray.wait(list(pings), num_returns=len(pings), timeout=SILENCE)
+    for ref in answered:
+        with _loss_of(pings[ref]):
+            ray.get(ref)
+    if silent:
+        named = [f"process {pings[ref].process} on {pings[ref].node.address}" for ref in silent]
+        text = (
+            f"{', '.join(named)}: no answer for {SILENCE:.0f} s, as of a process or a machine that is stopped"
+        )
+        raise _Lost(text, [pings[ref].node for ref in silent])
+
+
+@contextlib.contextmanager
+def _loss_of(seat: _Seat) -> Iterator[None]:
+    """Say of which replica an error of Ray is."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", error)
+        if not isinstance(cause, ray.exceptions.RayError):
+            raise cause from None
+        raise _Lost(f"process {seat.process} on {seat.node.address}: lost ({type(cause).__name__})") from None
+
+
+def _value(answer: Outcome) -> Any:
+    returned, value = answer
+    if returned:
+        return value
+    raise value
+
+
+def _end(actors: list[Any]) -> None:
+    for actor in actors:
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.kill(actor)
+
+
+def _given_up(what: str, why: object) -> ClusterError:
+    return ClusterError(
+        f"{what} ({one_line(why, 300)}). What is done lies in the shared folder. Mend the cluster and run the same "
+        "command again"
+    )
