@@ -17,11 +17,12 @@ HEAVY = (
     "fastpart.train",
     "fastpart.export",
     "fastpart.loading",
+    "fastpart.machines",
     "fastpart.pyg",
     "fastpart.cli",
     "fastpart.__main__",
 )
-"""What needs torch or DGL, or is no library."""
+"""What needs torch, DGL or Ray, or is no library."""
 
 
 def examples(folder):

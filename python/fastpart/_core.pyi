@@ -1,7 +1,7 @@
 """The compiled core. Its functions believe what the package's modules have checked; use those."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -16,6 +16,7 @@ MAX_PARTS: int
 _Ids = npt.NDArray[np.int64]
 _Rows = npt.NDArray[np.uint32]
 _Path = str | os.PathLike[str]
+_Known = tuple[int, int, int, str]
 
 @final
 class EdgeSource:
@@ -708,6 +709,24 @@ class VertexResult:
     chosen: dict[str, Any]
     warnings: list[str]
     costs: dict[str, Any]
+    def __new__(
+        cls,
+        *,
+        assignment: npt.NDArray[np.int32],
+        loads: Sequence[int],
+        cap: int | Sequence[int] | None,
+        weight_loads: Sequence[Sequence[int]],
+        weight_caps: Sequence[int | Sequence[int]],
+        weight_nominals: Sequence[int | Sequence[int]],
+        volume_loads: Sequence[int] | None,
+        volume_cap: int | Sequence[int] | None,
+        volume_nominal: int | Sequence[int] | None,
+        dealt: bool,
+        graph: _Known,
+        chosen: dict[str, Any],
+        warnings: Sequence[str],
+        costs: dict[str, Any],
+    ) -> VertexResult: ...
 
 @final
 class EdgeResult:
@@ -886,6 +905,39 @@ def write_edges(
     edges: EdgeSource, target: _Path, *, format: str, scale: float, options: RunOptions
 ) -> list[str]: ...
 def refuse_foreign(directory: _Path, owned: Sequence[_Path]) -> None: ...
+def shards_of_records(m: int, count: int) -> list[tuple[int, int]]: ...
+def count_shard(edges: EdgeSource, shard: tuple[int, int], symmetric: bool, options: RunOptions) -> bytes: ...
+def cut_shards(counts: Sequence[bytes], n: int, m: int, count: int) -> tuple[_Known, list[int]]: ...
+def scatter_shard(
+    edges: EdgeSource,
+    shard: tuple[int, int],
+    symmetric: bool,
+    starts: Sequence[int],
+    into: _Path,
+    options: RunOptions,
+) -> None: ...
+def gather_shard(
+    sources: Sequence[_Path],
+    shard: int,
+    vertices: tuple[int, int],
+    identity: _Known,
+    into: _Path,
+    options: RunOptions,
+) -> int: ...
+def entries_of_piece(path: _Path) -> int: ...
+def partition_replica(
+    values: Mapping[str, Any],
+    *,
+    k: int,
+    pieces: Sequence[tuple[_Path, int, int, int]],
+    identity: _Known,
+    symmetric: bool,
+    number: int,
+    count: int,
+    exchange: Callable[[bytes], list[bytes]],
+    folder: _Path,
+    options: RunOptions,
+) -> VertexResult: ...
 def hash_bytes(content: bytes) -> str: ...
 def hash_files(files: Sequence[_Path], options: RunOptions) -> list[tuple[int, str]]: ...
 def write_file(target: _Path, content: bytes) -> None: ...

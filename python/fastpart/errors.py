@@ -52,7 +52,7 @@ class TrainingError(FastpartError, RuntimeError):
 
 
 class ClusterError(FastpartError, RuntimeError):
-    """A cluster lost too many processes or nodes. What was done lies in the shared folder, where the same call goes on."""
+    """A cluster lost too many processes or nodes. The same call goes on from what lies in the shared folder."""
 
 
 class InternalError(RuntimeError):

@@ -56,7 +56,7 @@ MATRIX = list(itertools.product(GRAPHS, (1, 2, 3, 4), (1, 3, 8, 16), (1, 3, 5)))
 def same_everywhere(graph, k, place, **given):
     given = {"path": "two_levels", "sample": 0.1, "threads": 1, **given}
     expected = fp.multilevel(graph, k, **given)
-    made = on_machines(place, graph, k, **given)
+    made = on_machines("multilevel", place, graph, k, **given)
     np.testing.assert_array_equal(made.assignment, expected.assignment)
     assert made.loads.tolist() == expected.loads.tolist()
     assert (made.checksum, made.loops) == (expected.checksum, expected.loops)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +79,17 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     n, m = graph.num_vertices, graph.num_edges
     symmetric = graph.directedness == "symmetric"
     ranges = _core.shards_of_records(m, shards.records)
-    given = {f"counts-{i}.bin": (graph, shard, symmetric, options) for i, shard in enumerate(ranges)}
-    counts = job.stage(engine, "counts", given, count)
+    counting = {f"counts-{i}.bin": (graph, shard, symmetric, options) for i, shard in enumerate(ranges)}
+    counts = job.stage(engine, "counts", counting, count)
     all_counts = [path.read_bytes() for path in counts]
     identity, starts = _core.cut_shards(all_counts, n, m, shards.vertices)
     cuts = [m * i // shards.records for i in range(shards.records + 1)]
-    given = {
+    scattering = {
         f"scattered-{i}.bin": (graph, (cuts[i], cuts[i + 1]), symmetric, starts, options)
         for i in range(shards.records)
     }
-    scattered = job.stage(engine, "scattered", given, scatter)
-    vertices = list(zip(starts, starts[1:], strict=False))
+    scattered = job.stage(engine, "scattered", scattering, scatter)
+    vertices = list(pairwise(starts))
     gathering: dict[str, tuple[Any, ...]] = {
         f"shard-{s}.bin": (scattered, s, of_shard, identity, options) for s, of_shard in enumerate(vertices)
     }

@@ -1,7 +1,7 @@
 """Where the tasks and the replicas of a job run.
 
-An engine has three verbs. :meth:`Engine.submit` runs tasks, which read files and write one. :meth:`Engine.replicas` runs
-one program as often as there are workers. What each copy of it exchanges with the others is a superstep.
+An engine has three verbs. :meth:`Engine.submit` runs tasks, which read files and write one. :meth:`Engine.replicas`
+runs one program as often as there are workers. What each copy of it exchanges with the others is a superstep.
 """
 
 from __future__ import annotations

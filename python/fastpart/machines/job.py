@@ -1,8 +1,8 @@
 """A job: the folder that all machines see, with a file for everything that is done.
 
-A task writes its file under another name and renames it, so a file is there as a whole or not at all, and a task that runs
-twice does no harm. The files have checksums inside, which whoever reads them compares. When all files of a stage are
-there, a manifest lists them with their sizes and xxh3-128, and the next run of the same job goes on behind it.
+A task writes its file under another name and renames it, so a file is there as a whole or not at all, and a task that
+runs twice does no harm. The files have checksums inside, which whoever reads them compares. When all files of a stage
+are there, a manifest lists them with their sizes and xxh3-128, and the next run of the same job goes on behind it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any
 
 from .. import _core
 from ..core.options import RunOptions
-from ..core.parameters import shown
-from ..errors import ParameterError
 from .engine import Engine
 
 _MARKER = "job.json"
@@ -34,8 +32,6 @@ class Job:
     """
 
     def __init__(self, shared: Path, identity: Mapping[str, Any]) -> None:
-        if not shared.is_dir():
-            raise ParameterError(f"shared: {shown(shared)} is not a folder")
         text = json.dumps(identity, sort_keys=True, default=str)
         self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
         self.folder.mkdir(exist_ok=True)
@@ -63,7 +59,8 @@ class Job:
         missing = [
             (task, (*given, path))
             for path, given in zip(paths, files.values(), strict=True)
-            if not path.is_file() or known.get(path.name, {}).get("bytes", path.stat().st_size) != path.stat().st_size
+            if not path.is_file()
+            or known.get(path.name, {}).get("bytes", path.stat().st_size) != path.stat().st_size
         ]
         if missing or not known:
             made = dict(engine.submit(_made, missing))

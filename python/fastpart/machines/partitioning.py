@@ -46,7 +46,7 @@ class Place:
 
 
 def sample_for(graph: Graph) -> float:
-    """Return the share of the entries that the top of a graph has on a cluster. It depends on the size of the graph only."""
+    """Return the share of the entries that the top has on a cluster. It depends on the size of the graph only."""
     entries = 2 * graph.num_edges
     return next((share for share in _SAMPLES if entries * share <= _TOP), _SAMPLES[-1])
 

@@ -11,20 +11,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import _core
-from ...machines.partitioning import Place, partition_on
 from ...core import parameters
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...errors import ParameterError
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
+from ...machines.partitioning import Place, partition_on
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
 from .documents import document, signature
 from .refining import begin
 from .type_bounds import Names, by_default, is_none, names_types, resolved
-
-_ON_CLUSTERS = "multilevel"
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
 """Algorithms that start from a vertex partition, described as partitioners are."""
@@ -73,9 +71,7 @@ def _checked(field: _core.Field, value: Any) -> Any:
     return parameters.number_or(field.name, value, field.words[0])
 
 
-def _run(
-    algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place | None = None
-) -> Partition:
+def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place | None = None) -> Partition:
     """Check the arguments of a call, run the core, here or on a cluster, and wrap its result."""
     options = {name: arguments[name] for name in NAMES}
     given_graph, both = arguments["graph"], {}
@@ -151,11 +147,11 @@ def _with_types(
     return {**arguments, "graph": opened, "balance_on": arrays}, names
 
 
-def on_machines(place: Place, graph: Any, k: int, **given: Any) -> Partition:
-    """Return a multilevel partition that is made on a cluster. The arguments are those of :func:`fastpart.multilevel`."""
-    bound = inspect.signature(PARTITIONERS[_ON_CLUSTERS]).bind(graph, k, **given)
+def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition:
+    """Return the partition that a cluster makes. The other arguments are those of the algorithm."""
+    bound = inspect.signature(PARTITIONERS[algorithm]).bind(graph, k, **given)
     bound.apply_defaults()
-    return _run(ALGORITHMS[_ON_CLUSTERS], bound.arguments, place)
+    return _run(ALGORITHMS[algorithm], bound.arguments, place)
 
 
 def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core.options import Options
 from ...core.parameters import StrPath
+from ...machines.partitioning import Place
 from ..partition import EdgePartition, Partition, VertexPartition
 
 __all__ = [
@@ -36,6 +37,7 @@ ALGORITHMS: dict[str, _core.Algorithm]
 PARTITIONERS: dict[str, Callable[..., Partition]]
 SUCCESSORS: dict[str, _core.Algorithm]
 
+def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...
 def spring(
     graph: Any,
     k: int,

@@ -64,14 +64,19 @@ class Request:
 
     def on(self, place: Place) -> Partition:
         """Return the partition that a cluster makes."""
-        if self.of == "edges" or self.effort == "best" or self.machines is not None or "connected" in self.shares:
+        if (
+            self.of == "edges"
+            or self.effort == "best"
+            or self.machines is not None
+            or "connected" in self.shares
+        ):
             raise ParameterError(
                 "cluster: a cluster partitions vertices by multilevel, with effort fast or default. Edge partitions, "
                 "streams, effort best, machines and connected are for one machine"
             )
         sample = sample_for(self.graph)
         given = {**self._shared, **self.shares, "effort": self.effort, "path": "two_levels", "sample": sample}
-        partition = builtin.on_machines(place, self.graph, **given)
+        partition = builtin.on_machines("multilevel", place, self.graph, **given)
         partition.parameters["chosen"] = {
             "algorithm": partition.algorithm,
             "because": f"{place.engine.workers} workers of a cluster make it",

@@ -153,10 +153,10 @@ def partition(
         A folder for what has been found so far, if levels lie in temporary files. A run that was killed goes on from
         there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
     cluster : str, optional
-        The Ray cluster whose machines make the partition together: its address, or "auto" for ``RAY_ADDRESS`` or the one
-        that runs here. The bits are those of :func:`multilevel` with ``path="two_levels"`` and the ``sample`` that stands
-        in ``parameters``, for any number of machines. One machine is faster for every graph that fits it. Only for
-        vertices. A run that was killed goes on when it is called again.
+        The Ray cluster whose machines make the partition together: its address, or "auto" for ``RAY_ADDRESS`` or the
+        one that runs here. The bits are those of :func:`multilevel` with ``path="two_levels"`` and the ``sample`` that
+        stands in ``parameters``, for any number of machines. One machine is faster for every graph that fits it. Only
+        for vertices. A run that was killed goes on when it is called again.
     shared : path, optional
         A folder that all machines of the cluster see. Needed with ``cluster``.
     seed : int, optional

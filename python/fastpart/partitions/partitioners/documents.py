@@ -246,6 +246,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "from ... import _core",
         "from ...core.options import Options",
         "from ...core.parameters import StrPath",
+        "from ...machines.partitioning import Place",
         "from ..partition import EdgePartition, Partition, VertexPartition",
         "",
         "__all__ = [",
@@ -255,6 +256,8 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "ALGORITHMS: dict[str, _core.Algorithm]",
         "PARTITIONERS: dict[str, Callable[..., Partition]]",
         "SUCCESSORS: dict[str, _core.Algorithm]",
+        "",
+        "def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...",
         "",
     ]
     for algorithm in algorithms:

@@ -14,8 +14,8 @@ use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::coarsening::Step;
 use crate::algorithms::multilevel::graph::Graph;
-use crate::algorithms::multilevel::problem::Solution;
-use crate::base::{Buffer, Error, Result, Run};
+use crate::algorithms::multilevel::problem::{Solution, copied};
+use crate::base::{Error, Result, Run};
 use crate::exec::Division;
 use crate::graph::pieces::{self, Copied, Dealt, Piece};
 
@@ -114,15 +114,8 @@ pub(super) fn of_first(
         made.as_ref().map(|((_, quality), rounds)| [quality.excess.to_bits(), quality.cut, *rounds]);
     let numbers = division.of_first(numbers.as_slice())?;
     let parts = made.as_ref().map_or(&[][..], |((parts, _), _)| parts);
-    let parts = labels(&division.of_first(parts)?, "parts")?;
+    let parts = copied(&division.of_first(parts)?)?;
     let missing = || Error::Internal("the first replica sent no parts".into());
     let &[excess, cut, rounds] = numbers.first().ok_or_else(missing)?;
     Ok(((parts, Quality { excess: f64::from_bits(excess), cut }), rounds))
-}
-
-/// Labels as an array of any size.
-pub(super) fn labels(labels: &[u32], what: &str) -> Result<Buffer<u32>> {
-    let mut all: Buffer<u32> = Buffer::zeroed(labels.len(), what)?;
-    all.copy_from_slice(labels);
-    Ok(all)
 }

@@ -1,12 +1,11 @@
 //! The steps in a directory of checkpoints: each is read if it is there and whole, else made and written.
 //! The format is that of [`checked`](crate::base::checked) files.
 
-use super::super::replicas;
 use super::{Checkpoints, is_there, regular};
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::{Arrays, Graph};
-use crate::algorithms::multilevel::problem::Solution;
+use crate::algorithms::multilevel::problem::{Solution, copied};
 use crate::base::checked::{Fault, Head, Read, Reader, Writer};
 use crate::base::{Buffer, Error, Result, Run, TempFile, shown};
 use crate::capacity::Load;
@@ -129,7 +128,7 @@ fn labels(
     let item = match numbers.first() {
         Some(&numbers) => {
             let here = found.as_ref().map_or(&[][..], |(_, labels)| labels);
-            (numbers, replicas::labels(&division.of_first(here)?, "labels")?)
+            (numbers, copied(&division.of_first(here)?)?)
         }
         None => {
             let item = make()?;
