@@ -62,11 +62,15 @@ def of_types(folder):
     return folder / "parts"
 
 
-# The method, its directory, its parameters, and the steps after which a rank dies. An epoch has four steps where it says
-# so: these die in their second and in their third epoch.
+# The method, its directory, its parameters, and the steps in which a rank dies: in the second epoch that it trains.
 TRAININGS = {
     "sampled": ("sampled", lambda folder: planted(folder, k=PARTS), {**SMALL, "batch_size": 75}, (7, 7)),
-    "learned rows": ("sampled", of_types, {**SMALL, "model": "rgcn", "fanouts": [3, 3], "batch_size": 15}, (7, 7)),
+    "learned rows": (
+        "sampled",
+        of_types,
+        {**SMALL, "model": "rgcn", "fanouts": [3, 3], "batch_size": 15},
+        (7, 7),
+    ),
     "sdt": ("sdt", lambda folder: planted(folder, k=PARTS), {**SMALL, "batch_size": 20}, (9, 9)),
     "links": ("links", of_links, {**SMALL, "batch_size": 600, "embeddings": 4}, (5, 5)),
     "embeddings": ("embeddings", of_facts, {**EXACT, "width": 8, "batch_size": 50}, (8, 8)),
