@@ -24,8 +24,7 @@ EXACT = {
     "batch_size": 75,
 }
 
-# Three workers on two nodes. In its third epoch one of them is killed, and in the fourth one kills the node that it is
-# on. Ray resolves the address of the loopback to another one, which would be that of the network.
+# Two workers on two nodes. In its third epoch one of them is killed, and in the fourth one kills the node that it is on. Ray resolves the address of the loopback to another one, which would be that of the network.
 CLUSTER = """
 import json, os, signal, sys
 from pathlib import Path
@@ -56,13 +55,13 @@ def refused(**changed):
         return f"{type(error).__name__}: {error}"
 
 try:
-    for cpus in (1, 2):
-        cluster.add_node(num_cpus=cpus, **node)
+    for _ in range(2):
+        cluster.add_node(num_cpus=1, **node)
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, _node_ip_address="127.0.0.1", log_to_driver=False)
-    errors = refused(workers=(4, 8)), refused(source=folder / "absent", max_failures=0)
+    errors = refused(workers=(3, 8)), refused(source=folder / "absent", max_failures=0)
     scheduler = lambda optimizer: LambdaLR(optimizer, rate)
-    trained = fp.train.ray("sampled", parts, out=folder / "out", workers=(1, 3), scheduler=scheduler, **given)
+    trained = fp.train.ray("sampled", parts, out=folder / "out", workers=(1, 2), scheduler=scheduler, **given)
     print("RESULT", json.dumps([trained.history["loss"].to_list(), trained.summary["workers"], errors]))
 finally:
     ray.shutdown()
@@ -85,6 +84,7 @@ def test_a_lost_worker_and_a_lost_node_change_no_loss(tmp_path):
             "RAY_TMPDIR": home,
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
+            "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
             "GLOO_SOCKET_IFNAME": "lo",
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
@@ -99,9 +99,9 @@ def test_a_lost_worker_and_a_lost_node_change_no_loss(tmp_path):
     assert "RESULT" in ended.stdout, ended.stdout + ended.stderr
     losses, workers, (few, absent) = json.loads(ended.stdout.partition("RESULT ")[2])
     np.testing.assert_allclose(losses, expected.history["loss"], rtol=1e-9)
-    assert workers < 3
+    assert workers == 1
     assert {"worker", "node"} <= set(os.listdir(tmp_path))
-    assert few.startswith("ParameterError: workers: 4 of them need 4 CPUs, but 3 of the cluster are free. ")
+    assert few.startswith("ParameterError: workers: 3 of them need 3 CPUs, but 2 of the cluster are free. ")
     assert "absent" in absent
     assert sorted(os.listdir(tmp_path / "out")) == [
         "best.pt",
@@ -118,9 +118,9 @@ def test_a_lost_worker_and_a_lost_node_change_no_loss(tmp_path):
         ({"workers": 0}, "^workers: "),
         (
             {"workers": (3, 2)},
-            r"^workers: \(3, 2\) is no number of processes, nor their fewest and their most",
+            r"^workers: expected a number, or the fewest and the most, got \(3, 2\)",
         ),
-        ({"workers": (1, 2, 3)}, r"^workers: \(1, 2, 3\) is no number"),
+        ({"workers": (1, 2, 3)}, r"^workers: expected a number"),
         ({"method": "distgnn", "workers": (1, 2)}, "^workers: distgnn has one worker for each part"),
         ({"max_failures": -1}, "^max_failures: "),
     ],

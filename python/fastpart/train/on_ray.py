@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
 RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"]
 
-METHODS: tuple[RayMethod, ...] = get_args(RayMethod)
-"""The methods whose workers a launcher may start."""
-
-_PER_PART = ("distgnn", "sancus")
-"""Those with one worker for each part."""
-
 
 def ray(
     method: RayMethod,
@@ -48,7 +42,8 @@ def ray(
     When a worker or its machine is lost, Ray starts the workers again, and they continue from the checkpoint in
     ``out``. So the loss costs the epochs since the last checkpoint, which is at most 5 seconds and one epoch old. With
     two numbers of workers they need not be as many as before: Ray starts as many as there are processors for, and
-    starts more when there are more. Losses do not depend on their number, up to rounding.
+    starts more when there are more, and waits while there are too few. Losses do not depend on their number, up to
+    rounding. The traffic of workers is neither encrypted nor authenticated. Use a private network.
 
     Parameters
     ----------
@@ -84,27 +79,21 @@ def ray(
     ModuleNotFoundError
         Without Ray: ``pip install 'fastpart[ray-train]'``.
 
-    Notes
-    -----
-    While fewer workers can be started than the fewest, Ray waits. Workers listen on the network of the cluster, and
-    their traffic is neither encrypted nor authenticated. Use a private network.
-
     Examples
     --------
     .. code-block:: python
 
         trained = fp.train.ray("sampled", "parts", out="run", workers=(2, 8), epochs=50)
     """
-    parameters.choice("method", method, METHODS)
+    parameters.choice("method", method, get_args(RayMethod))
     fewest, most = _numbers(method, workers)
     max_failures = parameters.integer("max_failures", max_failures, 0, 1 << 30)
     import_ray()
-    going_on = {name: training.pop(name, False) for name in ("resume", "overwrite")}
     with _connected(cluster):
         cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
         needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
         _refuse_few_processors(fewest, needed)
-        folder = RunFolder.claim(out, **going_on)
+        folder = RunFolder.claim(out, *(training.pop(name, False) for name in ("resume", "overwrite")))
         folder.add([RAY])
         job = {
             "method": method,
@@ -124,10 +113,8 @@ def _numbers(method: RayMethod, workers: int | tuple[int, int]) -> tuple[int, in
         return count, count
     fewest, most = (parameters.integer("workers", each, 1, 1 << 12) for each in (*workers, 1, 1)[:2])
     if len(workers) != 2 or fewest > most:
-        raise ParameterError(
-            f"workers: {workers!r} is no number of processes, nor their fewest and their most"
-        )
-    if method in _PER_PART and fewest < most:
+        raise ParameterError(f"workers: expected a number, or the fewest and the most, got {workers!r}")
+    if method in ("distgnn", "sancus") and fewest < most:
         raise ParameterError(
             f"workers: {method} has one worker for each part, so their number cannot change. Pass the number of parts"
         )
@@ -169,37 +156,25 @@ def _fit(job: dict[str, Any], workers: tuple[int, int], needed: Mapping[str, int
     train, torch = import_module("ray.train"), import_module("ray.train.torch")
     given, cuda = job["given"], "GPU" in needed
     timeout = parameters.positive("timeout", given.get("timeout", DEFAULTS["timeout"]))
+    failures = train.FailureConfig(max_failures=max_failures)
+    count = workers if workers[0] < workers[1] else workers[0]
     trainer = torch.TorchTrainer(
         _work,
         train_loop_config=job,
         torch_config=torch.TorchConfig("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout_s=timeout),
         scaling_config=train.ScalingConfig(
-            num_workers=workers if workers[0] < workers[1] else workers[0],
-            use_gpu=cuda,
-            resources_per_worker=dict(needed),
+            num_workers=count, use_gpu=cuda, resources_per_worker=dict(needed)
         ),
-        run_config=train.RunConfig(
-            name=RAY.rstrip("/"),
-            storage_path=given["out"],
-            failure_config=train.FailureConfig(max_failures=max_failures),
-        ),
+        run_config=train.RunConfig(name=RAY[:-1], storage_path=given["out"], failure_config=failures),
     )
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with _own_interrupts():
-            trainer.fit()
+        trainer.fit()
     except train.TrainingFailedError as error:
         raise _cause_of(error) from error
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Restore what Ctrl-C does, which Ray Train changes."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, on_interrupt or signal.SIG_DFL)  # Ray Train has changed it
 
 
 def _cause_of(error: Any) -> Exception:
@@ -208,15 +183,15 @@ def _cause_of(error: Any) -> Exception:
     for each in failures.values():
         if isinstance(each, FastpartError | OSError) and not isinstance(each, TrainingError):
             return each
-    lost = (f"rank {rank}: {str(each).strip().splitlines()[0]}" for rank, each in sorted(failures.items()))
-    return TrainingError("; ".join(lost) or str(error))
+    lines = {rank: str(each).strip().split("\n")[0] for rank, each in sorted(failures.items())}
+    return TrainingError(". ".join(f"rank {rank}: {line}" for rank, line in lines.items()) or str(error))
 
 
 def _work(job: dict[str, Any]) -> None:
     """Train as one of the workers. Relative paths are those of the process of the user, if its folder is here."""
     if os.path.isdir(job["directory"]):
         os.chdir(job["directory"])
-    method, alone = job["method"], {}
-    if import_module("ray.train").get_context().get_world_size() == 1:
-        alone = {} if "workers" in WITHOUT[method] else {"workers": 1}
-    getattr(import_module("fastpart.train"), method)(job["source"], **job["given"], **alone)
+    method, given = job["method"], job["given"]
+    if import_module("ray.train").get_context().get_world_size() == 1 and "workers" not in WITHOUT[method]:
+        given = {**given, "workers": 1}
+    getattr(import_module("fastpart.train"), method)(job["source"], **given)
