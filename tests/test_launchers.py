@@ -11,7 +11,16 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.runtime.environment import GROUP, TORCHRUN, Ranks, found, is_other_rank  # noqa: E402
+from fastpart.runtime.environment import (  # noqa: E402
+    GROUP,
+    OTHER,
+    SRUN,
+    TORCHRUN,
+    Ranks,
+    first_host,
+    found,
+    is_other_rank,
+)
 from fastpart.train.jobs import group  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2, "batch_size": 100, "fanouts": [4, 3]}
@@ -39,14 +48,14 @@ def own_variables(rank):
     return {"RANK": f"{rank}", "WORLD_SIZE": "2"}
 
 
-SRUN, OTHER = "srun (Slurm)", "a launcher that sets RANK and WORLD_SIZE"
-
 SEVERAL = {
     "srun": (slurm(3, 4), Ranks(SRUN, 3, 4)),
     "Open MPI": ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, Ranks("Open MPI", 1, 2)),
     "MPI": ({"PMI_RANK": "0", "PMI_SIZE": "2"}, Ranks("MPI", 0, 2)),
     "MVAPICH": ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "2"}, Ranks("MVAPICH", 1, 2)),
     "mpirun over srun": ({"PMI_RANK": "2", "PMI_SIZE": "8", **slurm(1)}, Ranks("MPI", 2, 8)),
+    "srun with ranks of one's own": ({"RANK": "3", "WORLD_SIZE": "4", **slurm(3, 4)}, Ranks(OTHER, 3, 4)),
+    "Ray on nodes of srun": ({"RANK": "0", "WORLD_SIZE": "8", **slurm(1)}, Ranks(OTHER, 0, 8)),
     "Kubeflow": (own_variables(0), Ranks(OTHER, 0, 2)),
     "Ray": ({**own_variables(1), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}, Ranks(OTHER, 1, 2, 0, 1)),
     "torchrun on nodes of srun": (
@@ -91,6 +100,58 @@ def test_a_single_process_is_alone(environment, launcher):
     assert not is_other_rank()
 
 
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        (
+            {**own_variables(0), **slurm(1)},
+            r"RANK: .* process 0 of 2, but srun \(Slurm\) says .* process 1 of 2\. Unset RANK and WORLD_SIZE",
+        ),
+        (
+            {**own_variables(0), "PMI_RANK": "1", "PMI_SIZE": "2"},
+            r"RANK: .* process 0 of 2, but MPI says .* process 1 of 2\. Unset",
+        ),
+        (own_variables(2), r"RANK: it is 2, but a launcher .* has 2 processes, whose ranks begin with 0"),
+        (slurm(4, 4), r"SLURM_PROCID: it is 4, but srun \(Slurm\) has 4 processes"),
+    ],
+)
+def test_variables_that_contradict_each_other_are_refused(environment, variables, text):
+    environment(variables)
+    with pytest.raises(fp.ParameterError, match=f"^{text}"):
+        found()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("n1", "n1"),
+        ("n[01-04,7]", "n01"),
+        ("n[7,01-04],m2", "n7"),
+        ("m,n[1-2]", "m"),
+        ("rack[2-3]n[08-09]-ib,x", "rack2n08-ib"),
+        ("", ""),
+    ],
+)
+def test_first_machine_of_a_list_of_slurm(nodes, first):
+    assert first_host(nodes) == first
+
+
+def test_slurm_says_where_ranks_meet(environment):
+    job = slurm(0) | {"SLURM_STEP_NODELIST": "n[3-4]", "SLURM_JOB_ID": "77"}
+    places = []
+    for given in ({}, {"SLURM_STEP_ID": "1"}, {"SLURM_JOB_ID": "78"}):
+        environment(job | given)
+        places.append(found().address())
+    assert {place["MASTER_ADDR"] for place in places} == {"n3"}
+    ports = {int(place["MASTER_PORT"]) for place in places}
+    assert len(ports) == 3
+    assert ports <= set(range(15000, 20000))
+    environment(job | {"SLURM_STEP_NUM_NODES": "1"})
+    assert found().address() == {**places[0], "MASTER_ADDR": "127.0.0.1"}
+    environment(job | {"MASTER_PORT": "29500"})
+    assert found().address() == {"MASTER_ADDR": "n3", "MASTER_PORT": "29500"}
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_process_group_is_recognised_if_it_has_several_processes(environment, monkeypatch, size):
     environment({"TORCHELASTIC_RUN_ID": "x", "RANK": "0", "WORLD_SIZE": f"{size}"} if size == 2 else {})
@@ -124,12 +185,16 @@ def test_what_is_asked_of_ranks(environment, tmp_path):
         with pytest.raises(fp.ParameterError, match=leave_out):
             fp.train.sampled(parts, epochs=1, threads=1, **given)
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
-    for missing in (["MASTER_ADDR", "MASTER_PORT"], ["MASTER_PORT"]):
-        environment(slurm(0) | {name: address[name] for name in address if name not in missing})
+    mpi = {"PMI_RANK": "0", "PMI_SIZE": "2"}
+    for started, missing in ((mpi, ["MASTER_ADDR", "MASTER_PORT"]), (mpi, ["MASTER_PORT"]), (slurm(0), [])):
+        there = {name: address[name] for name in address if name not in missing} if missing else {}
+        environment(started | there)
+        named = " and ".join(missing or address)
         with pytest.raises(
-            fp.ParameterError, match=rf"^{' and '.join(missing)}: .* 2 processes of srun .* rank 0\. Set"
+            fp.ParameterError, match=rf"^{named}: .* 2 processes of (MPI|srun .*), .* rank 0\. Set"
         ):
             fp.train.sampled(parts, epochs=1, threads=1, out=tmp_path / "out")
+    environment(slurm(0))
     with pytest.raises(
         fp.ParameterError, match=r"^workers: .* of 2 processes of srun .* distdgl in a single"
     ):
@@ -156,8 +221,19 @@ for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
 """
 
 
+def alone_on_a_machine(rank):
+    """Return the variables of a step of Slurm on one machine, without those that say where ranks meet."""
+    return slurm(rank) | {
+        "SLURM_STEP_NUM_NODES": "1",
+        "SLURM_JOB_ID": f"{os.getpid()}",
+        "MASTER_ADDR": "",
+        "MASTER_PORT": "",
+    }
+
+
 STARTED = {
     "srun": (slurm, ""),
+    "srun on one machine": (alone_on_a_machine, ""),
     "Open MPI": (lambda rank: {"OMPI_COMM_WORLD_RANK": f"{rank}", "OMPI_COMM_WORLD_SIZE": "2"}, ""),
     "a group": (lambda rank: {"R": f"{rank}"}, "gloo"),
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .methods.sampled import sampled
     from .methods.sancus import sancus
     from .methods.sdt import sdt
+    from .on_ray import ray
     from .opening import open
     from .runs.trained import TrainedModel
     from .trainer import Trainer
@@ -44,6 +45,7 @@ __all__ = [
     "full",
     "links",
     "open",
+    "ray",
     "sampled",
     "sancus",
     "sdt",

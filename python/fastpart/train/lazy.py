@@ -19,6 +19,7 @@ MODULES = {
     "Trainer": "trainer",
     "compare": "comparing",
     "open": "opening",
+    "ray": "on_ray",
     **{name: f"methods.{name}" for name in ROOMS},
 }
 

@@ -25,6 +25,11 @@ def import_dgl() -> None:
     _import("dgl", "dgl")
 
 
+def import_ray() -> None:
+    """Import Ray Train, or say what to install."""
+    _import("ray.train.torch", "ray-train")
+
+
 def _import(name: str, extra: str) -> None:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     if method == "embeddings":
         return TrainedEmbeddings.of_training(trained, how, _learned(trained))
     if isinstance(task, TypedTask) and task.learned:
-        return replace(trained, learned=written(path, task.learned))
+        with suppress(FileNotFoundError):  # they are written when the training ends
+            return replace(trained, learned=written(path, task.learned))
     return trained
 
 

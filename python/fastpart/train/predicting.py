@@ -228,6 +228,11 @@ def _learned_of(
     dataset: TypedDataset, learned: Mapping[str, npt.NDArray[Any]]
 ) -> Callable[[str, int], npt.NDArray[Any]]:
     """Return what finds the learned rows of a type in a part."""
+    if missing := [name for name in dataset.task.learned if name not in learned]:
+        raise ParameterError(
+            f"run: the training has not ended, and writes the learned rows of {missing[0]!r} in its end. Go on with "
+            "it: resume()"
+        )
     for each in dataset.partition.parts[0].types or ():
         if each.name in dataset.task.learned and len(learned[each.name]) != each.n:
             raise ParameterError(

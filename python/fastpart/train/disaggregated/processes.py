@@ -99,9 +99,10 @@ def _address() -> str:
     """Return the address at which other machines reach this one: that with which it reaches the first one."""
     if os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]:
         return LOOPBACK
-    if (ranks := found()) is not None:  # a group of the user may have met elsewhere
-        ranks.refuse_missing_address()
+    ranks = found()
+    assert ranks is not None  # a launcher has started them
+    at = ranks.address()  # a group of the user may have met elsewhere
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:  # it sends nothing
-        line.connect((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))
+        line.connect((at["MASTER_ADDR"], int(at["MASTER_PORT"])))
         address: str = line.getsockname()[0]
         return address

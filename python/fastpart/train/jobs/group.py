@@ -20,7 +20,7 @@ from ...core import parameters
 from ...core.parameters import StrPath
 from ...core.processes import continue_siblings
 from ...errors import ParameterError, TrainingError
-from ...runtime.environment import TORCHRUN, Ranks, found
+from ...runtime.environment import TORCHRUN, Ranks, found, variables
 from ...runtime.reporting import blames_peers
 
 _GRACE = 2.0
@@ -68,35 +68,47 @@ def joined(ranks: Ranks, device: str, seconds: float) -> Iterator[None]:
 
     A group that the user has initialised is used, with its own timeout, and stays.
     """
-    timeout, prefix = timedelta(seconds=seconds), f"fastpart/{_restarts()}/{next(_trainings)}"
+    with variables({} if ranks.in_group else ranks.address()):
+        store = _met(ranks, device, seconds)
+        ranks = _located(ranks, store)
+        refuse_few_gpus(device, ranks.local_size or 1)
+        with variables(ranks.place()):
+            if not ranks.in_group:
+                _make_group(ranks, store, device, seconds)
+            try:
+                yield
+            except RuntimeError as error:
+                if blames_peers(error) and (silent := _silent()):
+                    continue_siblings()
+                    raise TrainingError(
+                        f"{_named(silent)}: no answer to the other ranks. It hangs, or is gone ({error})"
+                    ) from error
+                raise
+            finally:
+                if not ranks.in_group:
+                    dist.destroy_process_group()
+
+
+def _met(ranks: Ranks, device: str, seconds: float) -> dist.Store:
+    """Return the store at which all ranks of this training have met."""
+    prefix = f"fastpart/{_restarts()}/{next(_trainings)}"
     if ranks.in_group:
         _refuse_backend(device)
-        store = dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
-    else:
-        ranks.refuse_missing_address()
-        store, _, _ = next(dist.rendezvous("env://", ranks.rank, ranks.size, timeout=timeout))
-        store = dist.PrefixStore(prefix, store)  # the store may be that of ranks that died
-        meet(store, ranks.rank, ranks.size, seconds)
-    ranks = _located(ranks, store)
-    refuse_few_gpus(device, ranks.local_size or 1)
-    with ranks.variables():
-        if not ranks.in_group:
-            if ranks.local_size == ranks.size:  # all on one machine: nobody else listens
-                for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-                    os.environ.setdefault(name, "lo")
-            join_group(device, store=store, rank=ranks.rank, world_size=ranks.size, timeout=timeout)
-        try:
-            yield
-        except RuntimeError as error:
-            if blames_peers(error) and (silent := _silent()):
-                continue_siblings()
-                raise TrainingError(
-                    f"{_named(silent)}: no answer to the other ranks. It hangs, or is gone ({error})"
-                ) from error
-            raise
-        finally:
-            if not ranks.in_group:
-                dist.destroy_process_group()
+        return dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
+    timeout = timedelta(seconds=seconds)
+    store, _, _ = next(dist.rendezvous("env://", ranks.rank, ranks.size, timeout=timeout))
+    store = dist.PrefixStore(prefix, store)  # the store may be that of ranks that died
+    meet(store, ranks.rank, ranks.size, seconds)
+    return store
+
+
+def _make_group(ranks: Ranks, store: dist.Store, device: str, seconds: float) -> None:
+    """Make the group of the ranks. Where all are on one machine, nobody else listens."""
+    if ranks.local_size == ranks.size:
+        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(name, "lo")
+    timeout = timedelta(seconds=seconds)
+    join_group(device, store=store, rank=ranks.rank, world_size=ranks.size, timeout=timeout)
 
 
 def _refuse_backend(device: str) -> None:

@@ -51,7 +51,7 @@ def put_moments(optimizer: torch.optim.Optimizer, state: State) -> None:
         known = optimizer.state[weight].get(name)
         if known is None:  # a number, such as that of the steps, has no shape
             known = weight.detach() if value.shape == weight.shape else torch.zeros((), dtype=torch.float32)
-        optimizer.state[weight][name] = value.to(known)
+        optimizer.state[weight][name] = value.to(known, copy=True)  # the optimizer writes into it
 
 
 def _copied(tensor: Tensor) -> Tensor:

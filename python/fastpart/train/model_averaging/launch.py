@@ -58,12 +58,14 @@ class Driver(driver.Driver):
         """Partition again, if the user wants other parts, and refuse what cannot be trained over them."""
         run = self.call.run
         self._sizes = sizes = launch.once(lambda: self._wanted.of(self.dataset, self.workers, run))
+        if self._ranks is None:
+            self.workers = min(self.workers, sizes.parts)
+        if self.how["average"] == "gradients" and self.options.batch_size is not None:
+            self.how["workers"] = self.workers  # a step has a batch of each
         if sizes.parts != self.dataset.partition.k:
             self.begin(launch)  # refuses before it partitions
             regroup = partial(regrouped, self.dataset, sizes.parts, launch.folder, run)
             self.dataset = Dataset(launch.once(lambda: regroup().path.absolute()))
-        if self._ranks is None:
-            self.workers = min(self.workers, self.dataset.partition.k)
         super().refuse()
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:

@@ -119,6 +119,11 @@ def refuse_difference(run: Path, then: Mapping[str, Any], now: Mapping[str, Any]
         before = then.get(group, {})
         for name in sorted(before.keys() & now[group].keys()):
             if before[name] != now[group][name]:
+                if name == "workers":
+                    raise ParameterError(
+                        f"resume: {shown(run)} was trained by {before[name]} workers, not {now[group][name]}. Their "
+                        f"number decides about its batches. Start as many. {anew}"
+                    )
                 raise ParameterError(
                     f"resume: {shown(run)} was trained with {name} = {before[name]!r}, not {now[group][name]!r}. "
                     f"Pass the same. {anew}"

@@ -33,6 +33,9 @@ CHECKPOINT, BEST, TABLE, MODEL = "checkpoint.pt", "best.pt", "history.parquet", 
 SCRATCH = "scratch/"
 """Temporary files of the workers of several machines, which have no other folder in common."""
 
+RAY = "ray/"
+"""What Ray Train notes about its workers."""
+
 _EARLIER = (
     CHECKPOINT,
     BEST,
@@ -193,7 +196,7 @@ class RunFolder:
     def clear(self) -> None:
         """Remove the entries of the training, and the list."""
         for name in self.files:
-            if name.endswith("/") and name != SCRATCH and (self.path / name).is_dir():
+            if name.endswith("/") and name not in (SCRATCH, RAY) and (self.path / name).is_dir():
                 refuse_unwritable(self.path / name, "directory", None)
         for name in [*self.files, MARKER]:
             _remove(self.path, name)
@@ -211,6 +214,15 @@ class RunFolder:
                     "fastpart.train.open returns its weights"
                 )
             raise
+
+    @contextmanager
+    def without(self, *names: str) -> Iterator[None]:
+        """Remove entries of the training in the end."""
+        try:
+            yield
+        finally:
+            for name in names:
+                _remove(self.path, name)
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:

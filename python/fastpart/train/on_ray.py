@@ -1,0 +1,197 @@
+"""Training by the workers of a Ray cluster. Ray starts them again when one is lost, and their number may change."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ..core import parameters
+from ..core.parameters import StrPath
+from ..errors import FastpartError, ParameterError, TrainingError
+from .keywords import DEFAULTS
+from .libraries import import_ray
+from .opening import open as open_run
+from .runs.run_folder import RAY, SCRATCH, RunFolder
+from .trainer import WITHOUT
+
+if TYPE_CHECKING:
+    from .facts.trained import TrainedEmbeddings
+    from .link_prediction.trained import TrainedLinks
+    from .runs.trained import TrainedModel
+
+RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"]
+
+
+def ray(
+    method: RayMethod,
+    source: StrPath,
+    *,
+    out: StrPath,
+    workers: int | tuple[int, int],
+    cluster: str = "auto",
+    max_failures: int = 3,
+    **training: Any,
+) -> TrainedModel | TrainedLinks | TrainedEmbeddings:
+    """Train on a Ray cluster, by the ``TorchTrainer`` of Ray Train.
+
+    When a worker or its machine is lost, Ray starts the workers again, and they continue from the checkpoint in
+    ``out``. So the loss costs the epochs since the last checkpoint, which is at most 5 seconds and one epoch old. With
+    two numbers of workers they need not be as many as before: Ray starts as many as there are processors for, and
+    starts more when there are more, and waits while there are too few. Losses do not depend on their number, up to
+    rounding. The traffic of workers is neither encrypted nor authenticated. Use a private network.
+
+    Parameters
+    ----------
+    method : {"armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"}
+        The method.
+    source : path
+        A partition directory, as the method takes it. All machines of the cluster have it under the same path.
+    out : path
+        The folder of the checkpoint, as for the method. All machines see it under the same path.
+    workers : int or (int, int)
+        The number of processes, or the fewest and the most. At most one per part. ``distgnn`` and ``sancus`` need one
+        for each part.
+    cluster : str
+        The address of the cluster, ``"auto"`` for that of ``RAY_ADDRESS`` or of this machine, or ``"local"`` to start
+        one on this machine. If this process has called ``ray.init``, that cluster is used.
+    max_failures : int
+        How often workers may be lost before the training ends with an error.
+    **training
+        Parameters of the method. Callbacks are called in the process of rank 0. Each worker takes as many processors
+        as ``threads`` (default: 1), and a GPU with ``device="cuda"``, which was never run.
+
+    Returns
+    -------
+    TrainedModel, TrainedLinks or TrainedEmbeddings
+        As the method returns it.
+
+    Raises
+    ------
+    ParameterError
+        An invalid parameter, no cluster, or fewer free processors than workers, for which Ray would wait for ever.
+    TrainingError
+        More than ``max_failures`` workers were lost.
+    ModuleNotFoundError
+        Without Ray: ``pip install 'fastpart[ray-train]'``.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        trained = fp.train.ray("sampled", "parts", out="run", workers=(2, 8), epochs=50)
+    """
+    parameters.choice("method", method, get_args(RayMethod))
+    fewest, most = _numbers(method, workers)
+    max_failures = parameters.integer("max_failures", max_failures, 0, 1 << 30)
+    import_ray()
+    with _connected(cluster):
+        cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
+        needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
+        _refuse_few_processors(fewest, needed)
+        folder = RunFolder.claim(out, *(training.pop(name, False) for name in ("resume", "overwrite")))
+        folder.add([RAY])
+        job = {
+            "method": method,
+            "source": os.path.abspath(parameters.path("source", source)),
+            "given": {**training, "out": os.path.abspath(folder.path), "resume": True},
+            "directory": os.getcwd(),
+        }
+        with folder.kept(), folder.without(RAY, SCRATCH):
+            _fit(job, (fewest, most), needed, max_failures)
+    return open_run(folder.path, training.get("encoder") or training.get("model"))
+
+
+def _numbers(method: RayMethod, workers: int | tuple[int, int]) -> tuple[int, int]:
+    """Return the fewest and the most workers."""
+    if not isinstance(workers, tuple | list):
+        count = parameters.integer("workers", workers, 1, 1 << 12)
+        return count, count
+    fewest, most = (parameters.integer("workers", each, 1, 1 << 12) for each in (*workers, 1, 1)[:2])
+    if len(workers) != 2 or fewest > most:
+        raise ParameterError(f"workers: expected a number, or the fewest and the most, got {workers!r}")
+    if method in ("distgnn", "sancus") and fewest < most:
+        raise ParameterError(
+            f"workers: {method} has one worker for each part, so their number cannot change. Pass the number of parts"
+        )
+    return fewest, most
+
+
+@contextmanager
+def _connected(cluster: str) -> Iterator[None]:
+    """Connect this process to a cluster, unless it is connected."""
+    package = import_module("ray")
+    if package.is_initialized():
+        yield
+        return
+    try:
+        package.init(address=cluster, log_to_driver=False)
+    except (ConnectionError, ValueError) as error:
+        raise ParameterError(
+            f"cluster: no Ray cluster at {cluster!r} ({error}). Start one with `ray start --head`, or pass its address"
+        ) from error
+    try:
+        yield
+    finally:
+        package.shutdown()
+
+
+def _refuse_few_processors(fewest: int, needed: Mapping[str, int]) -> None:
+    """Refuse what Ray would wait for without an end."""
+    free = import_module("ray").available_resources()
+    for name, each in needed.items():
+        if free.get(name, 0) < fewest * each:
+            raise ParameterError(
+                f"workers: {fewest} of them need {fewest * each} {name}s, but {free.get(name, 0):g} of the cluster are "
+                "free. Ask for fewer, wait for other jobs, or add machines"
+            )
+
+
+def _fit(job: dict[str, Any], workers: tuple[int, int], needed: Mapping[str, int], max_failures: int) -> None:
+    """Let Ray Train work on a job."""
+    train, torch = import_module("ray.train"), import_module("ray.train.torch")
+    given, cuda = job["given"], "GPU" in needed
+    timeout = parameters.positive("timeout", given.get("timeout", DEFAULTS["timeout"]))
+    failures = train.FailureConfig(max_failures=max_failures)
+    count = workers if workers[0] < workers[1] else workers[0]
+    trainer = torch.TorchTrainer(
+        _work,
+        train_loop_config=job,
+        torch_config=torch.TorchConfig("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout_s=timeout),
+        scaling_config=train.ScalingConfig(
+            num_workers=count, use_gpu=cuda, resources_per_worker=dict(needed)
+        ),
+        run_config=train.RunConfig(name=RAY[:-1], storage_path=given["out"], failure_config=failures),
+    )
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        trainer.fit()
+    except train.TrainingFailedError as error:
+        raise _cause_of(error) from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, on_interrupt or signal.SIG_DFL)  # Ray Train has changed it
+
+
+def _cause_of(error: Any) -> Exception:
+    """Return why a training of Ray failed: what a worker refused, or which workers were lost."""
+    failures: dict[int, Exception] = getattr(error, "worker_failures", {})
+    for each in failures.values():
+        if isinstance(each, FastpartError | OSError) and not isinstance(each, TrainingError):
+            return each
+    lines = {rank: str(each).strip().split("\n")[0] for rank, each in sorted(failures.items())}
+    return TrainingError(". ".join(f"rank {rank}: {line}" for rank, line in lines.items()) or str(error))
+
+
+def _work(job: dict[str, Any]) -> None:
+    """Train as one of the workers. Relative paths are those of the process of the user, if its folder is here."""
+    if os.path.isdir(job["directory"]):
+        os.chdir(job["directory"])
+    method, given = job["method"], job["given"]
+    if import_module("ray.train").get_context().get_world_size() == 1 and "workers" not in WITHOUT[method]:
+        given = {**given, "workers": 1}
+    getattr(import_module("fastpart.train"), method)(job["source"], **given)
