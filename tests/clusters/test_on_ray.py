@@ -174,14 +174,17 @@ def test_a_cluster_is_never_started_and_only_a_running_one_is_taken(raylets, tmp
     with pytest.raises(fp.ParameterError, match="this process is connected to 127"):
         checking.connect("127.0.0.1:1")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(fp.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.1:1 "):
-        checking.connect("127.0.0.1:1")
-    with pytest.raises(fp.ParameterError, match='neither "auto" nor HOST:PORT'):
-        checking.connect("here")
-    for address in ("local", "ray://127.0.0.2:1"):
+    with pytest.raises(fp.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.9:1 "):
+        checking.connect("127.0.0.9:1")
+    for address in ("here", "local", "ray://127.0.0.2:1"):
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with pytest.raises(fp.ParameterError, match="no running cluster"):
+        with pytest.raises(fp.ParameterError, match='neither "auto" nor HOST:PORT'):
             checking.connect("auto")
+    monkeypatch.delenv("RAY_ADDRESS")
+    assert checking._resolved("auto") == raylets.address
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with pytest.raises(fp.ParameterError, match="no cluster of Ray was started on this machine"):
+        checking.connect("auto")
 
 
 def test_a_folder_that_a_node_does_not_see_is_refused(raylets, tmp_path, monkeypatch):
