@@ -150,16 +150,14 @@ def graph(tmp_path):
     return fp.open_graph(file)
 
 
-def test_a_partition_is_that_of_threads_also_if_a_replica_is_killed(raylets, graph, tmp_path):
+def test_a_partition_has_the_bits_of_one_machine_also_if_a_replica_is_killed(raylets, graph, tmp_path):
     given = {"path": "two_levels", "sample": 0.1}
     shared, marks = tmp_path / "shared", tmp_path / "marks"
     shared.mkdir()
     marks.mkdir()
     engine = Struck(3, marks, (30,))
     made = on_machines(Place(engine, shared, Shards(3, 5)), graph, 8, **given)
-    by_threads = on_machines(Place(Threads(3), shared, Shards(3, 5)), graph, 8, **given)
-    np.testing.assert_array_equal(made.assignment, by_threads.assignment)
-    assert made.costs["messages"] == by_threads.costs["messages"]
+    np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **given).assignment)
     assert len(engine.losses) == 1
     assert list(shared.iterdir()) == []
 
@@ -167,6 +165,8 @@ def test_a_partition_is_that_of_threads_also_if_a_replica_is_killed(raylets, gra
 def test_partition_takes_the_address_of_a_cluster(raylets, graph, tmp_path):
     made = fp.partition(graph, 8, cluster=raylets.address, shared=tmp_path)
     assert made.parameters["chosen"]["because"] == f"{NODES} workers of a cluster make it"
+    expected = fp.multilevel(graph, 8, path="two_levels", sample=made.parameters["sample"])
+    np.testing.assert_array_equal(made.assignment, expected.assignment)
 
 
 def test_a_cluster_is_never_started_and_only_a_running_one_is_taken(raylets, tmp_path, monkeypatch):
@@ -174,14 +174,17 @@ def test_a_cluster_is_never_started_and_only_a_running_one_is_taken(raylets, tmp
     with pytest.raises(fp.ParameterError, match="this process is connected to 127"):
         checking.connect("127.0.0.1:1")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(fp.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.1:1 "):
-        checking.connect("127.0.0.1:1")
-    with pytest.raises(fp.ParameterError, match='neither "auto" nor HOST:PORT'):
-        checking.connect("here")
-    for address in ("local", "ray://127.0.0.2:1"):
+    with pytest.raises(fp.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.9:1 "):
+        checking.connect("127.0.0.9:1")
+    for address in ("here", "local", "ray://127.0.0.2:1"):
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with pytest.raises(fp.ParameterError, match="no running cluster"):
+        with pytest.raises(fp.ParameterError, match='neither "auto" nor HOST:PORT'):
             checking.connect("auto")
+    monkeypatch.delenv("RAY_ADDRESS")
+    assert checking._resolved("auto") == raylets.address
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    with pytest.raises(fp.ParameterError, match="no cluster of Ray was started on this machine"):
+        checking.connect("auto")
 
 
 def test_a_folder_that_a_node_does_not_see_is_refused(raylets, tmp_path, monkeypatch):

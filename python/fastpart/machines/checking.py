@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._private.utils import read_ray_address
 
 from .. import _core
 from ..core.parameters import one_line, shown
@@ -40,35 +41,47 @@ def connect(address: str) -> None:
                 f'cluster: this process is connected to {known}. Say "auto", or call ray.shutdown()'
             )
         return
-    named = os.environ.get("RAY_ADDRESS", "") or address if address == "auto" else address
-    if named == "local" or "://" in named:
-        raise ParameterError(
-            f"cluster: {named!r} is no running cluster. Give HOST:PORT of its head, and call on one of its machines"
-        )
-    if named != "auto":
-        _reach(named)
+    named = _resolved(address)
+    _reach(named)
     try:
         ray.init(address=named, log_to_driver=False, logging_level="ERROR")
-    except ConnectionError as error:
-        raise ParameterError(
-            f"cluster: no cluster of Ray runs here ({one_line(error, 200)}). Start one by ray start --head, or give "
-            "HOST:PORT of its head"
-        ) from None
-    except (RuntimeError, ValueError, ray.exceptions.RayError) as error:
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ParameterError(f"cluster: Ray does not connect to {named} ({one_line(error, 300)})") from None
 
 
-def _reach(address: str) -> None:
+def _resolved(address: str) -> str:
+    """Return HOST:PORT. What Ray takes for "auto" may be a cluster of somebody else, whose processes it finds here."""
+    named = address
+    if address == "auto":
+        named = os.environ.get("RAY_ADDRESS", "") or read_ray_address() or ""
+    if not named:
+        raise ParameterError(
+            "cluster: no cluster of Ray was started on this machine. Start one by ray start --head, or give HOST:PORT of "
+            "its head"
+        )
+    host, _, port = named.rpartition(":")
+    if "://" in named or not host or not port.isdecimal():
+        raise ParameterError(
+            f'cluster: {named!r} is neither "auto" nor HOST:PORT of a head, as in 10.0.0.1:6379'
+        )
+    return named
+
+
+def _reach(named: str) -> None:
     """Refuse an address where nobody listens. Ray would try it for minutes."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ParameterError(f'cluster: {address!r} is neither "auto" nor HOST:PORT, as in 10.0.0.1:6379')
+    host, _, port = named.rpartition(":")
+    if host in (
+        *_LOOPBACK,
+        "[::1]",
+        "localhost",
+    ):  # Ray takes it for the address of this machine in its network
+        host = ray.util.get_node_ip_address()
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT).close()
     except (OSError, OverflowError) as error:
         raise ParameterError(
-            f"cluster: nobody answers at {address} ({one_line(error)}). Is the head started, and its port open to this "
-            "machine?"
+            f"cluster: nobody answers at {host}:{port} ({one_line(error)}). Is the head started with this address, and "
+            "its port open to this machine?"
         ) from None
 
 
