@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from test_bits import planted
 
 import fastpart as fp
 from fastpart.errors import GraphFormatError
@@ -11,7 +12,6 @@ from fastpart.machines.adjacency import Shards
 from fastpart.machines.engine import Threads
 from fastpart.machines.partitioning import Place
 from fastpart.partitions.partitioners.builtin import on_machines
-from test_bits import planted
 
 GIVEN = {"path": "two_levels", "sample": 0.1, "threads": 1}
 

@@ -61,7 +61,9 @@ class Partition(Assignment):
         Parameters of the partitioner, defaults included.
     costs : dict or None
         Costs of the call: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
-        where the system does not count them), and most bytes of temporary ``files`` at one time. None where unknown.
+        where the system does not count them), and most bytes of temporary ``files`` at one time. On a cluster these
+        are of one machine, and ``messages`` are the bytes that the machines sent each other, each message counted once.
+        None where unknown.
     num_vertices, num_edges, loops, checksum
         These identify the graph. None where unknown.
     folder, manifest
