@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -57,8 +56,8 @@ def ray(
         The number of processes, or the fewest and the most. At most one per part. ``distgnn`` and ``sancus`` need one
         for each part.
     cluster : str
-        The address of the cluster, ``"auto"`` for that of ``RAY_ADDRESS`` or of this machine, or ``"local"`` to start
-        one on this machine. If this process has called ``ray.init``, that cluster is used.
+        The address of the cluster, as ``10.0.0.1:6379``. ``"auto"`` is ``RAY_ADDRESS``, or the cluster of Ray that was
+        started on this machine, or that of ``ray.init``.
     max_failures : int
         How often workers may be lost before the training ends with an error.
     **training
@@ -73,7 +72,8 @@ def ray(
     Raises
     ------
     ParameterError
-        An invalid parameter, no cluster, or fewer free processors than workers, for which Ray would wait for ever.
+        An invalid parameter, no cluster, one that strangers can connect to, a machine that does not see ``out``, or
+        fewer free processors than workers, for which Ray would wait for ever.
     TrainingError
         More than ``max_failures`` workers were lost.
     ModuleNotFoundError
@@ -89,20 +89,24 @@ def ray(
     fewest, most = _numbers(method, workers)
     max_failures = parameters.integer("max_failures", max_failures, 0, 1 << 30)
     import_ray()
-    with _connected(cluster):
-        cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
-        needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
-        _refuse_few_processors(fewest, needed)
-        folder = RunFolder.claim(out, *(training.pop(name, False) for name in ("resume", "overwrite")))
-        folder.add([RAY])
-        job = {
-            "method": method,
-            "source": os.path.abspath(parameters.path("source", source)),
-            "given": {**training, "out": os.path.abspath(folder.path), "resume": True},
-            "directory": os.getcwd(),
-        }
-        with folder.kept(), folder.without(RAY, SCRATCH):
-            _fit(job, (fewest, most), needed, max_failures)
+    from ..machines import checking
+
+    path = parameters.path("out", out).absolute()
+    checking.connect(cluster)
+    checking.check(path if path.is_dir() else path.parent)
+    cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
+    needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
+    _refuse_few_processors(fewest, needed)
+    folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
+    folder.add([RAY])
+    job = {
+        "method": method,
+        "source": os.path.abspath(parameters.path("source", source)),
+        "given": {**training, "out": str(path), "resume": True},
+        "directory": os.getcwd(),
+    }
+    with folder.kept(), folder.without(RAY, SCRATCH):
+        _fit(job, (fewest, most), needed, max_failures)
     return open_run(folder.path, training.get("encoder") or training.get("model"))
 
 
@@ -119,25 +123,6 @@ def _numbers(method: RayMethod, workers: int | tuple[int, int]) -> tuple[int, in
             f"workers: {method} has one worker for each part, so their number cannot change. Pass the number of parts"
         )
     return fewest, most
-
-
-@contextmanager
-def _connected(cluster: str) -> Iterator[None]:
-    """Connect this process to a cluster, unless it is connected."""
-    package = import_module("ray")
-    if package.is_initialized():
-        yield
-        return
-    try:
-        package.init(address=cluster, log_to_driver=False)
-    except (ConnectionError, ValueError) as error:
-        raise ParameterError(
-            f"cluster: no Ray cluster at {cluster!r} ({error}). Start one with `ray start --head`, or pass its address"
-        ) from error
-    try:
-        yield
-    finally:
-        package.shutdown()
 
 
 def _refuse_few_processors(fewest: int, needed: Mapping[str, int]) -> None:

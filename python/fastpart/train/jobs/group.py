@@ -134,12 +134,12 @@ def _located(ranks: Ranks, store: dist.Store) -> Ranks:
 
 def _silent() -> list[int]:
     """Return the ranks that do not wait in vain for another one, as this one does."""
-    store = dist.distributed_c10d._get_default_store()
     try:
+        store = dist.distributed_c10d._get_default_store()
         store.set(f"fastpart/waited/{dist.get_rank()}", "")
         time.sleep(_GRACE)
         return [rank for rank in range(dist.get_world_size()) if not store.check([f"fastpart/waited/{rank}"])]
-    except RuntimeError:  # the store is gone, too
+    except (RuntimeError, ValueError):  # the store is gone, too, or the group
         return []
 
 
