@@ -46,7 +46,10 @@ def connect(address: str) -> None:
     try:
         ray.init(address=named, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise ParameterError(f"cluster: Ray does not connect to {named} ({one_line(error, 300)})") from None
+        raise ParameterError(
+            f"cluster: Ray does not connect to {named} ({one_line(error, 300)}). Give this process the token of the "
+            "cluster (RAY_AUTH_MODE=token), and install the same Ray and Python on all machines"
+        ) from None
 
 
 def _resolved(address: str) -> str:
@@ -56,8 +59,8 @@ def _resolved(address: str) -> str:
         named = os.environ.get("RAY_ADDRESS", "") or read_ray_address() or ""
     if not named:
         raise ParameterError(
-            "cluster: no cluster of Ray was started on this machine. Start one by ray start --head, or give HOST:PORT of "
-            "its head"
+            "cluster: no cluster of Ray was started on this machine. Start one by ray start --head, or give HOST:PORT "
+            "of its head"
         )
     host, _, port = named.rpartition(":")
     if "://" in named or not host or not port.isdecimal():

@@ -121,7 +121,7 @@ class RayEngine:
                     _value(ray.get(ref))
             return [_value(ray.get(ref)) for ref in refs]
         except ray.exceptions.RayError as error:
-            raise _given_up(f"a task failed {RETRIES + 1} times", error) from None
+            raise _given_up(f"a task failed {RETRIES + 1} times", _death(error)) from None
         finally:
             for ref in waiting:
                 ray.cancel(ref, force=True)
@@ -217,10 +217,16 @@ def _loss_of(seat: _Seat) -> Iterator[None]:
     try:
         yield
     except ray.exceptions.RayError as error:
-        cause = getattr(error, "cause", error)
-        if not isinstance(cause, ray.exceptions.RayError):
-            raise cause from None
-        raise _Lost(f"process {seat.process} on {seat.node.address}: lost ({type(cause).__name__})") from None
+        kind = type(_death(error)).__name__
+        raise _Lost(f"process {seat.process} on {seat.node.address}: lost ({kind})") from None
+
+
+def _death(error: Exception) -> Exception:
+    """Return why a process died. Raise what is no death, as a module that is missing there."""
+    cause = getattr(error, "cause", error)
+    if isinstance(cause, ray.exceptions.RayError):
+        return cause
+    raise cause from None
 
 
 def _value(answer: Outcome) -> Any:

@@ -27,8 +27,8 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
     Parameters
     ----------
     cluster : str or Engine
-        "auto" is ``RAY_ADDRESS``, or the cluster of Ray that runs on this machine. Another text is the address of a
-        cluster, as ``10.0.0.1:6379``. No cluster is ever started here.
+        "auto" is ``RAY_ADDRESS``, or the cluster for which ``ray start`` ran on this machine last. Another text is the
+        address of a head, as ``10.0.0.1:6379``. No cluster is ever started here.
     shared : pathlib.Path
         The folder that all nodes must see.
 
