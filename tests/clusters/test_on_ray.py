@@ -156,7 +156,7 @@ def test_a_partition_has_the_bits_of_one_machine_also_if_a_replica_is_killed(ray
     shared.mkdir()
     marks.mkdir()
     engine = Struck(3, marks, (30,))
-    made = on_machines(Place(engine, shared, Shards(3, 5)), graph, 8, **given)
+    made = on_machines("multilevel", Place(engine, shared, Shards(3, 5)), graph, 8, **given)
     np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **given).assignment)
     assert len(engine.losses) == 1
     assert list(shared.iterdir()) == []
