@@ -30,9 +30,7 @@ def cluster(nodes):
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_worker_niceness", "0")  # 15 by default, which a busy machine lets wait
-        patch.setenv(
-            "PYTHONPATH", os.pathsep.join([TESTS, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
-        )
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")])))
         patch.delenv("RAY_ADDRESS", raising=False)
         _settings_read_anew()
         made = Cluster()
