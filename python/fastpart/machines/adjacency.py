@@ -85,13 +85,14 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     identity, starts = _core.cut_shards(all_counts, n, m, shards.vertices)
     cuts = [m * i // shards.records for i in range(shards.records + 1)]
     scattering = {
-        f"scattered-{i}.bin": (graph, (cuts[i], cuts[i + 1]), symmetric, starts, options)
+        _scattered(i): (graph, (cuts[i], cuts[i + 1]), symmetric, starts, options)
         for i in range(shards.records)
     }
     scattered = job.stage(engine, "scattered", scattering, scatter)
     vertices = list(pairwise(starts))
     gathering: dict[str, tuple[Any, ...]] = {
-        f"shard-{s}.bin": (scattered, s, of_shard, identity, options) for s, of_shard in enumerate(vertices)
+        f"shard-{s}.bin": (job.folder, len(scattered), s, of_shard, identity, options)
+        for s, of_shard in enumerate(vertices)
     }
     paths = job.stage(engine, "shards", gathering, gather)
     entries = [_core.entries_of_piece(path) for path in paths]
@@ -100,6 +101,10 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     _core.write_file(table, json.dumps(content).encode())
     job.forget([*counts, *scattered])
     return Pieces(identity, rows)
+
+
+def _scattered(number: int) -> str:
+    return f"scattered-{number}.bin"
 
 
 def count(graph: Graph, shard: tuple[int, int], symmetric: bool, options: RunOptions, into: Path) -> None:
@@ -120,12 +125,14 @@ def scatter(
 
 
 def gather(
-    sources: list[Path],
+    folder: Path,
+    count: int,
     shard: int,
     vertices: tuple[int, int],
     identity: Identity,
     options: RunOptions,
     into: Path,
 ) -> None:
-    """Write the lists of a shard of the vertices."""
+    """Write the lists of a shard of the vertices, from so many files of scattered entries in a folder."""
+    sources = [folder / _scattered(number) for number in range(count)]
     _core.gather_shard(sources, shard, vertices, identity, into, options)
