@@ -1,12 +1,13 @@
 """Ranks, as torchrun, Slurm or MPI start them, but as copies of a process that has imported torch already."""
 
 import os
+import secrets
 import signal
 import socket
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import ModuleType
 from typing import NamedTuple
 
@@ -32,8 +33,11 @@ def of_torchrun(rank, size=2, machines=1):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """Return a port below those that the system gives to connections: one of these could take it before the rank."""
+    while True:
+        port = secrets.choice(range(20_000, 32_000))
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def run_code(code, *words, **how):
