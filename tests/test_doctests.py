@@ -13,7 +13,7 @@ import fastpart
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # packages are imported, and PyG warns of torch
     MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
-EXTRAS = ("dgl", "torch", "torch_geometric")
+EXTRAS = ("dgl", "ray", "torch", "torch_geometric")
 NEEDS = {
     "fastpart.export.dgl": "dgl",
     "fastpart.export.glt": "torch",
@@ -37,6 +37,7 @@ def marked(name):
     marks = [pytest.mark.torch] * name.startswith(
         ("fastpart.train", "fastpart.export", "fastpart.loading", "fastpart.pyg")
     )
+    marks += [pytest.mark.ray] * name.startswith("fastpart.machines")
     return pytest.param(name, marks=marks + [pytest.mark.dgl] * pinned)
 
 

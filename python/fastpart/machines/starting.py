@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ..core.parameters import StrPath, path, shown
 from ..errors import ParameterError
-from ..graphs.ingest.tables.cloud import needed
 from .engine import Engine
 from .partitioning import Place
 
@@ -42,6 +41,8 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
         if not all(callable(getattr(cluster, verb, None)) for verb in ("submit", "replicas")):
             raise TypeError(f'cluster: expected "auto" or an address, got {type(cluster).__name__}')
         return cluster
+    from ..graphs.ingest.tables.cloud import needed  # with which much more would be imported
+
     needed("ray", "ray", "cluster=")
     from . import checking
     from .on_ray import RayEngine
