@@ -1,4 +1,4 @@
-"""A cluster of Ray on one machine: each node is a raylet with an address of its own on the loopback."""
+"""A cluster of Ray on one machine: each node is a raylet on the loopback."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+ADDRESS = "127.0.0.1"
 TESTS = str(Path(__file__).parent)
 
 
@@ -16,10 +17,11 @@ TESTS = str(Path(__file__).parent)
 def cluster(nodes):
     """Start nodes of one processor each, and connect to them. Nothing is left of them.
 
-    Ray listens on every address of the machine unless its node is 127.0.0.1, which `ray.init` does not connect to where
-    there is a network. So nobody is let in without the token.
+    Ray listens on every address of the machine unless its node is 127.0.0.1. It replaces that by the address of the
+    network, where there is one, unless it is kept from it.
     """
     import ray
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
     folder = tempfile.mkdtemp(prefix="fp", dir="/tmp")  # sockets have short names only
@@ -32,12 +34,14 @@ def cluster(nodes):
         patch.setenv("RAY_worker_niceness", "0")  # 15 by default, which a busy machine lets wait
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [TESTS, os.environ.get("PYTHONPATH")])))
         patch.delenv("RAY_ADDRESS", raising=False)
+        patch.setattr(services, "resolve_ip_for_localhost", lambda host: host)
         _settings_read_anew()
         made = Cluster()
         try:
-            for number in range(nodes):
-                add(made, number)
-            ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+            for _ in range(nodes):
+                add(made)
+            here = {"_node_ip_address": ADDRESS, "log_to_driver": False, "logging_level": "ERROR"}
+            ray.init(address=made.address, **here)
             yield made
         finally:
             ray.shutdown()
@@ -46,10 +50,9 @@ def cluster(nodes):
     _settings_read_anew()
 
 
-def add(made, number):
+def add(made):
     """Add a node of one processor."""
-    address = f"127.0.0.{number + 2}"
-    made.add_node(node_ip_address=address, num_cpus=1, object_store_memory=80 << 20, include_dashboard=False)
+    made.add_node(node_ip_address=ADDRESS, num_cpus=1, object_store_memory=80 << 20, include_dashboard=False)
 
 
 def _settings_read_anew():
