@@ -6,7 +6,8 @@
 //! a neighbour and 4 for the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32
 //! at most, so that sums fit.
 //!
-//! Vertices may be fixed to parts ([`fixed`](super::fixed)).
+//! Vertices may be fixed to parts ([`fixed`](super::fixed)). In a divided run the lists of some vertices are with other
+//! replicas ([`divided`](super::divided)).
 //!
 //! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are
 //! packed ([`Graph::packed`]), with all entries in the same order.
@@ -14,12 +15,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-
 use super::entries::{Entries, Items, ReadAhead};
-use crate::base::{Buffer, Error, NONE, Result, Run, prefetch};
+use crate::base::{Buffer, NONE, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
-use crate::exec::{Division, propose, scratches, share};
+use crate::exec::{Division, share};
 use crate::graph::Csr;
 use crate::graph::csr::Packed;
 use crate::sets::RatingMap;
@@ -35,14 +34,14 @@ const PREFETCHED: usize = 3;
 pub(crate) type WeightOf<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
 /// What vertices weigh.
-enum VertexWeights<'a, const D: usize> {
+pub(super) enum VertexWeights<'a, const D: usize> {
     Given(&'a WeightOf<'a, D>),
     Stored(Items<'a, Load<D>>),
 }
 
 impl<const D: usize> VertexWeights<'_, D> {
     /// The same weights for another graph, without a copy.
-    fn lent(&self) -> VertexWeights<'_, D> {
+    pub(super) fn lent(&self) -> VertexWeights<'_, D> {
         match self {
             Self::Given(weight) => VertexWeights::Given(*weight),
             Self::Stored(weights) => VertexWeights::Stored(Items::Borrowed(weights)),
@@ -53,19 +52,19 @@ impl<const D: usize> VertexWeights<'_, D> {
 /// An undirected graph whose vertices weigh something under each of D bounds. Every edge is an entry at both
 /// ends.
 pub struct Graph<'a, const D: usize> {
-    offsets: Items<'a, u64>,
-    entries: Entries<'a>,
-    weights: VertexWeights<'a, D>,
-    total: Load<D>,
-    heaviest: Load<D>,
+    pub(super) offsets: Items<'a, u64>,
+    pub(super) entries: Entries<'a>,
+    pub(super) weights: VertexWeights<'a, D>,
+    pub(super) total: Load<D>,
+    pub(super) heaviest: Load<D>,
     /// The weight of all entries.
-    edge_weight: u64,
+    pub(super) edge_weight: u64,
     /// Whether its lists lie in files.
-    outside: bool,
+    pub(super) outside: bool,
     /// The part that each vertex must be in, or [`NONE`], if any vertex is fixed.
     pub(super) fixed: Option<Items<'a, u32>>,
     /// The ranges whose lists the replicas have, if the run is divided among any.
-    division: Option<Division>,
+    pub(super) division: Option<Division>,
 }
 
 /// The arrays of a graph that owns them.
@@ -314,107 +313,6 @@ impl<'a, const D: usize> Graph<'a, D> {
                 ahead.take(range.clone());
             }
         })
-    }
-
-    /// The vertices whose lists are here: all, unless the run is divided.
-    pub(crate) fn here(&self) -> Range<u32> {
-        self.division.as_ref().map_or(0..self.len() as u32, Division::here)
-    }
-
-    /// The ranges of the replicas, if the run is divided among any.
-    pub(crate) fn division(&self) -> Option<&Division> {
-        self.division.as_ref()
-    }
-
-    /// The same graph, of which all lists are here.
-    pub(crate) fn undivided(&self) -> Graph<'_, D> {
-        Graph {
-            offsets: Items::Borrowed(&self.offsets),
-            entries: self.entries.lent(),
-            weights: self.weights.lent(),
-            fixed: self.fixed.as_deref().map(Items::Borrowed),
-            division: None,
-            ..*self
-        }
-    }
-
-    /// Refuses work that needs all lists in one place.
-    pub(super) fn require_undivided(&self) -> Result<()> {
-        match &self.division {
-            None => Ok(()),
-            Some(_) => Err(Error::Capacity(
-                "multilevel: the bounds on the parts cannot be kept by moves on a cluster. Raise balance or the ratio of \
-                 the further bound, or partition on one machine"
-                    .into(),
-            )),
-        }
-    }
-
-    /// The graph with its lists divided among replicas.
-    pub(crate) fn divided(self, division: Option<Division>) -> Self {
-        Self { division, ..self }
-    }
-
-    /// Has `propose` set the proposal of each vertex of `blocks`, which ascend. Replicas share them.
-    pub(crate) fn propose<S: Send, T: Pod + Send>(
-        &self,
-        scratches: &mut Vec<S>,
-        blocks: impl Iterator<Item = Range<u32>> + Clone + Send,
-        proposals: &mut [T],
-        run: &Run,
-        make: impl Fn(&mut S, u32, &mut T) + Sync,
-    ) -> Result<()> {
-        let ranges = self.ranges_of(blocks.clone());
-        match &self.division {
-            None => propose(scratches, ranges, proposals, run, make),
-            Some(division) => {
-                division.share(blocks, proposals, |all| propose(scratches, ranges, all, run, make))
-            }
-        }
-    }
-
-    /// The vertices of all replicas for which `is_one` says so, in any order.
-    pub(crate) fn those<S: Send>(
-        &self,
-        run: &Run,
-        mut scratch: impl FnMut() -> Result<S>,
-        is_one: impl Fn(&mut S, u32) -> bool + Sync,
-    ) -> Result<Vec<u32>> {
-        let mut found = scratches(run, self.num_entries(), || Ok((scratch()?, Vec::new())))?;
-        let ranges = self.ranges(0..self.len() as u32);
-        propose(&mut found, ranges, &mut vec![(); self.len()], run, |(scratch, found), v, ()| {
-            if is_one(scratch, v) {
-                found.push(v);
-            }
-        })?;
-        let found = found.into_iter().map(|(_, found)| found).reduce(|mut all, mut found| {
-            all.append(&mut found);
-            all
-        });
-        self.all(found.unwrap_or_default())
-    }
-
-    /// The sum of what the replicas have.
-    pub(crate) fn sum(&self, here: u64) -> Result<u64> {
-        self.division.as_ref().map_or(Ok(here), |division| division.sum(here))
-    }
-
-    /// The sums of what the replicas have in the same places.
-    pub(super) fn totals(&self, here: Vec<i64>) -> Result<Vec<i64>> {
-        let Some(division) = &self.division else { return Ok(here) };
-        let mut sums = vec![0; here.len()];
-        for its in division.all(&here)? {
-            sums.iter_mut().zip(its).for_each(|(sum, its)| *sum += its);
-        }
-        Ok(sums)
-    }
-
-    /// What the replicas have, one after the other.
-    pub(crate) fn all<T: Pod>(&self, here: Vec<T>) -> Result<Vec<T>> {
-        match &self.division {
-            None => Ok(here),
-            Some(division) => division.concatenated(&here),
-        }
     }
 
     /// The ranges without reading ahead.

@@ -51,6 +51,7 @@ mod connected;
 pub(crate) mod connectivity;
 pub(crate) mod contraction;
 mod dealing;
+mod divided;
 mod entries;
 mod exchange;
 mod filling;
