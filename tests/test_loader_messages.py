@@ -163,6 +163,24 @@ def test_a_rank_that_leaves_is_named(tmp_path):
     assert "rank 1 has ended its epoch early" in errors
 
 
+SLOWER = """
+import time
+loader = stored.loader(fanouts=[2], batch_size=8, remote="messages", ahead=1, timeout=20)
+for batch in loader:
+    if batch.step == 1:
+        time.sleep(1 + 3 * rank)  # until the next batches are made, and longer than the end of a loop waits
+        break
+del batch
+assert len(list(loader)) == len(loader) > 4
+loader.close()
+"""
+
+
+def test_a_loop_after_one_that_was_left_waits_for_slower_ranks(tmp_path):
+    done = ranks(tmp_path, SLOWER, machines(tmp_path), 2)
+    assert [code for *_, code in done] == [0, 0], done
+
+
 def test_messages_need_processes(tmp_path):
     _, rows = attributed()
     fp.VertexPartition(np.arange(300) % 2, 2).save(tmp_path / "parts", **rows)

@@ -353,15 +353,20 @@ fn in_small_files() {
     }
 }
 
-/// Bytes for stacks, for what the allocator keeps, and for a huge page that is used in part.
-const BESIDE: u64 = 3 << 20;
+/// Bytes that a process may take for an estimate: stacks, ends of pages and a huge page that is used in part come to it.
+fn allowed(memory: u64) -> u64 {
+    memory + memory / 8 + (3 << 20)
+}
+
+/// One heap, which gives back what is free. With one for each thread, what they keep depends on which thread did what.
+const ONE_HEAP: &str = "export MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536";
 
 #[test]
 fn memory_is_bounded_by_the_estimate() {
     let folder = tempfile::tempdir().unwrap();
     let edges = Rmat::new(1 << 15, 600_000, 1).unwrap();
     generate::write(&edges, &folder.path().join("g.bin"), &run(2)).unwrap();
-    in_child("semi_external::memory_of_a_child", folder.path(), "true");
+    in_child("semi_external::memory_of_a_child", folder.path(), ONE_HEAP);
 }
 
 #[test]
@@ -380,7 +385,7 @@ fn memory_of_a_child() {
             let meter = Meter::start();
             let files = meter.usage().files;
             let taken = most_taken(|| drop(multilevel.partition(&csr, &run).unwrap()));
-            assert!(taken < memory + BESIDE, "{plan:?}: {taken} of {memory}");
+            assert!(taken < allowed(memory), "{plan:?}: {taken} of {memory}");
             let written = meter.usage().files - files;
             assert!(written > 0 && written <= plan.files(n, entries), "{plan:?}: {written}");
         }
@@ -388,7 +393,7 @@ fn memory_of_a_child() {
             let run = with(costs.memory);
             let meter = Meter::start();
             let taken = most_taken(|| drop(solve(&multilevel, &Input::new(&edges), &run)));
-            assert!(taken < costs.memory + BESIDE, "{costs:?}: {taken}");
+            assert!(taken < allowed(costs.memory), "{costs:?}: {taken}");
             let written = meter.usage().files - 4 * csr.num_entries();
             assert!(written <= costs.files, "{costs:?}: {written}");
         }

@@ -178,7 +178,10 @@ class Fetching:
         if self._exchange is not None:
             refuse_large(len(rows), self.row_bytes, _core.memory_budget())
             self._exchange.begin(1)
-            self._kept = Cached(self.cached, Owners(self._exchange, self._source, Counts()).rows(rows))
+            try:
+                self._kept = Cached(self.cached, Owners(self._exchange, self._source, Counts()).rows(rows))
+            finally:
+                self._exchange.leave()
 
     def keep_resident(self, rows: RowIds, device: torch.device) -> None:
         """Keep rows on a device, where the features of batches are from then on. They ascend, and are own or cached."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from contextlib import suppress
 from datetime import timedelta
 
@@ -19,6 +20,9 @@ Sizes = npt.NDArray[np.int64]
 
 _LEFT = -1
 """Instead of the number of rows that a rank wants: it has ended its epoch."""
+
+_PATIENCE = 2.0
+"""Seconds that :meth:`Exchange.close` waits for rounds. They may wait for a process that is gone."""
 
 
 class Exchange:
@@ -41,10 +45,18 @@ class Exchange:
             self._group = dist.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
             self._rank = dist.get_rank()
         self._left = self._bytes = 0
+        self._idle = threading.Event()
+        self._idle.set()
         self._last: tuple[RowIds, Sizes, Sizes]
 
     def begin(self, rounds: int) -> None:
-        """Begin so many rounds."""
+        """Begin so many rounds, which :meth:`leave` ends.
+
+        Rounds before them may go on in their thread until a slower rank answers. Two threads in one process group would
+        take each other's messages, so they are waited for. The longest time to wait for a rank bounds that, too.
+        """
+        self._idle.wait()
+        self._idle.clear()
         self._left = rounds
 
     def fetch(self, rows: RowIds, own: RowSource) -> Array:
@@ -77,14 +89,17 @@ class Exchange:
         return count
 
     def leave(self) -> None:
-        """Tell the other ranks that this one makes no more rounds. They do not wait for it."""
-        if self._left:
-            with suppress(RuntimeError):  # they may be gone
-                self._counts(np.full(self._size, _LEFT))
+        """End the rounds. If some are left, tell the other ranks that there are no more. They do not wait for it."""
+        try:
+            if self._left:
+                with suppress(RuntimeError):  # they may be gone
+                    self._counts(np.full(self._size, _LEFT))
+        finally:
+            self._idle.set()
 
     def close(self) -> None:
-        """Leave the process group."""
-        if self._group is not None:
+        """Leave the process group, unless rounds still wait in it."""
+        if self._group is not None and self._idle.wait(_PATIENCE):
             dist.destroy_process_group(self._group)
 
     def _counts(self, wanted: Sizes) -> Sizes:
