@@ -34,10 +34,10 @@ export PYO3_PYTHON := $(CURDIR)/$(VENV)/python
 unexport MAKEFLAGS MFLAGS
 
 quickstart: build
-	$(VENV)/python datasets/quickstart.py
+	$(VENV)/python examples/quickstart.py
 
 train-demo: .venv-train/.package
-	$(TRAIN)/python datasets/train_demo.py
+	$(TRAIN)/python examples/train_demo.py
 
 # Runs the tutorials, and lets no warning pass. Without network.
 docs: .venv-train/.docs

@@ -1,7 +1,7 @@
 """How good partitions are: graphs by numbers of parts by partitioners, METIS, KaMinPar and Mt-KaHyPar among them.
 
 ``make quality``, or ``python benches/quality.py [GRAPH ...] [-k 4,8,32] [--seeds 5] [--all-peers]`` for edge files of
-yours; without any, the graphs of datasets/, generated ones of other kinds, and, where they are, those of
+yours; without any, the shipped graphs, generated ones of other kinds, and, where they are, those of
 ../shared/data. ``--all-peers`` adds presets of KaMinPar and Mt-KaHyPar. Prints a table per graph, and writes to
 target/quality/
 
@@ -73,13 +73,17 @@ class Graph(NamedTuple):
 
 
 def known_graphs(folder: Path) -> list[Graph]:
-    """Return the graphs of datasets/ and generated ones, written into the folder, and those of ../shared/data.
+    """Return the shipped graphs and generated ones, written into the folder, and those of ../shared/data.
 
     Small ones come first.
     """
     graphs = {}
     for name, n in SHIPPED.items():
-        fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin", num_vertices=n)
+        fp.convert(
+            ROOT / "python" / "fastpart" / "datasets" / f"{name}.txt.gz",
+            folder / f"{name}.bin",
+            num_vertices=n,
+        )
         graphs[name] = Graph(name, folder / f"{name}.bin", n)
     for name, (n, _) in quality_kinds.KINDS.items():
         graphs[name] = Graph(name, quality_kinds.write(name, folder), n)

@@ -69,7 +69,7 @@ def _own_cache(tmp_path_factory):
 @pytest.fixture(scope="session")
 def datasets() -> Path:
     """Folder of the small real graphs that come with the repository."""
-    return ROOT / "datasets"
+    return ROOT / "python" / "fastpart" / "datasets"
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import fastpart as fp
+
 
 def test_checksums_are_those_of_the_readme(datasets):
     stated = dict(
@@ -41,3 +43,25 @@ def test_split_of_cora(datasets):
     with np.load(datasets / "cora.split.npz") as split:
         assert {name: len(ids) for name, ids in split.items()} == {"train": 140, "val": 500, "test": 1000}
         assert len(np.unique(np.concatenate(list(split.values())))) == 1640
+
+
+@pytest.mark.parametrize(
+    ("load", "m", "width", "sizes"),
+    [
+        (fp.datasets.cora, 5278, 1433, [140, 500, 1000]),
+        (fp.datasets.amazon_computers, 245_861, 767, [9626, 2063, 2063]),
+    ],
+)
+def test_a_shipped_graph_is_partitioned_and_saved_as_it_stands(load, m, width, sizes, datasets, tmp_path):
+    data = load()
+    n, name = data.graph.num_vertices, load.__name__.replace("_", "-")
+    assert (data.graph.num_edges, data.features.shape, data.labels.shape) == (m, (n, width), (n,))
+    known = scipy.sparse.load_npz(datasets / f"{name}.features.npz").toarray()
+    assert data.features.dtype == np.float32
+    assert np.array_equal(data.features, known)
+    assert [len(data.splits[split]) for split in ("train", "val", "test")] == sizes
+    assert len(np.unique(np.concatenate(list(data.splits.values())))) == sum(sizes)
+    p = fp.partition(data.graph, k=4)
+    p.save(tmp_path / "parts", features=data.features, labels=data.labels, splits=data.splits)
+    assert fp.open_partition(tmp_path / "parts").parts[3].features.shape[1] == width
+    assert f"{width} features" in repr(data)

@@ -83,7 +83,10 @@ def digest(content):
 def graphs(folder):
     """Open the graphs, by name."""
     for name in ("cora", "amazon-computers"):
-        yield name, fp.convert(ROOT / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin")
+        yield (
+            name,
+            fp.convert(ROOT / "python" / "fastpart" / "datasets" / f"{name}.txt.gz", folder / f"{name}.bin"),
+        )
     yield "rmat", fp.generate.rmat(folder / "rmat.bin", **RMAT)
 
 

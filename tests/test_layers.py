@@ -15,7 +15,7 @@ core
 runtime
 graphs
 machines
-generate, partitions
+datasets, generate, partitions
 measures
 store
 export, loading

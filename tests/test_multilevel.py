@@ -12,7 +12,7 @@ import fastpart as fp
 from strategies import edge_lists
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-SHIPPED = Path(__file__).parents[1] / "datasets"
+SHIPPED = Path(__file__).parents[1] / "python" / "fastpart" / "datasets"
 
 # METIS, k-way, ufactor 30, median of three to five seeds: the cut ratio for 4, 8 and 32 parts.
 METIS = {

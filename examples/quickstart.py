@@ -7,21 +7,22 @@ import polars as pl
 import fastpart as fp
 from fastpart.report import table
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
+SHIPPED = ROOT / "python" / "fastpart" / "datasets"
 GRAPHS = {"cora": 2708, "amazon-computers": 13752}
 PARTS = (4, 8, 32)
 
 
 def main() -> None:
-    out = HERE.parent / "out"
+    out = ROOT / "out"
     out.mkdir(exist_ok=True)
     rows, pictures = [], {}
     for name, n in GRAPHS.items():
-        graph = fp.convert(HERE / f"{name}.txt.gz", out / f"{name}.bin", num_vertices=n)
+        graph = fp.convert(SHIPPED / f"{name}.txt.gz", out / f"{name}.bin", num_vertices=n)
         for k in PARTS:
             p = fp.partition(graph, k=k)
-            evaluation = fp.evaluate(graph, p, labels=HERE / f"{name}.labels.npy")
-            p.save(out / f"{name}-{k}", graph=graph, labels=HERE / f"{name}.labels.npy")
+            evaluation = fp.evaluate(graph, p, labels=SHIPPED / f"{name}.labels.npy")
+            p.save(out / f"{name}-{k}", graph=graph, labels=SHIPPED / f"{name}.labels.npy")
             rows.append(evaluation.summary.insert_column(0, pl.Series("graph", [name])).drop("of"))
             if k == 8:
                 pictures[f"{name}, k = {k}"] = evaluation

@@ -8,13 +8,14 @@ import scipy.sparse
 
 import fastpart as fp
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
+SHIPPED = ROOT / "python" / "fastpart" / "datasets"
 NAME, VERTICES = "amazon-computers", 13752
 
 
 def features() -> np.ndarray:
     """Return the words of the reviews, each column with mean 0 and deviation 1: then networks learn faster."""
-    words = scipy.sparse.load_npz(HERE / f"{NAME}.features.npz").toarray()
+    words = scipy.sparse.load_npz(SHIPPED / f"{NAME}.features.npz").toarray()
     return (words - words.mean(0)) / np.maximum(words.std(0), 1e-3)
 
 
@@ -62,10 +63,10 @@ def full_batches(graph: fp.Graph, out: Path, **content) -> Path:
 
 
 def main() -> None:
-    out = HERE.parent / "out"
+    out = ROOT / "out"
     out.mkdir(exist_ok=True)
-    graph = fp.convert(HERE / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
-    content = {"features": features(), "labels": HERE / f"{NAME}.labels.npy", "splits": splits()}
+    graph = fp.convert(SHIPPED / f"{NAME}.txt.gz", out / f"{NAME}.bin", num_vertices=VERTICES)
+    content = {"features": features(), "labels": SHIPPED / f"{NAME}.labels.npy", "splits": splits()}
     print("sampled: mini-batches over 2 parts of the vertices\n")
     vertices = mini_batches(graph, out, **content)
     print("distgnn: full batches over 4 parts of the edges")

@@ -1,4 +1,4 @@
-"""Make the files of this folder from the graphs of a data folder: ``python datasets/pack.py DATA``.
+"""Make the graphs that are shipped from the graphs of a data folder: ``python benches/pack.py DATA``.
 
 ``DATA/NAME`` holds ``edges.npy`` (uint32, shape (m, 2), every undirected edge once), ``labels.npy``, ``feats.npz``,
 ``meta.json`` and, where the source has a public split, ``split.npz``. Run twice, it writes the same bytes.
@@ -43,4 +43,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.argv[0]} DATA")
     for name in NAMES:
-        pack(Path(sys.argv[1]) / name, Path(__file__).parent)
+        pack(Path(sys.argv[1]) / name, Path(__file__).parents[1] / "python" / "fastpart" / "datasets")
