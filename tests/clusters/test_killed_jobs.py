@@ -11,8 +11,8 @@ import fastpart as fp
 
 sys.path.append(str(Path(__file__).parents[1] / "faults"))
 
-from child import run_child  # noqa: E402
-from test_bits import planted  # noqa: E402
+from child import run_child
+from test_bits import planted
 
 STAGES = ("counts", "scattered", "shards")
 

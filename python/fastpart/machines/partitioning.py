@@ -64,8 +64,8 @@ def partition_on(
         )
     if graph.path is None and graph.num_edges > _IN_MEMORY:
         raise ParameterError(
-            f"graph: its {graph.num_edges:,} records are in memory, and every task of a cluster would get a copy. Write "
-            'them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
+            f"graph: its {graph.num_edges:,} records are in memory, and every task of a cluster would get a copy. "
+            'Write them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
         )
     names = {name: _named(value) for name, value in values.items()}
     job = Job(place.shared, {"k": k, "graph": _source(graph), "values": names, "version": _core.__version__})
