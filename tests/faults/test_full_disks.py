@@ -3,18 +3,12 @@
 import errno
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from child import run_child
 
 import fastpart as fp
-
-sys.path.append(str(Path(__file__).parents[1] / "faults"))
-
-from child import run_child
-from test_bits import planted
 
 RUN = """
 import os, shutil, sys
@@ -34,7 +28,7 @@ class Noting(Threads):
         made.extend(given[-1].name for _, given in each)
         return super().submit(task, each)
 
-filler, sizes, step = shared / "filler", [], 128 << 10
+filler, sizes, step = shared / "filler", [], 320 << 10
 room = shutil.disk_usage(shared).free
 with filler.open("wb") as file:
     file.write(b"x" * (room - step))
@@ -64,7 +58,7 @@ assert not list(shared.iterdir())
 
 ON_A_SMALL_DISK = """
 import os, sys
-mount = 'mount -t tmpfs -o size=4m none "$0" && exec "$@"'
+mount = 'mount -t tmpfs -o size=10m none "$0" && exec "$@"'
 code, folder, small = sys.argv[1:]
 os.execvp("unshare", ["unshare", "-rm", "sh", "-c", mount, small, sys.executable, "-c", code, folder, small])
 """
@@ -76,7 +70,7 @@ def test_a_job_goes_on_each_time_there_is_more_space(tmp_path):
     mount = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", small]
     if shutil.which("unshare") is None or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("nobody here may mount a small disk")
-    np.save(tmp_path / "g.npy", planted(20_000, 100_000))
+    np.save(tmp_path / "g.npy", np.random.default_rng(5).integers(0, 20_000, (100_000, 2)))
     outcome = run_child(ON_A_SMALL_DISK, RUN, tmp_path, small, timeout=60)
     assert outcome.rc == 0, outcome.err
     numbers, names = zip(*map(str.split, outcome.out.splitlines()), strict=True)
