@@ -49,7 +49,7 @@ info, time_splits
 splits
 """,
     "machines": """
-engine
+engine, stopped
 job, replica
 adjacency, on_ray
 checking

@@ -81,6 +81,12 @@ def double_killed_once(x, folder):
     return 2 * x
 
 
+def double_stopped_once(x, folder):
+    if x == 3 and once(folder / "stopped"):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return 2 * x
+
+
 def always_killed():
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -10,7 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulated import add, cluster
-from programs import Killed, Raises, Sums, always_killed, double, double_killed_once, raises, sleeps
+from programs import (
+    Killed,
+    Raises,
+    Sums,
+    always_killed,
+    double,
+    double_killed_once,
+    double_stopped_once,
+    raises,
+    sleeps,
+)
 
 import fastpart as fp
 from fastpart.machines.adjacency import Shards
@@ -82,6 +92,15 @@ def test_tasks_give_their_results_in_order_also_if_one_is_killed(raylets, tmp_pa
     given = [(x, tmp_path) for x in range(6)]
     assert RayEngine().submit(double_killed_once, given) == list(range(0, 12, 2))
     assert (tmp_path / "killed").exists()
+
+
+def test_a_stopped_task_is_named_and_run_again(raylets, tmp_path, hurried, caplog):
+    engine = RayEngine()
+    given = [(x, tmp_path) for x in range(6)]
+    assert engine.submit(double_stopped_once, given) == list(range(0, 12, 2))
+    process = (tmp_path / "stopped").read_text()
+    assert engine.losses == [f"process {process} on 127.0.0.1: a task, stopped for 6 s"]
+    assert f"{engine.losses[0]}. Ray runs the task again" in caplog.text
 
 
 def test_a_task_that_dies_again_and_again_is_given_up(raylets):

@@ -12,7 +12,7 @@ from .. import _core
 from ..core.options import RunOptions
 from ..graphs.graph import Graph
 from .engine import Engine
-from .job import Job
+from .job import Job, read_checked, write_checked
 
 _RECORDS = 1 << 24
 """Records of a shard."""
@@ -68,9 +68,9 @@ class Pieces:
 
 def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: RunOptions) -> Pieces:
     """Return the lists of a graph. They are made by tasks, unless they are there."""
-    table = job.folder / "pieces.json"
+    table = job.folder / "pieces.bin"
     if table.is_file():
-        content = json.loads(table.read_bytes())
+        content = json.loads(read_checked(table))
         rows = [(job.folder / name, *numbers) for name, *numbers in content["pieces"]]
         if all(path.is_file() for path, *_ in rows):
             n, m, loops, checksum = content["identity"]
@@ -81,7 +81,7 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     ranges = _core.shards_of_records(m, shards.records)
     counting = {f"counts-{i}.bin": (graph, shard, symmetric, options) for i, shard in enumerate(ranges)}
     counts = job.stage(engine, "counts", counting, count)
-    all_counts = [path.read_bytes() for path in counts]
+    all_counts = [read_checked(path) for path in counts]
     identity, starts = _core.cut_shards(all_counts, n, m, shards.vertices)
     cuts = [m * i // shards.records for i in range(shards.records + 1)]
     scattering = {
@@ -98,7 +98,7 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     entries = [_core.entries_of_piece(path) for path in paths]
     rows = [(path, *of_shard, count) for path, of_shard, count in zip(paths, vertices, entries, strict=True)]
     content = {"identity": identity, "pieces": [(path.name, *numbers) for path, *numbers in rows]}
-    _core.write_file(table, json.dumps(content).encode())
+    write_checked(table, json.dumps(content).encode())
     job.forget([*counts, *scattered])
     return Pieces(identity, rows)
 
@@ -109,7 +109,7 @@ def _scattered(number: int) -> str:
 
 def count(graph: Graph, shard: tuple[int, int], symmetric: bool, options: RunOptions, into: Path) -> None:
     """Write what is known of a shard of the records."""
-    _core.write_file(into, _core.count_shard(graph._source, shard, symmetric, options))
+    write_checked(into, _core.count_shard(graph._source, shard, symmetric, options))
 
 
 def scatter(

@@ -15,9 +15,13 @@ from typing import Any
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parameters import shown
+from ..errors import GraphFormatError
 from .engine import Engine
 
 _MARKER = "job.json"
+_DIGITS = 32
+"""Digits of an xxh3-128."""
 
 
 class Job:
@@ -76,6 +80,22 @@ class Job:
     def remove(self) -> None:
         """Remove the folder of a job that is done."""
         shutil.rmtree(self.folder)
+
+
+def write_checked(path: Path, content: bytes) -> None:
+    """Write a small file with its xxh3-128 in front."""
+    _core.write_file(path, _core.hash_bytes(content).encode() + content)
+
+
+def read_checked(path: Path) -> bytes:
+    """Return the content of a small file, which is what was written."""
+    whole = path.read_bytes()
+    digest, content = whole[:_DIGITS], whole[_DIGITS:]
+    if digest != _core.hash_bytes(content).encode():
+        raise GraphFormatError(
+            f"{shown(path)}: the file is damaged. Remove it, and run again: it is made anew"
+        )
+    return content
 
 
 def _made(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:

@@ -3,15 +3,16 @@
 Ray runs tasks and replicas, and tells that one died. It holds no state of a job. What is done lies in the folder that
 all nodes see, and whatever died is run again from there, so a death costs time and no bit.
 
-A task has one processor, and Ray runs it again elsewhere if its process dies. Replicas have no processor of their own.
+A task has one processor, and Ray runs it again elsewhere if its process dies. Ray never notices a process that is
+stopped. So each node is asked for the tasks that are, and kills them. Replicas have no processor of their own.
 With one each, they would take it from the tasks, which Ray would then let wait without an error. A replica that dies
-takes the others with it, and new ones begin on the nodes that are left. A replica that is silent counts as dead, since
-Ray never notices a process that is stopped.
+takes the others with it, and new ones begin on the nodes that are left. A replica that is silent counts as dead.
 """
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,19 +26,21 @@ from ..core.parameters import one_line
 from ..errors import ClusterError
 from .engine import Program
 from .replica import Outcome, Replica, outcome
+from .stopped import kill_stopped
 
 RETRIES = 3
 """How often a task is run again, and how often replicas begin again, before the job is given up."""
 START = 120.0
 """Seconds in which replicas must have started. Ray needs 67 to find out that a machine is gone."""
 PING = 5.0
-"""Seconds between two looks whether all replicas answer."""
+"""Seconds between two looks whether all replicas answer, and whether tasks are stopped."""
 SILENCE = 30.0
-"""Seconds without an answer after which a replica counts as dead."""
+"""Seconds without an answer after which a replica counts as dead. A task that is stopped for so long is killed."""
 _GLANCE = 1.0
 """Seconds between two looks at the tasks that are done."""
 
 _TASK = ray.remote(num_cpus=1, max_retries=RETRIES)(outcome)
+_VISIT = ray.remote(num_cpus=0, max_retries=0)(kill_stopped)
 _ACTOR = ray.remote(num_cpus=0, max_restarts=0, concurrency_groups={"mail": 1, "life": 1})(Replica)
 
 
@@ -102,7 +105,7 @@ class RayEngine:
     workers : int
         How many replicas there are.
     losses : list of str
-        Which replicas were lost. Each is in the log, too.
+        Which replicas were lost, and which tasks were stopped. Each is in the log, too.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -112,18 +115,23 @@ class RayEngine:
 
     def submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Run a task with each of these arguments."""
-        refs = [_TASK.remote(task, *given) for given in each]
-        waiting = refs
+        name = f"fastpart-{secrets.token_hex(8)}"
+        named = _TASK.options(name=name)
+        refs = [named.remote(task, *given) for given in each]
+        waiting, watch = refs, _Watch(name)
         try:
             while waiting:
                 done, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_GLANCE)
                 for ref in done:
                     _value(ray.get(ref))
+                for loss in watch.look():
+                    self.losses.append(loss)
+                    log.warning("%s. Ray runs the task again", loss)
             return [_value(ray.get(ref)) for ref in refs]
         except ray.exceptions.RayError as error:
             raise _given_up(f"a task failed {RETRIES + 1} times", _death(error)) from None
         finally:
-            for ref in waiting:
+            for ref in [*waiting, *watch.visits]:
                 ray.cancel(ref, force=True)
 
     def replicas(self, program: Program) -> Any:
@@ -163,6 +171,45 @@ class RayEngine:
             yield [_Seat(*each) for each in zip(actors, on, processes, strict=True)]
         finally:
             _end(actors)
+
+
+class _Watch:
+    """Kills tasks that are stopped, on all nodes, so that Ray runs them again.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tasks. Ray shows it in the titles of their processes.
+
+    Attributes
+    ----------
+    visits : dict
+        The nodes that are visited now.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._next = time.monotonic() + PING
+        self.visits: dict[Any, Node] = {}
+
+    def look(self) -> list[str]:
+        """Return what was killed since the last look, and begin to visit nodes if it is time to."""
+        losses = []
+        visits = list(self.visits)
+        done, _ = ray.wait(visits, num_returns=len(visits), timeout=0) if visits else ([], [])
+        for ref in done:
+            node = self.visits.pop(ref)
+            with contextlib.suppress(ray.exceptions.RayError):  # the node died, and Ray notices that
+                losses += [
+                    f"process {process} on {node.address}: a task, stopped for {SILENCE:.0f} s"
+                    for process in ray.get(ref)
+                ]
+        if time.monotonic() > self._next:
+            self._next = time.monotonic() + PING
+            for node in set(alive()) - set(self.visits.values()):
+                visit = _VISIT.options(scheduling_strategy=node.only())
+                self.visits[visit.remote(self._name, SILENCE)] = node
+        return losses
 
 
 def _processes(actors: list[Any], on: list[Node], end: float) -> list[int]:

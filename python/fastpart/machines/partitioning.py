@@ -23,6 +23,9 @@ _SAMPLES = (0.25, 0.1, 0.04, 0.016)
 _TOP = 1 << 28
 """Entries of the top, at most, if a share is small enough for that."""
 
+_IN_MEMORY = 1 << 21
+"""Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
+
 _FIELDS = [name for name in dir(_core.VertexResult) if not name.startswith("_")]
 
 
@@ -58,6 +61,11 @@ def partition_on(
     if graph._weights is not None:
         raise ParameterError(
             "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
+        )
+    if graph.path is None and graph.num_edges > _IN_MEMORY:
+        raise ParameterError(
+            f"graph: its {graph.num_edges:,} records are in memory, and every task of a cluster would get a copy. "
+            'Write them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
         )
     names = {name: _named(value) for name, value in values.items()}
     job = Job(place.shared, {"k": k, "graph": _source(graph), "values": names, "version": _core.__version__})

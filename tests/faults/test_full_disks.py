@@ -1,0 +1,81 @@
+"""A shared folder whose disk is full: the error names a file, what is whole stays, and the same command goes on."""
+
+import errno
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from child import run_child
+
+import fastpart as fp
+
+RUN = """
+import os, shutil, sys
+from pathlib import Path
+import numpy as np, fastpart as fp
+from fastpart.machines.adjacency import Shards
+from fastpart.machines.engine import Threads
+from fastpart.machines.partitioning import Place
+from fastpart.partitions.partitioners.builtin import on_machines
+
+folder, shared = Path(sys.argv[1]), Path(sys.argv[2])
+graph = fp.open_graph(folder / "g.npy", num_vertices=20000)
+made = []
+
+class Noting(Threads):
+    def submit(self, task, each):
+        made.extend(given[-1].name for _, given in each)
+        return super().submit(task, each)
+
+filler, sizes, step = shared / "filler", [], 320 << 10
+room = shutil.disk_usage(shared).free
+with filler.open("wb") as file:
+    file.write(b"x" * (room - step))
+for attempt in range(200):
+    try:
+        place = Place(Noting(2), shared, Shards(3, 5))
+        parts = on_machines("multilevel", place, graph, 4, path="two_levels", sample=0.1, threads=1)
+        break
+    except OSError as error:
+        name = Path(os.fsdecode(error.filename))
+        assert shared in name.parents, error
+        job = next(shared.glob("fastpart-job-*"), None)
+        left = sorted(file.name for file in job.rglob("*") if file.is_file()) if job else []
+        assert not any(".tmp-" in file for file in left), left
+        finished = [] if job is None else [stage for stage in ("counts", "scattered", "shards")
+                                           if (job / f"{stage}.json").exists()]
+        again = [file for file in made for stage in finished_before if file.startswith(stage.rstrip("s"))]
+        assert not again, again
+        print(error.errno, name.name, flush=True)
+        finished_before = finished
+        made.clear()
+        os.truncate(filler, max(filler.stat().st_size - step, 0))
+np.save(folder / "parts.npy", parts.assignment)
+filler.unlink()
+assert not list(shared.iterdir())
+""".replace("made = []", "made, finished_before = [], []", 1)
+
+ON_A_SMALL_DISK = """
+import os, sys
+mount = 'mount -t tmpfs -o size=10m none "$0" && exec "$@"'
+code, folder, small = sys.argv[1:]
+os.execvp("unshare", ["unshare", "-rm", "sh", "-c", mount, small, sys.executable, "-c", code, folder, small])
+"""
+
+
+def test_a_job_goes_on_each_time_there_is_more_space(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", small]
+    if shutil.which("unshare") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("nobody here may mount a small disk")
+    np.save(tmp_path / "g.npy", np.random.default_rng(5).integers(0, 20_000, (100_000, 2)))
+    outcome = run_child(ON_A_SMALL_DISK, RUN, tmp_path, small, timeout=60)
+    assert outcome.rc == 0, outcome.err
+    numbers, names = zip(*map(str.split, outcome.out.splitlines()), strict=True)
+    assert set(numbers) == {str(errno.ENOSPC)}
+    assert len(set(names)) > 4
+    graph = fp.open_graph(tmp_path / "g.npy", num_vertices=20_000)
+    expected = fp.multilevel(graph, 4, path="two_levels", sample=0.1, threads=1)
+    np.testing.assert_array_equal(np.load(tmp_path / "parts.npy"), expected.assignment)
