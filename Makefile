@@ -1,4 +1,4 @@
-# make quickstart | train-demo | test | soak | docs | bench | quality | lint | stubs | build | wheel: each sets up all it needs.
+# make quickstart | train-demo | test | soak | docs | bench | quality | lint | stubs | build | wheel | release-check: each sets up all it needs.
 #
 # .venv         the package in place (editable), the tools that build and lint
 # .venv-train   the newest torch and PyG, and Ray (6 GB), the package as an installed wheel; for `make test`, `make train-demo` and `make docs`
@@ -16,7 +16,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: quickstart train-demo docs linkcheck test test-rust test-core test-train test-dgl test-oldest soak bench quality lint lint-rust lint-python stubs build wheel clean machine
+.PHONY: quickstart train-demo docs linkcheck test test-rust test-core test-train test-dgl test-oldest soak bench quality lint lint-rust lint-python stubs build wheel release-check release-state clean machine
 
 VENV := .venv/bin
 TRAIN := .venv-train/bin
@@ -111,6 +111,12 @@ wheel: .venv/.wheel build
 			--target $$target --out dist; \
 	done
 	$(VENV)/python -m pytest -m slow -rA tests/test_packages.py
+
+# What must be true before a release. The environments show the licences of what users install with us.
+release-check: release-state wheel docs
+
+release-state: .venv/.installed .venv-train/.installed .venv-dgl/.installed
+	$(VENV)/python tools/release_check.py
 
 clean:
 	rm -rf .venv .venv-* dist target $(CORE)

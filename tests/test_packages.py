@@ -58,7 +58,15 @@ def test_source_distribution_has_what_a_build_takes_and_no_more(sdist):
     with tarfile.open(sdist) as archive:
         members = {member.name.partition("/")[2] for member in archive if member.isfile()}
     assert sources("rust", "python", "benches/*.rs", "examples") <= members
-    assert {"Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"} <= members
+    assert {
+        "Cargo.toml",
+        "Cargo.lock",
+        "pyproject.toml",
+        "LICENSE",
+        "THIRD-PARTY.txt",
+        "README.md",
+        "PKG-INFO",
+    } <= members
     assert {member.split("/")[0] for member in members if "/" in member} == {
         "rust",
         "python",
@@ -89,6 +97,11 @@ class TestWheel:
             members = {name for name in archive.namelist() if ".dist-info/" not in name}
         package = {name.removeprefix("python/") for name in sources("python/fastpart")}
         assert members == package | {"fastpart/_core.abi3.so"}
+
+    def test_brings_the_licences_of_what_is_compiled_in(self, wheel):
+        with zipfile.ZipFile(wheel) as archive:
+            names = {name.rpartition("/licenses/")[2] for name in archive.namelist() if "/licenses/" in name}
+        assert names == {"LICENSE", "THIRD-PARTY.txt"}
 
     def test_asks_for_no_symbol_newer_than_its_glibc(self, wheel, tmp_path):
         with zipfile.ZipFile(wheel) as archive:

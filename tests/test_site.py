@@ -59,7 +59,8 @@ def anchors(page):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/fastpart/datasets/README.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "python/fastpart/datasets/README.md"],
 )
 def test_links_from_outside_the_site(name):
     page = ROOT / name
