@@ -19,7 +19,7 @@ datasets, generate, partitions
 measures
 store
 export, loading
-report, pyg
+compat, report, pyg
 train
 cli, methods
 __main__

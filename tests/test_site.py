@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import fastpart as fp
+from fastpart.compat import pymetis
 
 ROOT = Path(__file__).parents[1]
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto(?:function|class|exception|data)):: (\S+)$", re.M)
@@ -21,6 +22,7 @@ def public():
     for module in modules:
         those = getattr(fp, module).__all__
         names |= {f"fastpart.{module}.{name}" for name in those if f"fastpart.{name}" not in names}
+    names |= {f"fastpart.compat.pymetis.{name}" for name in pymetis.__all__}
     return names | {f"fastpart.pyg.{name}" for name in names_of_pyg()}
 
 

@@ -1,11 +1,13 @@
 """What a strict type checker says of calls: read by test_typing.py, never run."""
 
+from collections.abc import Sequence
 from typing import Literal, assert_type
 
 import numpy as np
 import numpy.typing as npt
 
 import fastpart as fp
+from fastpart.compat import pymetis
 
 graph = fp.open_graph("g.bin", directedness="directed", io="read", layout="rows", dtype="u64")
 fp.open_graph("g.bin", directedness="both")  # type: ignore[arg-type]
@@ -49,3 +51,8 @@ assert_type(fp.cluster(graph, "hollocou").modularity, float)
 fp.cluster(graph, "louvain")  # type: ignore[arg-type]
 fp.convert("a.txt", "a.bin", format="text")
 fp.convert("a.txt", "a.bin", format="csv")  # type: ignore[arg-type]
+
+assert_type(pymetis.part_graph(2, [[1], [0]]), pymetis.GraphPartition)
+edge_cuts, vertex_part = pymetis.part_graph(2, xadj=[0, 1, 2], adjncy=[1, 0], recursive=False)
+assert_type(edge_cuts, int)
+assert_type(vertex_part, Sequence[int])

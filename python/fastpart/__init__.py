@@ -47,6 +47,7 @@ from .partitions.partitioners.choosing import partition
 from .partitions.results import Clustering, Evaluation
 
 if TYPE_CHECKING:
+    from . import compat as compat
     from . import datasets as datasets
     from . import export, generate, loading
     from . import pyg as pyg
@@ -81,7 +82,7 @@ _LATER = {
 }
 """Names that are imported on first use, and their modules."""
 
-_MODULES = ("datasets", "export", "generate", "loading", "pyg", "report", "store")
+_MODULES = ("compat", "datasets", "export", "generate", "loading", "pyg", "report", "store")
 """Modules that are imported on first use."""
 
 

@@ -1,4 +1,4 @@
-"""A partition directory for PyG's own loaders: a feature store, a graph store and a sampler.
+"""A partition directory for PyG's own loaders: a feature store, a graph store and a sampler. And ``ClusterData``.
 
 :meth:`fastpart.VertexPartition.loader` is simpler and faster. Use these where a program is built around
 ``NodeLoader`` or ``LinkLoader`` of ``torch_geometric.loader``. Vertices have their original ids everywhere. In a graph
@@ -21,13 +21,14 @@ from ..core.shared_parameters import with_parameters
 from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
+from .clusters import ClusterData
 from .edges import InEdges, PartitionEdges
 from .features import PartitionFeatures, VertexRows
 from .sampling import PartitionSampler
 from .typed_rows import edges_by_relation, rows_by_group
 from .typed_sampling import TypedPartitionSampler
 
-__all__ = ["feature_store", "graph_store", "sampler"]
+__all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]
 
 
 def feature_store(partition: VertexPartition) -> PartitionFeatures:
