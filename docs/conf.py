@@ -1,6 +1,12 @@
 """Settings of the site. `make docs` builds it into target/site."""
 
+import sys
+from pathlib import Path
+
 import fastpart
+
+sys.path.insert(0, str(Path(__file__).parent))
+import llms
 
 project = "fastpart"
 copyright = "the authors of fastpart"
@@ -27,3 +33,13 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+
+
+def setup(app):
+    """Write llms.txt at the root of the site."""
+
+    def write(app, exception):
+        if exception is None and app.builder.name == "html":
+            (Path(app.outdir) / "llms.txt").write_text(llms.text(Path(app.srcdir)))
+
+    app.connect("build-finished", write)
