@@ -2,8 +2,8 @@
 
 A task writes a group of parts into a folder of its own, with a list of all files there, and renames it. The caller
 then takes the files over by hard links, or by copies if the output lies on another file system. So what was written
-stays in the job until the caller has finished. There are as many groups as the engine has workers, since each task reads
-all records. A part has the same bytes in any group.
+stays in the job until the caller has finished. There are as many groups as the engine has workers, since each task
+reads all records. A part has the same bytes in any group.
 """
 
 from __future__ import annotations
