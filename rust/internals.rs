@@ -208,7 +208,7 @@ pub mod partition {
 }
 pub mod parts {
     pub use crate::parts::{
-        Coding, Gather, PartSizes, RowGatherer, Rows, write_edge_parts, write_vertex_parts,
+        Coding, Gather, PartSizes, Portion, RowGatherer, Rows, write_edge_parts, write_vertex_parts,
     };
 }
 pub mod sampling {

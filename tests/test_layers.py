@@ -54,6 +54,7 @@ job, replica
 adjacency, on_ray
 checking
 partitioning
+parts
 starting
 """,
     "partitions": """
@@ -68,7 +69,7 @@ homes, partitioners, sampling, temporal, typed_seeds
 order
 """,
     "measures": """
-ratios
+ratios, vertex_counts
 by_type
 accesses, evaluate, expected, ranking, row_types
 counting, reading, sampling_plan

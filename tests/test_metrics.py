@@ -455,13 +455,13 @@ def test_parts_that_change_during_a_count_do_not_change_it(read_only):
     parts = np.arange(n, dtype=np.int32) % 2
     given = parts[:]
     given.flags.writeable = not read_only
-    expected = _core.count_vertex_partition(graph._source, parts.copy(), 2, run_options())
+    expected = _core.cut_counts(graph._source, parts.copy(), 2, run_options())
     changes = []
 
     def change(*_progress):
         parts[:] = 1
         changes.append(None)
 
-    counts = _core.count_vertex_partition(graph._source, given, 2, run_options(threads=1, progress=change))
+    counts = _core.cut_counts(graph._source, given, 2, run_options(threads=1, progress=change))
     assert changes
     assert [*counts.cut, *counts.internal] == [*expected.cut, *expected.internal]

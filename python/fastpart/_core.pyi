@@ -748,13 +748,10 @@ class ClusterResult:
     graph: Identity
 
 @final
-class VertexCounts:
+class CutCounts:
     internal: _Ids
     cut: _Ids
     volume: _Ids
-    halo: _Ids
-    components: _Ids
-    halo_of_types: list[_Ids]
     matrix: _Ids | None
     graph: Identity
 
@@ -816,13 +813,20 @@ def order(
 def home_parts(
     edges: EdgeSource, assignment: npt.NDArray[Any], k: int, options: RunOptions
 ) -> VertexResult: ...
-def count_vertex_partition(
+def cut_counts(
+    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+) -> CutCounts: ...
+def halo_counts(
     edges: EdgeSource,
     assignment: npt.NDArray[np.int32],
     k: int,
+    parts: tuple[int, int],
+    types: list[int],
     options: RunOptions,
-    types: list[int] | None = None,
-) -> VertexCounts: ...
+) -> list[_Ids]: ...
+def component_counts(
+    edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
+) -> _Ids: ...
 def weighted_cut(
     edges: EdgeSource, assignment: npt.NDArray[np.int32], k: int, options: RunOptions
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]] | None: ...
@@ -857,8 +861,11 @@ def write_vertex_parts(
     halo_hops: int,
     into: _Path,
     options: RunOptions,
+    parts: tuple[int, int] | None = None,
 ) -> list[dict[str, Any]]:
     """Write the folders of the parts below ``into``; per part what ``part.json`` holds, num_halo as [hop 1, hop 2].
+
+    By default these are all parts, and the temporary file lies in ``into``. That of some lies where ``options`` say.
 
     ``relations`` has the number of records of each relation, and the number of its reverse edges, which is its own one
     if they are edges of the same relation. It goes before ``directedness``.

@@ -13,6 +13,7 @@ from .core.declared import bind
 from .core.options import Options
 from .core.parameters import CacheCriterion, StrPath
 from .errors import FastpartError, ParameterError
+from .machines.engine import Engine
 from .measures.compare import Comparison
 from .measures.evaluate import evaluate
 from .partitions.loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
@@ -35,6 +36,8 @@ def _evaluate(
     *,
     split: int | None = None,
     relation_weights: Mapping[str, float] | None = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     if partition.graph is None:
@@ -48,15 +51,25 @@ def _evaluate(
         splits,
         split=split,
         relation_weights=relation_weights,
+        cluster=cluster,
+        shared=shared,
         **options,
     )
 
 
 @bind(Partition.save)
-def _save(partition: Partition, out: StrPath, *, graph: Any = None, **given: Unpack[SaveOptions]) -> None:
+def _save(
+    partition: Partition,
+    out: StrPath,
+    *,
+    graph: Any = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
+    **given: Unpack[SaveOptions],
+) -> None:
     from .store import save
 
-    save(partition, out, graph=graph, **given)
+    save(partition, out, graph=graph, cluster=cluster, shared=shared, **given)
 
 
 @bind(read_partition)

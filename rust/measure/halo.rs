@@ -8,6 +8,7 @@
 //! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter. Most bits are already
 //! set, so a plain load comes first, and only a missing bit costs a locked instruction.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
@@ -23,28 +24,30 @@ pub(super) const PARTS: usize = 64;
 
 /// For each part the number of vertices outside it that have a neighbour in it: `|N(V_i) \ V_i|`.
 pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
-    let mut sizes = halo_sizes_of_types(edges, assignment, k, &[edges.num_vertices()], run)?;
+    let mut sizes = halo_sizes_of_types(edges, assignment, k, 0..k, &[edges.num_vertices()], run)?;
     Ok(sizes.swap_remove(0))
 }
 
-/// The same for the vertices of each type. Types are ranges of vertices of the sizes `types`, one after the other.
+/// The halos of a range of `parts`, by type of the vertices. Types are ranges of vertices of the sizes `types`, one after
+/// the other.
 pub fn halo_sizes_of_types(
     edges: &dyn EdgeStream,
     assignment: &[i32],
     k: u32,
+    parts: Range<u32>,
     types: &[u64],
     run: &Run,
 ) -> Result<Vec<Vec<u64>>> {
     let n = edges.num_vertices();
     validate(assignment, k, n, run)?;
     check_sizes("types", types, n)?;
-    let counts = types.len() as u64 * u64::from(k);
+    let counts = types.len() as u64 * parts.len() as u64;
     run.require(8 * (n + counts), format!("halo counts of {n} vertices (8 bytes each)"))?;
-    let passes = k.div_ceil(PARTS as u32);
-    run.begin("halo", u64::from(passes) * (edges.num_edges() + n));
+    let passes = parts.len().div_ceil(PARTS) as u64;
+    run.begin("halo", passes * (edges.num_edges() + n));
     let mut masks: Buffer<u64> = Buffer::zeroed(n as usize, "halo masks")?;
     let mut sizes = vec![Vec::new(); types.len()];
-    for first in (0..k).step_by(PARTS) {
+    for first in parts.clone().step_by(PARTS) {
         let shared = shared(&mut masks);
         each_block(edges, run, |_, records| {
             mark(shared, assignment, first, records);
@@ -54,7 +57,7 @@ pub fn halo_sizes_of_types(
             sizes.extend(count_and_clear(masks, run)?);
         }
     }
-    sizes.iter_mut().for_each(|sizes| sizes.truncate(k as usize));
+    sizes.iter_mut().for_each(|sizes| sizes.truncate(parts.len()));
     Ok(sizes)
 }
 
@@ -66,7 +69,8 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
         prefetch_ends(masks, records, index + ahead::RECORDS);
         let (p, q) = (assignment[u as usize] as u32, assignment[v as usize] as u32);
         let bit = |part: u32| {
-            u64::from((p != q) & (part.wrapping_sub(first) < PARTS as u32)) << (part % PARTS as u32)
+            let index = part.wrapping_sub(first);
+            u64::from((p != q) & (index < PARTS as u32)) << (index % PARTS as u32)
         };
         set(&masks[v as usize], bit(p));
         set(&masks[u as usize], bit(q));

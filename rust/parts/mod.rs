@@ -44,7 +44,7 @@ use crate::graph::degrees;
 pub use coding::Coding;
 pub use edge_parts::write_edge_parts;
 pub use gather::{Gather, RowGatherer, Rows};
-pub use vertex_parts::write_vertex_parts;
+pub use vertex_parts::{Portion, write_vertex_parts};
 
 /// The folder of a part.
 fn part_folder(into: &Path, part: usize) -> PathBuf {

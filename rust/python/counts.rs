@@ -10,16 +10,12 @@ use super::run::{Options, detached};
 use fastpart::internals::measure;
 use fastpart::internals::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
 
-/// Counts of a vertex partition, per part. The matrix (k, k) is `None` for many parts.
+/// Records inside the parts and between them. The matrix (k, k) is `None` for many parts.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
-pub struct VertexCounts {
+pub struct CutCounts {
     internal: Py<PyArray1<i64>>,
     cut: Py<PyArray1<i64>>,
     volume: Py<PyArray1<i64>>,
-    halo: Py<PyArray1<i64>>,
-    components: Py<PyArray1<i64>>,
-    /// Of each type: its halo per part.
-    halo_of_types: Vec<Py<PyArray1<i64>>>,
     matrix: Option<Py<PyArray2<i64>>>,
     graph: Identity,
 }
@@ -34,43 +30,60 @@ pub struct EdgeCounts {
     graph: Identity,
 }
 
-/// `types` are the sizes of the types of a typed graph.
+/// Counts the records inside the parts of a vertex partition and between them.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, options, types = None))]
-pub fn count_vertex_partition<'py>(
+pub fn cut_counts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
     assignment: View<'py, i32>,
     k: u32,
     options: Options,
-    types: Option<Vec<u64>>,
-) -> PyResult<VertexCounts> {
+) -> PyResult<CutCounts> {
     let parts = &*settled(&assignment, "parts")?;
-    let stream = edges.stream();
-    let sizes = types.clone().unwrap_or_else(|| vec![stream.num_vertices()]);
-    let (cut, halos, components) = detached(py, &options, |run| {
-        Ok((
-            measure::cut(stream, parts, k, run)?,
-            measure::halo_sizes_of_types(stream, parts, k, &sizes, run)?,
-            measure::components(stream, parts, k, run)?,
-        ))
-    })?;
-    let halo_of_types = types.iter().flat_map(|_| &halos).map(|halo| signed(py, halo).unbind()).collect();
-    let halo: Vec<u64> = (0..k as usize).map(|part| halos.iter().map(|halo| halo[part]).sum()).collect();
-    let volume = cut.volume();
-    let Cut { internal, cut, matrix, loops, checksum } = cut;
+    let counts = detached(py, &options, |run| measure::cut(edges.stream(), parts, k, run))?;
+    let volume = counts.volume();
+    let Cut { internal, cut, matrix, loops, checksum } = counts;
     let shape = [k as usize, k as usize];
     let matrix = matrix.map(|matrix| signed(py, &matrix).reshape(shape)).transpose()?;
-    Ok(VertexCounts {
+    Ok(CutCounts {
         internal: signed(py, &internal).unbind(),
         cut: signed(py, &cut).unbind(),
         volume: signed(py, &volume).unbind(),
-        halo: signed(py, &halo).unbind(),
-        components: signed(py, &components).unbind(),
-        halo_of_types,
         matrix: matrix.map(Bound::unbind),
         graph: identity(edges, loops, checksum),
     })
+}
+
+/// The halo of each part in a range, of each type. `types` are the sizes of the types.
+#[pyfunction]
+pub fn halo_counts<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: View<'py, i32>,
+    k: u32,
+    parts: (u32, u32),
+    types: Vec<u64>,
+    options: Options,
+) -> PyResult<Vec<Array<'py, i64>>> {
+    let assignment = &*settled(&assignment, "parts")?;
+    let halos = detached(py, &options, |run| {
+        measure::halo_sizes_of_types(edges.stream(), assignment, k, parts.0..parts.1, &types, run)
+    })?;
+    Ok(halos.iter().map(|halo| signed(py, halo)).collect())
+}
+
+/// The connected components of each part.
+#[pyfunction]
+pub fn component_counts<'py>(
+    py: Python<'py>,
+    edges: &EdgeSource,
+    assignment: View<'py, i32>,
+    k: u32,
+    options: Options,
+) -> PyResult<Array<'py, i64>> {
+    let parts = &*settled(&assignment, "parts")?;
+    let counts = detached(py, &options, |run| measure::components(edges.stream(), parts, k, run))?;
+    Ok(signed(py, &counts))
 }
 
 /// The weight of the records inside each part, and of those that leave it.

@@ -36,8 +36,8 @@ mod _core {
     use super::convert::{Converted, convert, format_of, write_edges};
     #[pymodule_export]
     use super::counts::{
-        EdgeCounts, VertexCounts, count_edge_partition, count_vertex_partition, label_skew, relation_cuts,
-        sparse_cut_matrix, split_counts, weighted_cut,
+        CutCounts, EdgeCounts, component_counts, count_edge_partition, cut_counts, halo_counts, label_skew,
+        relation_cuts, sparse_cut_matrix, split_counts, weighted_cut,
     };
     #[pymodule_export]
     use super::edges::EdgeSource;

@@ -15,11 +15,12 @@ use super::run::{Options, detached};
 use fastpart::internals::base::{Error, Result, locked};
 use fastpart::internals::edges::{Directedness, Directions, EdgeStream, Relations};
 use fastpart::internals::parts;
-use fastpart::internals::parts::{Gather, PartSizes, Rows};
+use fastpart::internals::parts::{Gather, PartSizes, Portion, Rows};
 
-/// Writes the parts of a vertex partition below `into`. Returns what `part.json` says of each.
+/// Writes parts of a vertex partition below `into`. Returns what `part.json` says of each. By default these are all
+/// parts, and the temporary file lies beside them. That of a range of parts lies where temporary files belong.
 #[pyfunction]
-#[pyo3(signature = (edges, assignment, k, *, directedness, relations, halo_hops, into, options))]
+#[pyo3(signature = (edges, assignment, k, *, directedness, relations, halo_hops, into, options, parts = None))]
 pub fn write_vertex_parts<'py>(
     py: Python<'py>,
     edges: &EdgeSource,
@@ -30,13 +31,22 @@ pub fn write_vertex_parts<'py>(
     halo_hops: u32,
     into: PathBuf,
     options: Options,
+    parts: Option<(u32, u32)>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let parts = &*settled(&assignment, "parts")?;
+    let assignment = &*settled(&assignment, "parts")?;
+    let whole = Portion::whole(k, halo_hops, &into);
+    let first = parts.map_or(0, |(first, _)| first as usize);
     let sizes = detached(py, &options, |run| {
         let directions = directions(edges.stream(), directedness, relations.as_deref())?;
-        parts::write_vertex_parts(edges.stream(), parts, k, &directions, halo_hops, &into, run)
+        let portion = parts.map(|(first, end)| Portion {
+            parts: first..end,
+            temporary: run.tmp_dir(),
+            ..whole.clone()
+        });
+        let portion = portion.as_ref().unwrap_or(&whole);
+        parts::write_vertex_parts(edges.stream(), assignment, k, &directions, portion, run)
     })?;
-    let dicts = sizes.iter().enumerate().map(|(part, sizes)| common(py, part, sizes));
+    let dicts = sizes.iter().zip(first..).map(|(sizes, part)| common(py, part, sizes));
     dicts.collect()
 }
 

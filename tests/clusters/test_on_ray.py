@@ -21,6 +21,7 @@ from programs import (
     raises,
     sleeps,
 )
+from test_directory import same
 
 import fastpart as fp
 from fastpart.machines.adjacency import Shards
@@ -184,6 +185,16 @@ def test_partition_takes_the_address_of_a_cluster(raylets, graph, tmp_path):
     assert made.parameters["chosen"]["because"] == f"{NODES} workers of a cluster make it"
     expected = fp.multilevel(graph, 8, path="two_levels", sample=made.parameters["sample"])
     np.testing.assert_array_equal(made.assignment, expected.assignment)
+
+
+def test_a_directory_and_its_measures_are_those_of_one_machine(raylets, graph, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    partition = fp.spring(graph, 8)
+    partition.save(tmp_path / "expected", halo_hops=2)
+    partition.save(tmp_path / "made", halo_hops=2, cluster=raylets.address, shared=shared)
+    same(tmp_path / "made", tmp_path / "expected")
+    assert list(shared.iterdir()) == []
 
 
 def test_a_cluster_is_never_started_and_only_a_running_one_is_taken(raylets, tmp_path, monkeypatch):

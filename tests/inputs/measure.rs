@@ -125,6 +125,16 @@ proptest! {
     }
 
     #[test]
+    fn halo_sizes_of_some_parts((graph, k, assignment) in cases(), first: u32, count: u32) {
+        let first = first % k;
+        let end = first + 1 + count % (k - first);
+        let types = [graph.n];
+        let found =
+            measure::halo_sizes_of_types(&graph, &assignment, k, first..end, &types, &run(2)).unwrap();
+        prop_assert_eq!(&found[0], &halos(&graph, &assignment, k)[first as usize..end as usize]);
+    }
+
+    #[test]
     fn components_of_parts((graph, k, assignment) in cases(), threads in 1_usize..=3) {
         let found = measure::components(&graph, &assignment, k, &run(threads)).unwrap();
         prop_assert_eq!(found, components(&graph, &assignment, k));

@@ -11,7 +11,7 @@ use fastpart::internals::base::Run;
 use fastpart::internals::base::splitmix64;
 use fastpart::internals::edges::Directedness;
 use fastpart::internals::generate::{Generator, Rmat};
-use fastpart::internals::parts::PartSizes;
+use fastpart::internals::parts::{PartSizes, Portion};
 use fastpart::internals::{generate, parts};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -210,8 +210,27 @@ proptest! {
         let assignment = assign(graph.n, k, used, seed);
         let home = TempDir::new().unwrap();
         let sizes =
-            parts::write_vertex_parts(&graph, &assignment, k, &directedness.into(), hops, home.path(), &run(threads)).unwrap();
+            parts::write_vertex_parts(&graph, &assignment, k, &directedness.into(), &Portion::whole(k, hops, home.path()), &run(threads)).unwrap();
         check(home.path(), &sizes, |part| vertex_part(&graph, &assignment, part as i32, directedness, hops))?;
+    }
+
+    #[test]
+    fn portions_have_the_bytes_of_all_parts(
+        graph in graphs(40, 120), k in parts(), used in 1_u64..100, seed: u64, directedness in directednesses(), hops in 0_u32..=2,
+        cut in 0_u32..300,
+    ) {
+        let assignment = assign(graph.n, k, used, seed);
+        let [whole, portions, temporary] = std::array::from_fn(|_| TempDir::new().unwrap());
+        let write = |portion: &Portion| {
+            parts::write_vertex_parts(&graph, &assignment, k, &directedness.into(), portion, &run(2)).unwrap()
+        };
+        let expected = write(&Portion::whole(k, hops, whole.path()));
+        let cut = cut % (k + 1);
+        let part = |parts| Portion { parts, halo_hops: hops, into: portions.path(), temporary: temporary.path() };
+        let sizes = [write(&part(0..cut)), write(&part(cut..k))].concat();
+        prop_assert_eq!(sizes, expected);
+        prop_assert!(written(portions.path()) == written(whole.path()));
+        prop_assert!(fs::read_dir(temporary.path()).unwrap().next().is_none());
     }
 
     #[test]
@@ -246,8 +265,7 @@ fn large_graphs_agree_for_all_threads() {
                 &assignment,
                 4,
                 &directedness.into(),
-                hops,
-                vertices.path(),
+                &Portion::whole(4, hops, vertices.path()),
                 &run,
             )
             .unwrap();
@@ -333,8 +351,7 @@ fn a_cancelled_run_leaves_no_temporary() {
                     &vertices,
                     20,
                     &Directedness::Undirected.into(),
-                    hops,
-                    home.path(),
+                    &Portion::whole(20, hops, home.path()),
                     &run,
                 );
                 let into = home.path().join("edges");
@@ -370,8 +387,7 @@ fn what_does_not_fit_is_refused() {
             &vertices,
             20,
             &Directedness::Undirected.into(),
-            hops,
-            home.path(),
+            &Portion::whole(20, hops, home.path()),
             &run,
         )
         .unwrap_err()
@@ -392,8 +408,7 @@ fn what_does_not_fit_is_refused() {
         &vertices,
         20,
         &Directedness::Undirected.into(),
-        1,
-        home.path(),
+        &Portion::whole(20, 1, home.path()),
         &enough,
     )
     .unwrap();
@@ -414,8 +429,7 @@ fn wrong_assignments_are_refused() {
         &vertices,
         20,
         &Directedness::Directed.into(),
-        1,
-        home.path(),
+        &Portion::whole(20, 1, home.path()),
         &run,
     );
     assert_eq!(error(refused), "assignment: vertex 77 has part 20, outside 0..20");
@@ -442,8 +456,14 @@ fn a_missing_folder_is_an_io_error_with_its_path() {
     let (graph, vertices, _) = sample();
     let home = TempDir::new().unwrap();
     let absent = home.path().join("absent");
-    let error =
-        parts::write_vertex_parts(&graph, &vertices, 20, &Directedness::Directed.into(), 1, &absent, &run(2))
-            .unwrap_err();
+    let error = parts::write_vertex_parts(
+        &graph,
+        &vertices,
+        20,
+        &Directedness::Directed.into(),
+        &Portion::whole(20, 1, &absent),
+        &run(2),
+    )
+    .unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.starts_with(&absent)), "{error}");
 }

@@ -19,6 +19,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.typed_splits import training_vertices
+from ..machines.starting import place_of
 from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
@@ -31,7 +32,7 @@ from .call import Call
 from .commands import gigabytes, open_input
 from .signatures import REQUIRED, read
 
-_UNASKED = {"graph", "out", "checkpoints", *NAMES}
+_UNASKED = {"graph", "out", "checkpoints", "shared", *NAMES}
 """Parameters that do not decide which partition is found."""
 
 
@@ -79,7 +80,9 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
         saving.refuse_unwritable(target, form, graph)
         kept = partial.of_partition(target)
         _refuse_other_results(call, kept, target, None if in_place else kept.found())
-    given = call.of(algorithm, "out")
+    place = place_of(call["cluster"], call["shared"])
+    at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
+    given = call.of(algorithm, "out") | at
     if "balance_on" in given:
         given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
     limit = memory_size(call.running.get("memory_limit"))
@@ -92,7 +95,7 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
 
     def evaluation_of(result: Partition) -> Evaluation:
-        return measure(graph, result, **(call.of("evaluate", "partition", *unmeasured) | measured))
+        return measure(graph, result, **(call.of("evaluate", "partition", *unmeasured) | measured | at))
 
     if target is None or kept is None:
         result, pace = _timed(make, graph, given)
@@ -111,7 +114,7 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
                 restore(result, target, graph=call["restore"])
             else:
                 with call.run() as run:
-                    saving.write(result, target, form, run, evaluation, graph, contents)
+                    saving.write(result, target, form, run, evaluation, graph, contents, place)
         kept.remove()
         if call["export"] is not None:
             _export(call, target)

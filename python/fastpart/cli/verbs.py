@@ -144,6 +144,7 @@ def _partition(words: Sequence[str]) -> Verb:
         _PARTITION,
         takes=(function, *of_others, *_PARTITION.takes[1:]),
         own=(Option("algorithm", f"Literal{names}", None, doc=doc), *_SAVED),
+        without=_HERE if named else frozenset(),
         says="" if named else _PARTITION.says,
         more="" if named else more,
     )
@@ -178,6 +179,9 @@ _SAVED = (
     ),
 )
 """Where a partition goes, if anywhere."""
+
+_HERE = frozenset({"cluster", "shared"})
+"""Options of verbs that make partitions on clusters. Others measure and save on the machine that makes them."""
 
 _PARTITION = Verb(
     "partitioning:partition",
@@ -265,6 +269,7 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE | _PARTITION_FILE,
         "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
         _SAVED,
+        without=_HERE,
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "update": Verb(
@@ -273,6 +278,7 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE | _PARTITION_FILE,
         "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
         _SAVED,
+        without=_HERE,
         says="Update a partition of the vertices for a graph that has grown, print the measures, and save with -o.",
     ),
     "edges-of": Verb(
@@ -281,6 +287,7 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE | _PARTITION_FILE,
         "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
         _SAVED,
+        without=_HERE,
         says="Partition the edges by a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "evaluate": Verb(
@@ -327,6 +334,7 @@ _VERBS: dict[str, Verb | Family] = {
         "report g.bin parts/ other.npy -o report.html\n"
         "report comparison.json -o plots.svg",
         _out("An .html (one self-contained page), .svg, .png or .pdf.", REQUIRED),
+        without=_HERE,
         several=True,
         says="Write a page with tables and plots of a comparison or of partitions.",
     ),

@@ -13,15 +13,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import shown
-from ..errors import GraphFormatError
+from ..errors import GraphFormatError, ParameterError
+from ..graphs.graph import Graph
 from .engine import Engine
 
 _MARKER = "job.json"
 _DIGITS = 32
 """Digits of an xxh3-128."""
+_IN_MEMORY = 1 << 21
+"""Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
 
 
 class Job:
@@ -53,24 +58,24 @@ class Job:
         name : str
             Name of the stage.
         files : mapping of str to tuple
-            The arguments of the task for each file, which is its last argument.
+            The arguments of the task for each file, by its path in the folder. The file is its last argument.
         task : callable
             Writes a file.
         """
-        paths = [self.folder / file for file in files]
+        paths = {file: self.folder / file for file in files}
         manifest = self.folder / f"{name}.json"
         known = _read(manifest)
         missing = [
-            (task, (*given, path))
-            for path, given in zip(paths, files.values(), strict=True)
+            (task, file, (*files[file], path))
+            for file, path in paths.items()
             if not path.is_file()
-            or known.get(path.name, {}).get("bytes", path.stat().st_size) != path.stat().st_size
+            or known.get(file, {}).get("bytes", path.stat().st_size) != path.stat().st_size
         ]
         if missing or not known:
             made = dict(engine.submit(_made, missing))
-            found = {path.name: made.get(path.name) or known.get(path.name) or _facts(path) for path in paths}
+            found = {file: made.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
-        return paths
+        return list(paths.values())
 
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""
@@ -98,10 +103,31 @@ def read_checked(path: Path) -> bytes:
     return content
 
 
-def _made(task: Callable[..., Any], given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:
+def source_of(graph: Graph) -> list[Any]:
+    """Return what tells a graph from others, without reading it where it lies in files."""
+    known: list[Any] = [graph.num_vertices, graph.num_edges, graph.directedness]
+    if graph.path is None:
+        if graph.num_edges > _IN_MEMORY:
+            raise ParameterError(
+                f"graph: its {graph.num_edges:,} records are in memory, and every task of a cluster would get a copy. "
+                'Write them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
+            )
+        return [*known, *graph.identify()]
+    files = sorted(graph.path.rglob("*")) if graph.path.is_dir() else [graph.path]
+    stats = [(shown(file), file.stat()) for file in files if file.is_file()]
+    return [*known, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)]
+
+
+def name_of(value: Any) -> Any:
+    """Return a value as JSON has it. An array is named by its hash."""
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {_core.hash_bytes(np.ascontiguousarray(value).tobytes())}"
+    return [name_of(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:
     task(*given)
-    path: Path = given[-1]
-    return path.name, _facts(path)
+    return file, _facts(given[-1])
 
 
 def _facts(path: Path) -> dict[str, Any]:

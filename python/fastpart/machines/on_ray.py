@@ -36,6 +36,8 @@ PING = 5.0
 """Seconds between two looks whether all replicas answer, and whether tasks are stopped."""
 SILENCE = 30.0
 """Seconds without an answer after which a replica counts as dead. A task that is stopped for so long is killed."""
+_FEW = 3
+"""Tasks for each node that are dealt. There are no more of those that take memory for each vertex."""
 _GLANCE = 1.0
 """Seconds between two looks at the tasks that are done."""
 
@@ -63,6 +65,10 @@ class Node:
     def only(self) -> NodeAffinitySchedulingStrategy:
         """Return what makes Ray run something here and nowhere else."""
         return NodeAffinitySchedulingStrategy(self.key, soft=False)
+
+    def first(self) -> NodeAffinitySchedulingStrategy:
+        """Return what makes Ray run something here, or elsewhere if the node is gone."""
+        return NodeAffinitySchedulingStrategy(self.key, soft=True)
 
 
 def alive() -> list[Node]:
@@ -114,10 +120,15 @@ class RayEngine:
         self.losses: list[str] = []
 
     def submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Run a task with each of these arguments."""
+        """Run a task with each of these arguments. A few tasks, which may be large, are dealt to all nodes."""
         name = f"fastpart-{secrets.token_hex(8)}"
-        named = _TASK.options(name=name)
-        refs = [named.remote(task, *given) for given in each]
+        nodes = [node for node in alive() if node.processors >= 1]
+        few = len(each) <= _FEW * len(nodes)  # Ray fills a node up first, and its memory with it
+        at = [nodes[i % len(nodes)].first() if few else "DEFAULT" for i in range(len(each))]
+        refs = [
+            _TASK.options(name=name, scheduling_strategy=where).remote(task, *given)
+            for where, given in zip(at, each, strict=True)
+        ]
         waiting, watch = refs, _Watch(name)
         try:
             while waiting:

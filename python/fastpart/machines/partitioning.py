@@ -11,20 +11,17 @@ import numpy as np
 
 from .. import _core
 from ..core.options import RunOptions
-from ..core.parameters import shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from .adjacency import Pieces, Shards, adjacency
 from .engine import Engine, Exchange
-from .job import Job
+from .job import Job, name_of, source_of
 
 _SAMPLES = (0.25, 0.1, 0.04, 0.016)
 """Shares of the entries that the top may have, on one machine."""
 _TOP = 1 << 28
 """Entries of the top, at most, if a share is small enough for that."""
 
-_IN_MEMORY = 1 << 21
-"""Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
 
 _FIELDS = [name for name in dir(_core.VertexResult) if not name.startswith("_")]
 
@@ -62,13 +59,10 @@ def partition_on(
         raise ParameterError(
             "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
         )
-    if graph.path is None and graph.num_edges > _IN_MEMORY:
-        raise ParameterError(
-            f"graph: its {graph.num_edges:,} records are in memory, and every task of a cluster would get a copy. "
-            'Write them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
-        )
-    names = {name: _named(value) for name, value in values.items()}
-    job = Job(place.shared, {"k": k, "graph": _source(graph), "values": names, "version": _core.__version__})
+    names = {name: name_of(value) for name, value in values.items()}
+    job = Job(
+        place.shared, {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
+    )
     quiet = replace(options, progress=None)
     pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
     symmetric = graph.directedness == "symmetric"
@@ -120,20 +114,3 @@ class _Replica:
             "assignment": np.array(result.assignment),
             "costs": result.costs | {"messages": moved["sent"] + moved["received"]},
         }
-
-
-def _source(graph: Graph) -> list[Any]:
-    """Return what tells a graph from others, without reading it where it lies in files."""
-    known: list[Any] = [graph.num_vertices, graph.num_edges, graph.directedness]
-    if graph.path is None:
-        return [*known, *graph.identify()]
-    files = sorted(graph.path.rglob("*")) if graph.path.is_dir() else [graph.path]
-    stats = [(shown(file), file.stat()) for file in files if file.is_file()]
-    return [*known, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)]
-
-
-def _named(value: Any) -> Any:
-    """Return a value as JSON has it. An array is named by its hash."""
-    if isinstance(value, np.ndarray):
-        return f"array {value.dtype} {value.shape} {_core.hash_bytes(np.ascontiguousarray(value).tobytes())}"
-    return [_named(each) for each in value] if isinstance(value, list | tuple) else value

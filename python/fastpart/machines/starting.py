@@ -10,8 +10,12 @@ from .engine import Engine
 from .partitioning import Place
 
 
-def place_of(cluster: str | Engine, shared: StrPath | None) -> Place:
-    """Return the place that a call names."""
+def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
+    """Return the place that a call names. None is this machine."""
+    if cluster is None:
+        if shared is not None:
+            raise ParameterError("shared: needs cluster=")
+        return None
     if shared is None:
         raise ParameterError("shared: name a folder that all machines of the cluster see")
     folder = path("shared", shared).absolute()

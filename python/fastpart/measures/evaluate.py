@@ -16,16 +16,21 @@ from .. import _core
 from ..core.frames import pl
 from ..core.inputs import labels_of
 from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import StrPath
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.relation_weights import weighted_by_relation
 from ..graphs.typed_splits import typed_splits
+from ..machines.engine import Engine
+from ..machines.partitioning import Place
+from ..machines.starting import place_of
 from ..partitions.caps import Cap
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
 from . import by_type
 from .ratios import balance_of, ratio, shares_of
+from .vertex_counts import count
 
 DENSE_PARTS = 4096
 """Up to this many parts the cut matrix is dense."""
@@ -40,6 +45,8 @@ def evaluate(
     *,
     split: int | None = None,
     relation_weights: Mapping[str, float] | None = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     """Measure a partition of a graph.
@@ -63,6 +70,11 @@ def evaluate(
     relation_weights : mapping of str to float, optional
         Factors by relation of a typed graph, as ``{"cites": 2.0}``, for the weighted cut. They multiply the weights of
         the records, which are 1 if there are none. A relation that is not named has the factor 1.
+    cluster : str, optional
+        The Ray cluster that counts the cut, the halos and the components of a vertex partition, as for
+        :func:`partition`. Labels, splits, weights and relations are counted by this machine. The measures are the same.
+    shared : path, optional
+        A folder that all machines of the cluster see. Needed with ``cluster``.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -137,11 +149,13 @@ def evaluate(
             raise ParameterError(
                 "relation_weights: an edge partition has no measures of weights. Leave them out"
             )
+        if cluster is not None:
+            raise ParameterError("cluster: an edge partition is measured by one machine. Leave it out")
         return _evaluate_edge(opened, partition, run)
     members = typed_splits(opened, splits, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
     weighted = weighted_by_relation(opened, relation_weights, run)
-    return _evaluate_vertex(weighted, partition, classes, members, run)
+    return _evaluate_vertex(weighted, partition, classes, members, run, place_of(cluster, shared))
 
 
 def _evaluate_vertex(
@@ -150,11 +164,12 @@ def _evaluate_vertex(
     labels: npt.NDArray[Any] | None,
     splits: dict[str, npt.NDArray[np.int64]],
     options: RunOptions,
+    place: Place | None,
 ) -> Evaluation:
     n, m, k, typed = graph.num_vertices, graph.num_edges, partition.k, graph._typed
-    counts = _core.count_vertex_partition(graph._source, partition.assignment, k, options, _type_sizes(graph))
-    graph.remember(counts.graph.loops, counts.graph.checksum)
-    partition.refuse_other_graph(n, m, counts.graph.checksum)
+    counts = count(graph, partition.assignment, k, _type_sizes(graph) or [n], options, place)
+    graph.remember(counts.loops, counts.checksum)
+    partition.refuse_other_graph(n, m, counts.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
@@ -169,7 +184,7 @@ def _evaluate_vertex(
         }
     )
     shares = shares_of(partition.parameters, k)
-    loops = counts.graph.loops
+    loops = counts.loops
     summary = _header(partition, n, m, loops) | {
         "cut_ratio": ratio(int(parts["edges_cut"].sum()) / 2, m - loops, empty=0.0),
         "vertex_balance": balance_of(parts["vertices"], n, shares),

@@ -17,6 +17,7 @@ from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
+from ..machines.engine import Engine
 from .caps import Cap, cap_of_parts, frozen
 from .loadable import Loadable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
@@ -205,6 +206,8 @@ class Partition(Assignment):
         *,
         split: int | None = None,
         relation_weights: Mapping[str, float] | None = None,
+        cluster: str | Engine | None = None,
+        shared: parameters.StrPath | None = None,
         **options: Unpack[Options],
     ) -> Evaluation:
         """Measure the partition on its graph. See :func:`fastpart.evaluate`.
@@ -297,6 +300,8 @@ class Partition(Assignment):
         out: parameters.StrPath,
         *,
         graph: Any = None,
+        cluster: str | Engine | None = None,
+        shared: parameters.StrPath | None = None,
         **given: Unpack[SaveOptions],
     ) -> None:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
@@ -312,6 +317,13 @@ class Partition(Assignment):
             The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
             or opened with. A directory then also holds its parts and measures. Without any graph, as after
             ``p.graph = None``, it holds the assignment only.
+        cluster : str, optional
+            The Ray cluster that measures the partition and writes the parts of its vertices, as for
+            :func:`fastpart.partition`. Features, labels and other rows are added by this machine. The directory has
+            the same bytes as without it. A call that was killed goes on when it is made again.
+        shared : path, optional
+            A folder that all machines of the cluster see. It gets the parts until the directory is complete. If it is
+            on the file system of ``out``, they are not copied.
         features : path or array, or mapping of them, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix

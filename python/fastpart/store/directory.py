@@ -17,6 +17,8 @@ from ..core.parsing import named
 from ..core.standardising import STATISTICS
 from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
+from ..machines.partitioning import Place
+from ..machines.parts import WrittenParts
 from ..partitions.coding import COLUMNS
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition
@@ -62,17 +64,22 @@ def write_directory(
     evaluation: Evaluation | None,
     graph: Graph | None,
     contents: Contents | None,
+    place: Place | None = None,
 ) -> None:
-    """Write the directory under a temporary name, and rename it when it is complete."""
+    """Write the directory under a temporary name, and rename it when it is complete. Workers may write its parts."""
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
     directory = _core.AtomicDir(target, replaced_files(target))
+    workers: WrittenParts | None = None
     try:
         inside = Path(directory.path)
         listing = Listing(inside, options)
         _core.write_npy(inside / "assignment.npy", partition.assignment, options)
         if graph is not None and evaluation is not None and contents is not None:
             manifest |= _describe(graph, evaluation, options)
-            manifest |= _write_parts(inside, partition, graph, contents, options, listing)
+            if place is not None:
+                given = (partition.assignment, partition.k, contents.halo_hops)
+                workers = WrittenParts(place, graph, *given)
+            manifest |= _write_parts(inside, partition, graph, contents, options, listing, workers)
             buffer = io.BytesIO()
             before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)
@@ -83,6 +90,8 @@ def write_directory(
         listing.add()
         _put(inside / MANIFEST, manifest_bytes(manifest | {"files": listing.files}))
         directory.commit()
+        if workers is not None:
+            workers.remove()
     finally:
         directory.discard()
 
@@ -112,6 +121,7 @@ def _write_parts(
     contents: Contents,
     options: RunOptions,
     listing: Listing,
+    workers: WrittenParts | None,
 ) -> dict[str, Any]:
     """Write the folders of the parts, and return their entries of the manifest."""
     entries: dict[str, Any] = {}
@@ -121,8 +131,12 @@ def _write_parts(
         sizes = _core.write_edge_parts(*given, **how)
     else:
         entries["halo_hops"] = contents.halo_hops
-        relations = graph._directions
-        sizes = _core.write_vertex_parts(*given, relations=relations, halo_hops=contents.halo_hops, **how)
+        if workers is not None:
+            sizes, facts = workers.write(inside, options)
+            listing.know(facts)
+        else:
+            relations = graph._directions
+            sizes = _core.write_vertex_parts(*given, relations=relations, halo_hops=contents.halo_hops, **how)
     if graph._typed is not None:
         entries |= _count_types(inside, graph._typed, sizes)
     _write_sizes(inside, sizes)

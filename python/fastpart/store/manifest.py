@@ -205,7 +205,11 @@ class Listing:
         new = [name for name in (below(self._folder) if names is None else names) if name not in self._known]
         root = self._folder.resolve()
         hashes = _core.hash_files([inside(root, name) for name in new], self._options)
-        self._known |= {name: facts_of(*found) for name, found in zip(new, hashes, strict=True)}
+        self.know(dict(zip(new, hashes, strict=True)))
+
+    def know(self, found: Mapping[str, tuple[int, str]]) -> None:
+        """Take in files whose size and checksum the writer took."""
+        self._known |= {name: facts_of(*each) for name, each in found.items()}
 
     @property
     def files(self) -> Files:

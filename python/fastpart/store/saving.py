@@ -18,6 +18,9 @@ from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..machines.engine import Engine
+from ..machines.partitioning import Place
+from ..machines.starting import place_of
 from ..measures.evaluate import evaluate
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.results import Evaluation
@@ -37,6 +40,8 @@ def save(
     out: StrPath,
     *,
     graph: Any = None,
+    cluster: str | Engine | None = None,
+    shared: StrPath | None = None,
     **given: Unpack[SaveOptions],
 ) -> None:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
@@ -50,6 +55,13 @@ def save(
     extras.check(target, form, partition.of, graph=known is not None)
     opened = None if known is None else open_graph(known, **options)
     refuse_unwritable(target, form, opened)
+    if cluster is not None and (
+        form != "directory" or opened is None or isinstance(partition, EdgePartition)
+    ):
+        raise ParameterError(
+            "cluster: a cluster writes the parts of a vertex partition, with its graph, to a directory. Leave it out"
+        )
+    place = place_of(cluster, shared)
     if opened is None or form != "directory":
         if opened is not None and opened is not partition.graph:
             partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
@@ -64,8 +76,10 @@ def save(
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)
     else:
-        evaluation = evaluate(opened, partition, **extras.measured(opened._typed, contents), **options)
-    write(partition, target, form, run, evaluation, opened, contents)
+        measured = extras.measured(opened._typed, contents)
+        at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
+        evaluation = evaluate(opened, partition, **measured, **at, **options)
+    write(partition, target, form, run, evaluation, opened, contents, place)
 
 
 def write(
@@ -76,8 +90,9 @@ def write(
     evaluation: Evaluation | None = None,
     graph: Graph | None = None,
     contents: Contents | None = None,
+    place: Place | None = None,
 ) -> None:
-    """Write a partition and its measures to a target that :func:`output` accepted."""
+    """Write a partition and its measures to a target that :func:`output` accepted, on this machine or in a place."""
     match form:
         case "npy":
             _core.write_npy(target, partition.assignment, options)
@@ -86,7 +101,7 @@ def write(
         case "parquet":
             _write_parquet(target, partition)
         case _:
-            write_directory(target, partition, options, evaluation, graph, contents)
+            write_directory(target, partition, options, evaluation, graph, contents, place)
 
 
 def output(out: object) -> tuple[Path, str]:

@@ -1,7 +1,15 @@
-//! The parts of a vertex partition.
+//! The parts of a vertex partition, all of them or some.
+//!
+//! Some parts ([`Portion`]) have the bytes that they have among all. Every pass over the records then keeps the edges
+//! with a target in these parts. So a portion needs the graph, the assignment and nothing else, and machines that see
+//! the same files write portions apart from each other. Each of them reads all records, 8 bytes each, once for the
+//! degrees and once for the edges. The alternative is to deal the edges once, through files that all machines see: 16
+//! bytes per edge are then written and read. For a few machines reading is less. Degrees, masks and ranks of all
+//! vertices are needed for any portion, so the memory is that of all parts.
 
 mod second_hop;
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::layout::Layout;
@@ -14,17 +22,40 @@ use crate::exec::{Entry, SpillReader, Writer, spill, spill_edges};
 use crate::measure;
 use crate::sets::{Groups, LocalSet};
 
-/// Writes the folders of all parts below `into`, and returns their sizes. `halo_hops=h` stores the in-edges of every
-/// vertex at distance < h from the part, against the direction of the edges, and for 0 those inside the part.
+/// Which parts are written, and where.
+#[derive(Debug, Clone)]
+pub struct Portion<'a> {
+    /// The parts.
+    pub parts: Range<u32>,
+    /// `h` stores the in-edges of every vertex at distance < h from the part, against the direction of the edges, and 0
+    /// those inside the part.
+    pub halo_hops: u32,
+    /// Where the folders of the parts go.
+    pub into: &'a Path,
+    /// Where the temporary file lies.
+    pub temporary: &'a Path,
+}
+
+impl<'a> Portion<'a> {
+    /// All parts. The temporary file lies beside them.
+    pub fn whole(k: u32, halo_hops: u32, into: &'a Path) -> Self {
+        Self { parts: 0..k, halo_hops, into, temporary: into }
+    }
+}
+
+/// Writes the folders of parts, and returns their sizes.
 pub fn write_vertex_parts(
     edges: &dyn EdgeStream,
     assignment: &[i32],
     k: u32,
     directions: &Directions,
-    halo_hops: u32,
-    into: &Path,
+    portion: &Portion,
     run: &Run,
 ) -> Result<Vec<PartSizes>> {
+    let Portion { ref parts, halo_hops, .. } = *portion;
+    if parts.start > parts.end || parts.end > k {
+        return Err(Error::parameter("parts", format!("{parts:?} is not within 0..{k}")));
+    }
     if halo_hops > 2 {
         return Err(Error::parameter("halo_hops", format!("{halo_hops} is not between 0 and 2")));
     }
@@ -38,7 +69,7 @@ pub fn write_vertex_parts(
     let inner_degree =
         (halo_hops == 0).then(|| in_degrees(edges, directions, available, run, inside)).transpose()?;
     let members = Members::new(assignment, k as usize, run)?;
-    let graph = VertexParts { edges, assignment, directions, halo_hops, into, run, degree, members };
+    let graph = VertexParts { edges, assignment, directions, portion, run, degree, members };
     let parts = graph.first_hop(inner_degree.as_deref().unwrap_or(&graph.degree), workers)?;
     let mut sizes: Vec<PartSizes> = parts.iter().map(|&(sizes, _)| sizes).collect();
     if halo_hops == 2 {
@@ -89,11 +120,6 @@ impl Members {
         Ok(Self { vertices, rank })
     }
 
-    /// Number of parts.
-    fn k(&self) -> usize {
-        self.vertices.count() as usize
-    }
-
     /// The vertices of the part, ascending.
     pub(crate) fn of(&self, part: usize) -> &[u32] {
         self.vertices.group(part as u32)
@@ -105,8 +131,7 @@ pub(crate) struct VertexParts<'a> {
     pub edges: &'a dyn EdgeStream,
     pub assignment: &'a [i32],
     pub directions: &'a Directions,
-    pub halo_hops: u32,
-    pub into: &'a Path,
+    pub portion: &'a Portion<'a>,
     pub run: &'a Run,
     pub degree: Buffer<u32>,
     pub members: Members,
@@ -123,8 +148,8 @@ impl VertexParts<'_> {
     /// edges they have. Returns the sizes of each part, and the sum of the in-degrees of its halo.
     fn first_hop(&self, row_degree: &[u32], workers: usize) -> Result<Vec<(PartSizes, u64)>> {
         let mut layout = Layout::default();
-        for part in 0..self.members.k() {
-            let rows = self.members.of(part).iter().zip(0..);
+        for part in self.portion.parts.clone() {
+            let rows = self.members.of(part as usize).iter().zip(0..);
             layout.add_part(rows.map(|(&v, row)| (row, u64::from(row_degree[v as usize]))));
             self.run.check()?;
         }
@@ -132,30 +157,33 @@ impl VertexParts<'_> {
         self.run.begin("parts", 2 * layout.num_edges());
         let parted = EdgeBuckets { layout, spilled };
         let init = || {
-            let halo = LocalSet::new(if self.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?;
+            let halo =
+                LocalSet::new(if self.portion.halo_hops == 0 { 0 } else { self.edges.num_vertices() })?;
             Ok(Worker { halo, rows: RowBuffers::new(parted.layout.windows())? })
         };
-        parted.map(workers, self.run, init, |worker, part, edges| {
-            self.write_part(part, edges, row_degree, worker)
+        let first = self.portion.parts.start as usize;
+        parted.map(workers, self.run, init, |worker, index, edges| {
+            self.write_part(first + index, edges, row_degree, worker)
         })
     }
 
     /// Sends every edge to the part of its target. The source is a local id and flagged if it is inner, too.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
         let (m, parts, rank) = (self.edges.num_edges(), self.assignment, &*self.members.rank);
+        let Portion { parts: ref written, halo_hops, temporary, .. } = *self.portion;
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
             let (p, q) = (parts[u as usize], parts[v as usize]);
             let inner = p == q;
-            if !inner && self.halo_hops == 0 {
+            if !written.contains(&(q as u32)) || (!inner && halo_hops == 0) {
                 return Ok(());
             }
-            let place = layout.place(q as usize);
+            let place = layout.place(q as usize - written.start as usize);
             let row = rank[v as usize];
             let source = if inner { rank[u as usize] } else { u };
             writer.push(layout.bucket(place, row), Entry::new(source, row, id, place.tag, inner))
         };
         self.run.begin("buckets", m);
-        spill_edges(self.edges, self.run, workers, self.into, layout.buckets(), |writer, first, records| {
+        spill_edges(self.edges, self.run, workers, temporary, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
                 prefetch_ends(parts, records, index + ahead::RECORDS);
                 prefetch_ends(rank, records, index + ahead::RECORDS);
@@ -177,14 +205,14 @@ impl VertexParts<'_> {
     ) -> Result<(PartSizes, u64)> {
         let members = self.members.of(part);
         let num_inner = members.len() as u64;
-        if self.halo_hops > 0 {
+        if self.portion.halo_hops > 0 {
             edges.read(self.run, |entries| {
                 entries.iter().filter(|entry| !entry.flag()).for_each(|entry| halo.insert(entry.source));
             })?;
         }
         let num_halo = [halo.number(), 0];
         check_local(part, num_inner + num_halo[0])?;
-        let folder = part_folder(self.into, part);
+        let folder = part_folder(self.portion.into, part);
         std::fs::create_dir(&folder).map_err(|error| Error::io(&folder, error))?;
         let halo_degrees = self.write_vertices(&folder, members, halo)?;
         let mut files = RowFiles::open(&folder, Start::Anew, self.directions.relations(), self.run)?;

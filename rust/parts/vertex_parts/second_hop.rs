@@ -22,7 +22,7 @@ use crate::sets::LocalSet;
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;
 
-/// Appends the rows of the 1-hop halos, of so many edges, and the 2-hop halos, to the files of all parts.
+/// Appends the rows of the 1-hop halos, of so many edges, and the 2-hop halos, to the files of the parts.
 pub(crate) fn append(
     graph: &VertexParts,
     sizes: &mut [PartSizes],
@@ -52,6 +52,7 @@ pub(crate) fn append(
 /// One pass over the edges, for up to 64 parts.
 struct Pass<'a> {
     graph: &'a VertexParts<'a>,
+    /// Counted from the first part that is written.
     parts: Range<usize>,
     sizes: &'a [PartSizes],
     masks: &'a [AtomicU64],
@@ -80,10 +81,15 @@ impl Pass<'_> {
         })
     }
 
+    /// The number of a part among all.
+    fn number(&self, part: usize) -> usize {
+        self.graph.portion.parts.start as usize + part
+    }
+
     /// Hands the 1-hop halo of a part to `each`.
     fn for_each_halo(&self, part: usize, mut each: impl FnMut(u64)) -> Result<()> {
         let PartSizes { num_inner, num_halo, .. } = self.sizes[part];
-        let folder = part_folder(self.graph.into, part);
+        let folder = part_folder(self.graph.portion.into, self.number(part));
         let halo = Ids::open(&folder, "vertices.npy", num_inner, num_inner + num_halo[0])?;
         halo.for_each(self.graph.run, |v| {
             each(v);
@@ -108,7 +114,7 @@ impl Pass<'_> {
 
     /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global ids.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
-        let VertexParts { edges, directions, into, run, .. } = *self.graph;
+        let VertexParts { edges, directions, portion, run, .. } = *self.graph;
         let m = edges.num_edges();
         let send = |writer: &mut Writer, u: u32, v: u32, id: u64| -> Result<()> {
             let mut mask = self.masks[v as usize].load(Relaxed);
@@ -120,7 +126,7 @@ impl Pass<'_> {
             Ok(())
         };
         run.begin("second hop buckets", m);
-        spill_edges(edges, run, workers, into, layout.buckets(), |writer, first, records| {
+        spill_edges(edges, run, workers, portion.temporary, layout.buckets(), |writer, first, records| {
             for (index, (&[u, v], id)) in records.iter().zip(first..).enumerate() {
                 prefetch_ends(self.masks, records, index + ahead::RECORDS);
                 send(writer, u, v, id)?;
@@ -138,8 +144,9 @@ impl Pass<'_> {
         edges: PartEdges,
         Worker { first, second, rows }: &mut Worker,
     ) -> Result<PartSizes> {
-        let VertexParts { assignment, directions, run, into, ref degree, ref members, .. } = *self.graph;
-        let inner = |v: u32| assignment[v as usize] as usize == part;
+        let VertexParts { assignment, directions, run, portion, ref degree, ref members, .. } = *self.graph;
+        let number = self.number(part);
+        let inner = |v: u32| assignment[v as usize] as usize == number;
         self.for_each_halo(part, |v| first.insert(v))?;
         let num_first = first.number();
         edges.read(run, |entries| {
@@ -152,8 +159,8 @@ impl Pass<'_> {
         let mut sizes = self.sizes[part];
         sizes.num_halo[1] = second.number();
         let before = sizes.num_inner + num_first;
-        check_local(part, before + sizes.num_halo[1])?;
-        let folder = part_folder(into, part);
+        check_local(number, before + sizes.num_halo[1])?;
+        let folder = part_folder(portion.into, number);
         let mut files = VertexFiles::open(&folder, Start::AtEnd, run)?;
         for v in second.iter() {
             files.push_halo(self.graph, v)?;

@@ -233,8 +233,6 @@ def partition(
         )
     if relation_weights is not None and (of == "edges" or goal == "traffic"):
         raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
-    if cluster is None and shared is not None:
-        raise ParameterError("shared: needs cluster=")
     factors = checked_relation_weights(opened.relations, relation_weights)
     request = Request(
         graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
@@ -252,14 +250,15 @@ def partition(
         trained=training_vertices(opened) if of == "vertices" else {},
         options=options,
     )
+    if cluster is not None and (goal != "cut" or time_limit is not None or checkpoints is not None):
+        raise ParameterError(
+            'cluster: a cluster takes objective="cut" only, and neither time_limit nor checkpoints. It keeps '
+            "what is done in the folder shared"
+        )
     try:
-        if cluster is not None:
-            if goal != "cut" or time_limit is not None or checkpoints is not None:
-                raise ParameterError(
-                    'cluster: a cluster takes objective="cut" only, and neither time_limit nor checkpoints. It keeps '
-                    "what is done in the folder shared"
-                )
-            partition = request.on(place_of(cluster, shared))
+        place = place_of(cluster, shared)
+        if place is not None:
+            partition = request.on(place)
         else:
             partition = choose(request, time_limit, None if out is None else npy(out, opened))
         if goal == "traffic":
