@@ -14,7 +14,7 @@ from cyclopts import App, Group, Parameter
 
 from .. import _core
 from ..core.options import NAMES, config
-from ..core.parameters import choice, from_text
+from ..core.parameters import choice, from_text, seconds
 from .call import Call
 from .signatures import Option
 from .verbs import TITLES, Family, Verb, verbs
@@ -124,7 +124,7 @@ def _slot(option: Option, group: Group) -> Slot:
 
 
 def _value(option: Option, text: str) -> Any:
-    value = from_text(option.flag, text, option.annotation)
+    value = seconds(option.flag, text) if option.is_time else from_text(option.flag, text, option.annotation)
     for word in value if isinstance(value, list) else [value]:
         if option.choices and option.listed:
             choice(option.flag, word, option.choices)

@@ -14,6 +14,11 @@ from .sources import described, signature_of, spelled_out, text_of
 REQUIRED = inspect.Parameter.empty
 
 
+def flag(name: str) -> str:
+    """Return the option for a parameter."""
+    return "-k" if name == "k" else f"--{name.replace('_', '-')}"
+
+
 @dataclass(frozen=True)
 class Option:
     """A parameter of a function."""
@@ -28,7 +33,7 @@ class Option:
     @property
     def flag(self) -> str:
         """The spelling on the command line."""
-        return "-k" if self.name == "k" else f"--{self.name.replace('_', '-')}"
+        return flag(self.name)
 
     @property
     def words(self) -> set[str]:
@@ -61,10 +66,17 @@ class Option:
         )
 
     @property
+    def is_time(self) -> bool:
+        """Whether the value is a number of seconds."""
+        return "float" in self.words and self.doc.startswith("Seconds ")
+
+    @property
     def metavar(self) -> str:
         """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
+        if self.is_time:
+            return "SECONDS|5m|1h"
         if "Fanouts" in self.words:
             return "INT,...|NAME=INT:INT,..."
         if "Mapping" in self.words:
