@@ -31,7 +31,7 @@ from ..partitions.order import order as order_vertices
 from ..store import saving
 from ..train.libraries import import_torch
 from .call import Call
-from .signatures import flag
+from .spelling import flag
 from .verbs import OF_TRAINING
 
 

@@ -10,13 +10,9 @@ from functools import cache
 from typing import Any
 
 from .sources import described, signature_of, spelled_out, text_of
+from .spelling import flag, in_shell
 
 REQUIRED = inspect.Parameter.empty
-
-
-def flag(name: str) -> str:
-    """Return the option for a parameter."""
-    return "-k" if name == "k" else f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ def read(name: str) -> dict[str, Option]:
         annotation = (
             each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
         )
-        text = _sentence(doc, each.default is None)
+        text = in_shell(_sentence(doc, each.default is None))
         options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, accepted, text)
     return options
 

@@ -8,18 +8,13 @@ becomes ``--time-limit: -1 is ...``, and ``pass objective="halo"`` becomes ``pas
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from ..core.parameters import meant_parameter
 from ..errors import ParameterError
-from .signatures import flag
+from .spelling import in_shell
 from .verbs import Family, Verb, verbs
-
-_VALUE = r"""True|False|"[^"]*"|'[^']*'|\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|(?:[-\w]|\.(?=\w))*"""
-
-_GIVEN = re.compile(rf"(?<=[\s(])([a-z][a-z_]+)=({_VALUE})")
-"""A parameter with a value, or with none: ``seed=3``, ``features=``."""
 
 _CALL = re.compile(r"([\w.]+\([^()]*\))")
 """Python code, which stays as it is. A word and a parenthesis of a sentence have a space between."""
@@ -27,11 +22,9 @@ _CALL = re.compile(r"([\w.]+\([^()]*\))")
 _PHRASES = {
     "fp.open_partition opens it": "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` "
     "checks it",
-    "balance_on=[]": "--balance-on vertices",
-    "weights=False": "--weights no",
     "fp.restore(result, graph=graph) brings": "-o with a .parquet and --restore, or `fastpart restore`, bring",
 }
-"""What has another name in the shell."""
+"""What a function does that the shell has a command for."""
 
 
 class Wording:
@@ -44,7 +37,7 @@ class Wording:
     def _flags(self) -> dict[str, str]:
         """The options of the verb that the words name, by the names of the parameters."""
         try:
-            known: dict[str, Verb | Family] = verbs(self._words)
+            known: Mapping[str, Verb | Family] = verbs(self._words)
         except ParameterError:  # an unknown algorithm, which has no options
             return {}
         for word in self._words:
@@ -73,16 +66,8 @@ class Wording:
         return "".join(piece if place % 2 else self._translated(piece) for place, piece in enumerate(pieces))
 
     def _translated(self, text: str) -> str:
-        text = _GIVEN.sub(lambda given: _option(*given.groups()), text)
+        text = in_shell(text)
         for name, option in self._flags.items():
             if "_" in name and name in text:
                 text = re.sub(rf"(?<![\w\"'./\-:]){name}(?![\w\"'/(=-]|\.\w)", option, text)
         return text
-
-
-def _option(name: str, value: str) -> str:
-    """Return an option and its value as the shell takes them."""
-    if value == "True":
-        return flag(name)
-    value = value.strip("[](){}").replace(", ", ",").replace(": ", "=").replace('"', "").replace("'", "")
-    return f"{flag(name)} {value}".rstrip()

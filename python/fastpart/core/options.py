@@ -109,10 +109,8 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     ...     p = fp.spring(np.array([[0, 1], [1, 2], [2, 0]]), k=2)
     """
     if foreign := [name for name in options if name not in NAMES]:
-        raise TypeError(
-            f"config() takes only {', '.join(NAMES)}. "
-            + (meant(foreign[0], NAMES).removeprefix(". ") or f"Pass {foreign[0]!r} to each call that takes it")
-        )
+        close = meant(foreign[0], NAMES) or f". Pass {foreign[0]!r} to each call that takes it"
+        raise TypeError(f"config() takes only {', '.join(NAMES)}{close}")
     _checked(options)
     return _configured(options)
 

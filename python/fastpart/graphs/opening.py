@@ -63,8 +63,9 @@ def open_graph(
         numbers from 1. Default: those named source and target, src and dst, from and to, u and v, or head and tail,
         else the only two.
     relabel : bool
-        The ids of a table or an array are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank of their
-        ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to them.
+        The ids of a table or an array are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank
+        of their ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to
+        them.
     dtype : {"u32", "u64", "i32", "i64"}, optional
         Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
         archives, u64 ids and big-endian files are refused.
