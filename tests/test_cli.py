@@ -126,7 +126,7 @@ def test_evaluate_reads_what_other_tools_wrote(run):
     assert json.loads(out)["summary"]["rf"] == 1.0
     code, out, _ = run("evaluate", "g.bin", "part.npy")
     assert code == 0
-    assert out.startswith("of")
+    assert out.startswith("part")
     assert "0.1429" in out
 
 

@@ -232,6 +232,8 @@ def test_columns_are_known_by_their_names(tmp_path):
         ('columns=("a", "b") or columns=(1, 2)', "--columns a,b or --columns 1,2"),
         ('Pass relation_weights={"cites": 2.0}', "Pass --relation-weights cites=2.0"),
         ("Pass num_vertices=5 or more, max_vertices=7.", "Pass --num-vertices 5 or more, --max-vertices 7."),
+        ("strict=False keeps no cap. Write cites=2,writes=0.5", "strict=False keeps no cap. Write cites=2,writes=0.5"),
+        ("here strict=False keeps no cap", "here --no-strict keeps no cap"),
         ("Pass connected=True to join", "Pass --connected to join"),
         ("Open it with weights=False", "Open it with --weights no"),
         ("balance_on=[] leaves that out", "--balance-on vertices leaves that out"),

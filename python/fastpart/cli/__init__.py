@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _run(arguments, wording)
         sys.stdout.flush()
     except KeyboardInterrupt as error:
-        return _refuse(error, 130, debug, ["interrupted"])
+        return _refuse(error, 130, debug, _texts(error, wording, "interrupted"))
     except BrokenPipeError:
         # The reader of our output has closed it. Python flushes what is still buffered at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, FastpartError | MemoryError) or _lacks_package(error):
             return _refuse(error, 1, debug, _texts(error, wording))
         text = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
-        return _refuse(error, 1, debug, [text])
+        return _refuse(error, 1, debug, _texts(error, wording, text))
     return 0
 
 
@@ -110,9 +110,9 @@ def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
     return str(error)
 
 
-def _texts(error: Exception, wording: Wording) -> list[str]:
+def _texts(error: BaseException, wording: Wording, reason: str = "") -> list[str]:
     """Return an error, and its notes: where a result is kept."""
-    reason = _os_error_text(error) if isinstance(error, OSError) else str(error)
+    reason = reason or (_os_error_text(error) if isinstance(error, OSError) else str(error))
     return [*map(wording.of_shell, (reason or type(error).__name__, *getattr(error, "__notes__", ())))]
 
 

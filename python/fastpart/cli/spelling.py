@@ -6,7 +6,7 @@ import re
 
 _VALUE = r"""True|False|"[^"]*"|'[^']*'|\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|(?:[-\w]|\.(?=\w))*"""
 
-_GIVEN = re.compile(rf"(?<=[\s(])([a-z][a-z_]+)=({_VALUE})")
+_GIVEN = re.compile(rf"(?<=[\s(])([a-z][a-z_]+)=({_VALUE})(?![.,-]?\w)")
 """A parameter with a value, or with none: ``seed=3``, ``features=``."""
 
 _EXAMPLE = re.compile(r"\bas (\[[^\]]*\]|\{[^}]*\})")
@@ -33,7 +33,9 @@ def in_shell(text: str) -> str:
 
 
 def _option(name: str, value: str) -> str:
-    return flag(name) if value == "True" else f"{flag(name)} {_value(value)}".rstrip()
+    if value in ("True", "False"):
+        return flag(name if value == "True" else f"no_{name}")
+    return f"{flag(name)} {_value(value)}".rstrip()
 
 
 def _value(text: str) -> str:
