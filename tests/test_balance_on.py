@@ -314,9 +314,9 @@ def test_weights_on_the_command_line(run, given_as, weights):
         ),
         (("--balance-on", "gone.npy"), 1, "gone.npy: No such file"),
         (("--balance-on", "g.bin"), 1, "g.bin: not a .npy or .npz of plain arrays"),
-        (("--balance-on", "w.npy", "--balance-on-ratio", "0.5"), 2, "balance_on_ratio: 0.5 is not a ratio"),
+        (("--balance-on", "w.npy", "--balance-on-ratio", "0.5"), 2, "--balance-on-ratio: 0.5 is not a ratio"),
         (("--balance-on-ratio", "1.1"), 2, "--balance-on-ratio: has no effect without --balance-on"),
-        (("--balance-on", "w.npy", "--no-strict"), 2, "balance_on: strict=False is the paper's rule"),
+        (("--balance-on", "w.npy", "--no-strict"), 2, "--balance-on: --no-strict is the paper's rule"),
     ],
 )
 def test_refusals_of_the_command_line(run, arguments, code, text):

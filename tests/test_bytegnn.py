@@ -426,4 +426,4 @@ def test_the_command_line(tmp_path, capsys):
     assert p.parameters["weights"] == [0.5, 0.3, 0.2]
     assert p == fp.bytegnn(ring, 2, splits=tmp_path / "s.npz", weights=(0.5, 0.3, 0.2), rule="paper")
     assert main(words[:6]) == 2
-    assert "Pass splits= with train" in capsys.readouterr().err
+    assert "Pass --splits with train" in capsys.readouterr().err

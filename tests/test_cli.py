@@ -92,7 +92,7 @@ def test_the_directory_of_an_edge_partition_holds_labels_and_splits(run):
     parts = fp.open_partition("parts").parts
     assert {label for part in parts for label in part.labels.tolist()} == {0, 1}
     assert refused(run, 2, "partition", "g.bin", "-k", 2, *given).startswith(
-        "labels, splits: an edge partition has no measures of them"
+        "--labels, --splits: an edge partition has no measures of them"
     )
 
 
@@ -126,7 +126,7 @@ def test_evaluate_reads_what_other_tools_wrote(run):
     assert json.loads(out)["summary"]["rf"] == 1.0
     code, out, _ = run("evaluate", "g.bin", "part.npy")
     assert code == 0
-    assert out.startswith("of")
+    assert out.startswith("part")
     assert "0.1429" in out
 
 
@@ -197,7 +197,7 @@ def test_ways_to_read_reach_the_file(run):
     assert json.loads(out)["loops"] == 1
     code, _, err = run("info", "two.npy", "--max-vertices", 1)
     assert code == 1
-    assert "exceeds max_vertices=1. Raise it" in err
+    assert "exceeds --max-vertices 1. Raise it" in err
 
 
 # Parameters of the algorithm.
@@ -268,9 +268,9 @@ def refused(run, code, *arguments):
         (["--threads", "1000000"], "threads: 1000000"),
         (
             ["--memory-limit", "4X"],
-            "memory_limit: '4X' is not a size. Write bytes, or a size such as 4G or 512M",
+            "--memory-limit: '4X' is not a size. Write bytes, or a size such as 4G or 512M",
         ),
-        (["--num-vertices", "5"], r"num_vertices: 5, but g\.bin\.json says 6"),
+        (["--num-vertices", "5"], r"--num-vertices: 5, but g\.bin\.json says 6"),
         (["--directedness", "mixed"], "--directedness: unknown value 'mixed'. Valid values are undirected, "),
         (["--dtype", "f4"], "dtype: unknown value"),
         (["--io", "map"], "--io: unknown value 'map'. Valid values are mmap, read. Did you mean 'mmap'"),
@@ -376,7 +376,7 @@ def test_memory_limit_below_the_need_names_the_number(run):
     said = refused(run, 1, *SPRING, "--memory-limit", "1M", "-o", "part.npy")
     assert said == (
         "spring on 6 vertices (32 bytes each) needs 8.4 MB of memory, but the budget is 1.0 MB. "
-        "Raise memory_limit or free memory"
+        "Raise --memory-limit or free memory"
     )
     assert not os.path.exists("part.npy")
     assert run(*SPRING, "--memory-limit", "1G")[0] == 0

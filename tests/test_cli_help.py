@@ -228,11 +228,11 @@ def test_help_has_examples_of_the_command(text_of, command):
 
 
 TYPOS = {
-    "train full parts --model graphsge": "model: unknown value 'graphsge'. .*. Did you mean 'graphsage'",
+    "train full parts --model graphsge": "--model: unknown value 'graphsge'. .*. Did you mean 'graphsage'",
     "train compare g.bin -k 2 --features x.npy --labels y.npy --splits s.npz --partitioners sprng": (
         "--partitioners: unknown value 'sprng'. .*. Did you mean 'spring'"
     ),
-    "compare g.bin -k 2 --algorithms sprng": "algorithms: unknown name 'sprng'. .*. Did you mean 'spring'",
+    "compare g.bin -k 2 --algorithms sprng": "--algorithms: unknown name 'sprng'. .*. Did you mean 'spring'",
     "partitoin g.bin": "unknown command 'partitoin'. .*. Did you mean 'partition'",
     "train sdd parts": "unknown command 'sdd'. .*. Did you mean 'sdt'",
     "generate rmta g.bin": "unknown command 'rmta'. .*. Did you mean 'rmat'",

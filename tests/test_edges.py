@@ -225,9 +225,10 @@ def test_numbers_of_vertices_that_are_refused(name, value, error):
 @pytest.mark.parametrize("source", ["file", "array"])
 def test_huge_ids_are_refused_before_allocation(tmp_path, source):
     records = np.array([[0, 2**32 - 2], [0, 1]], np.uint32)
+    relabel = "--relabel" if source == "file" else "relabel=True"
     source = raw(tmp_path / "g.bin", records) if source == "file" else records
     said = r"max id 4294967294 implies 4294967295 vertices and 137\.4 GB of state"
-    with pytest.raises(fp.GraphFormatError, match=rf"{said}.*--relabel.*max_vertices=4294967295"):
+    with pytest.raises(fp.GraphFormatError, match=rf"{said}.*{relabel}.*max_vertices=4294967295"):
         fp.open_graph(source)
     with pytest.raises(fp.GraphFormatError, match=rf"{said}\. That exceeds max_vertices=9\. Raise it"):
         fp.open_graph(source, max_vertices=9)
@@ -260,13 +261,11 @@ def test_max_vertices_admits_and_refuses():
 
 
 # 27
-@pytest.mark.parametrize(
-    "dtype", [bool, "f4", "f8", "c16", "i1", "u1", "i2", "u2", "O", "U3", "S3", "M8[s]", "V8"]
-)
+@pytest.mark.parametrize("dtype", [bool, "f4", "f8", "c16", "O", "M8[s]", "V8"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_of_other_types_are_refused(dtype, order):
     array = np.zeros((3, 2), dtype=dtype, order=order)
-    with pytest.raises(TypeError, match=r"edges of dtype .*Ids are uint32, int32, uint64 or int64.*astype"):
+    with pytest.raises(TypeError, match=r"expected integers or strings, got an array of dtype .*astype"):
         fp.open_graph(array)
 
 

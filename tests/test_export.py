@@ -229,7 +229,7 @@ def test_the_verb(tmp_path, parts, capsys):
     ("arguments", "code", "text"),
     [
         (["text", "parts", "out", "--graph-name", "g"], 2, "unknown option '--graph-name'"),
-        (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "graph_name: 'a/b' is invalid. Use up to"),
+        (["dgl", "parts", "out", "--graph-name", "a/b"], 2, "--graph-name: 'a/b' is invalid. Use up to"),
         (["xml", "parts", "out"], 2, "unknown command 'xml'"),
         (["text", "parts"], 2, "OUT is missing"),
         (["text", "parts", "out", "more"], 2, "unknown argument 'more'"),

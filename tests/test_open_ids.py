@@ -98,7 +98,7 @@ def test_a_graph_directory_opens(tmp_path):
     [
         (pl.DataFrame({"u": ["a", None], "v": ["b", "c"]}), "null|no id"),
         (pl.DataFrame({"u": ["a"], "v": [1]}), "column 'u' is String, but column 'v' is Int64"),
-        (pl.DataFrame({"u": [0.5], "v": [1.5]}), "expected integers, but column 'u' is Float64"),
+        (pl.DataFrame({"u": [0.5], "v": [1.5]}), "expected integers or strings, but column 'u' is Float64"),
         (pl.DataFrame({"u": ["a"], "v": ["b"], "src": [1], "dst": [2]}), "several pairs of columns"),
     ],
 )

@@ -238,7 +238,7 @@ def test_what_does_not_fit_at_all_is_refused(file, capsys):
     with pytest.raises(fp.MemoryBudgetError, match="spring on 4000 vertices"):
         fp.partition(file, 8, memory_limit="100K")
     assert main(["partition", str(file), "-k", "8", "--memory-limit", "100K"]) == 1
-    assert "Raise memory_limit" in capsys.readouterr().err
+    assert "Raise --memory-limit" in capsys.readouterr().err
 
 
 def test_little_time_leads_to_a_stream(file):

@@ -151,7 +151,7 @@ def test_the_shell_knows_the_words(known, tmp_path, capsys):
     out = str(tmp_path / "p.npy")
     call = ["partition", str(graph.path), "-k", "4", "--algorithm", "multilevel", "-o", out]
     assert main([*call, "--balance-on-ratio", "1.2"]) == 0
-    assert "balance_on: bounds the training vertices of 'paper'" in capsys.readouterr().err
+    assert "--balance-on: bounds the training vertices of 'paper'" in capsys.readouterr().err
     assert (np.load(out) == fp.multilevel(graph, 4, balance_on_ratio=1.2).assignment).all()
     for word, bounds in (("vertices", []), ("train", "train"), ("type:paper:train", "paper:train")):
         assert main([*call, "--balance-on", word]) == 0

@@ -12,7 +12,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from itertools import chain
 
 from cyclopts import (
     CoercionError,
@@ -28,6 +27,7 @@ from ..core.parameters import meant, shown
 from ..errors import FastpartError, GraphWarning, ParameterError
 from .app import STANDARD_INPUT, make_app
 from .verbs import algorithms_with
+from .wording import Wording
 
 __all__ = ["main"]
 
@@ -38,25 +38,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    wording = Wording(arguments)
     try:
-        _log_to_stderr(quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
-        _run(arguments)
+        _log_to_stderr(wording, quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
+        _run(arguments, wording)
         sys.stdout.flush()
     except KeyboardInterrupt as error:
-        return _refuse(error, 130, debug, "interrupted")
+        return _refuse(error, 130, debug, _texts(error, wording, "interrupted"))
     except BrokenPipeError:
         # The reader of our output has closed it. Python flushes what is still buffered at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ParameterError, TypeError) as error:
-        return _refuse(error, 2, debug)
+        return _refuse(error, 2, debug, _texts(error, wording))
     except OSError as error:
-        return _refuse(error, 1, debug, _os_error_text(error))
+        return _refuse(error, 1, debug, _texts(error, wording))
     except Exception as error:
         if isinstance(error, FastpartError | MemoryError) or _lacks_package(error):
-            return _refuse(error, 1, debug)
+            return _refuse(error, 1, debug, _texts(error, wording))
         text = f"internal error: {type(error).__name__}: {error} (--debug shows where)"
-        return _refuse(error, 1, debug, text)
+        return _refuse(error, 1, debug, _texts(error, wording, text))
     return 0
 
 
@@ -65,7 +66,7 @@ def _lacks_package(error: Exception) -> bool:
     return isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] != _PACKAGE
 
 
-def _run(words: list[str]) -> None:
+def _run(words: list[str], wording: Wording) -> None:
     app = make_app(words)
     try:
         for word in words:
@@ -75,13 +76,13 @@ def _run(words: list[str]) -> None:
         command, given, _ = app.parse_args(words, print_error=False, exit_on_error=False)
     except CycloptsError as error:
         called = " ".join(["fastpart", *(error.command_chain or ())])
-        raise ParameterError(f"{_reason(error)} (see `{called} --help`)") from error
+        raise ParameterError(f"{_reason(error, words, wording)} (see `{called} --help`)") from error
     if command == app.help_print and {"--help", "-h"}.isdisjoint(words):
         raise ParameterError(f"a command is missing (see `{' '.join(['fastpart', *words])} --help`)")
     command(*given.args, **given.kwargs)
 
 
-def _reason(error: CycloptsError) -> str:
+def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
     """Return the message for an error of cyclopts."""
     if isinstance(error.__cause__, ParameterError):
         return str(error.__cause__)
@@ -93,22 +94,32 @@ def _reason(error: CycloptsError) -> str:
         takers = algorithms_with(word) if tuple(error.command_chain or ())[:1] == ("partition",) else []
         if takers:
             return f"{word} is an option of {', '.join(takers)}. Name one of them with --algorithm"
-        return f"unknown option {word!r}{meant(word, chain(*(each.names for each in error.argument_collection)))}"
+        return wording.unknown(word)
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         word, known = error.unused_tokens[0], [name for name in error.app if not name.startswith("-")]
         return f"unknown command {word!r}. The commands are {', '.join(known)}{meant(word, known)}"
     if isinstance(error, MissingArgumentError) and error.argument:
+        # The one that is missing may be there under another name.
+        given = (word.partition("=")[0] for word in words if word.startswith("-") and word != STANDARD_INPUT)
+        unknown = next((word for word in given if wording.means(word, error.argument.name)), None)
+        if unknown is not None and not error.keyword:
+            return wording.unknown(unknown)
         return f"{error.keyword} needs a value" if error.keyword else f"{error.argument.name} is missing"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unknown argument {error.unused_tokens[0]!r}"
     return str(error)
 
 
-def _refuse(error: BaseException, code: int, debug: bool, reason: str = "") -> int:
-    """Print an error, and its notes: where a result is kept."""
+def _texts(error: BaseException, wording: Wording, reason: str = "") -> list[str]:
+    """Return an error, and its notes: where a result is kept."""
+    reason = reason or (_os_error_text(error) if isinstance(error, OSError) else str(error))
+    return [*map(wording.of_shell, (reason or type(error).__name__, *getattr(error, "__notes__", ())))]
+
+
+def _refuse(error: BaseException, code: int, debug: bool, texts: list[str]) -> int:
+    """Print an error."""
     if debug:
         traceback.print_exc()
-    texts = [reason or str(error) or type(error).__name__, *getattr(error, "__notes__", ())]
     print(f"fastpart: error: {' '.join('. '.join(texts).split(chr(10)))}", file=sys.stderr)
     return code
 
@@ -119,13 +130,17 @@ def _os_error_text(error: OSError) -> str:
     return f"{shown(error.filename)}: {error.strerror}"
 
 
-def _log_to_stderr(quiet: bool) -> None:
+def _log_to_stderr(wording: Wording, quiet: bool) -> None:
     """Print warnings and notes on stderr, one line each, and names of files that are not UTF-8 with escapes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
     def warn(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"fastpart: warning: {message}", file=sys.stderr)
+        print(f"fastpart: warning: {wording.of_shell(str(message))}", file=sys.stderr)
+
+    def in_shell(record: logging.LogRecord) -> bool:
+        record.msg, record.args = wording.of_shell(record.getMessage()), None
+        return True
 
     warnings.showwarning = warn
     if quiet:
@@ -133,5 +148,6 @@ def _log_to_stderr(quiet: bool) -> None:
     log.handlers.clear()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("fastpart: note: %(message)s"))
+    handler.addFilter(in_shell)
     log.addHandler(handler)
     log.setLevel(logging.WARNING if quiet else logging.INFO)

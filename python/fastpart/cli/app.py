@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import Parameter as Slot
 from inspect import Signature
+from itertools import chain
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 from cyclopts import App, Group, Parameter
 
 from .. import _core
 from ..core.options import NAMES, config
-from ..core.parameters import choice, from_text
+from ..core.parameters import choice, from_text, seconds
 from .call import Call
 from .signatures import Option
 from .verbs import TITLES, Family, Verb, verbs
@@ -66,14 +69,38 @@ def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 
             for order, (member, each) in enumerate(verb.members().items()):
                 app.command(_app(member, each, None if called is None else called[1:], order))
         else:
-            app.help_epilogue = verb.more + _examples(verb.examples)
+            app.help_epilogue = _wrapped(verb.more) + _examples(verb.examples)
             app.default(_command(name, verb))
     return app
 
 
 def _examples(text: str) -> str:
-    lines = [line if line.startswith(" ") else f"fastpart {line}" for line in text.split("\n")]
-    return "\n  ".join(["examples:", *lines])
+    lines = [f"fastpart {line}" for line in text.split("\n")]
+    return "\n  ".join(["examples:", *chain.from_iterable(map(_broken, lines))])
+
+
+def _broken(line: str) -> list[str]:
+    """Return an example in lines that fit: a comment goes before its command, which is broken by backslashes."""
+    width = get_terminal_size().columns - 2
+    if len(line) <= width:
+        return [line]
+    command, *comment = re.split(r"\s{2,}(?=# )", line, maxsplit=1)
+    together = re.sub(r"(?<= )(-\S+) (?!-)", "\\1\N{NO-BREAK SPACE}", command)  # an option and its value
+    broken = textwrap.wrap(
+        together, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    lines = [each.replace("\N{NO-BREAK SPACE}", " ") for each in broken]
+    return [*comment, *(f"{each} \\" for each in lines[:-1]), lines[-1]]
+
+
+def _wrapped(text: str) -> str:
+    """Return text whose lines fit. Lines of a list go on under their descriptions."""
+    width = get_terminal_size().columns
+    lines = []
+    for line in text.split("\n"):
+        item = re.match(r"  \S+ +", line)
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * len(item[0]) if item else "") or [""]
+    return "\n".join(lines)
 
 
 def _command(name: str, verb: Verb) -> Callable[..., None]:
@@ -124,7 +151,7 @@ def _slot(option: Option, group: Group) -> Slot:
 
 
 def _value(option: Option, text: str) -> Any:
-    value = from_text(option.flag, text, option.annotation)
+    value = seconds(option.flag, text) if option.is_time else from_text(option.flag, text, option.annotation)
     for word in value if isinstance(value, list) else [value]:
         if option.choices and option.listed:
             choice(option.flag, word, option.choices)

@@ -31,6 +31,7 @@ from ..partitions.order import order as order_vertices
 from ..store import saving
 from ..train.libraries import import_torch
 from .call import Call
+from .spelling import flag
 from .verbs import OF_TRAINING
 
 
@@ -150,7 +151,7 @@ def _in_words(fact: Any) -> str:
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
     """Refuse options that have no meaning with, or without, --train."""
     for name in call.values.keys() - known:
-        raise ParameterError(f"{'-k' if name == 'k' else '--' + name.replace('_', '-')}: {remedy}")
+        raise ParameterError(f"{flag(name)}: {remedy}")
 
 
 def _print_costs(call: Call, training: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from .sources import described, signature_of, spelled_out, text_of
+from .spelling import flag, in_shell
 
 REQUIRED = inspect.Parameter.empty
 
@@ -28,7 +29,7 @@ class Option:
     @property
     def flag(self) -> str:
         """The spelling on the command line."""
-        return "-k" if self.name == "k" else f"--{self.name.replace('_', '-')}"
+        return flag(self.name)
 
     @property
     def words(self) -> set[str]:
@@ -61,10 +62,17 @@ class Option:
         )
 
     @property
+    def is_time(self) -> bool:
+        """Whether the value is a number of seconds."""
+        return "float" in self.words and self.doc.startswith("Seconds ")
+
+    @property
     def metavar(self) -> str:
         """The placeholder of the value in help."""
         if self.name == "out":
             return "OUT"
+        if self.is_time:
+            return "SECONDS|5m|1h"
         if "Fanouts" in self.words:
             return "INT,...|NAME=INT:INT,..."
         if "Mapping" in self.words:
@@ -87,7 +95,7 @@ def read(name: str) -> dict[str, Option]:
         annotation = (
             each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
         )
-        text = _sentence(doc, each.default is None)
+        text = in_shell(_sentence(doc, each.default is None))
         options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, accepted, text)
     return options
 

@@ -420,10 +420,10 @@ _VERBS: dict[str, Verb | Family] = {
                 "training:compare",
                 ("train.compare", "open_graph"),
                 _FILE,
-                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
-                "    --methods sampled,sdt,full --partitioners spring,sigma,random --epochs 50\n"
-                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz \\\n"
-                "    --methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
+                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz "
+                "--methods sampled,sdt,full --partitioners spring,sigma,random --epochs 50\n"
+                "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz "
+                "--methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
                 _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
             ),
         },

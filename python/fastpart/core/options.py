@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from ..errors import ParameterError
-from .parameters import Progress, StrPath, integer, memory_size, path, shown
+from .parameters import Progress, StrPath, integer, meant, memory_size, no_parameter, path, shown
 from .progress import Bar
 
 
@@ -109,9 +109,8 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     ...     p = fp.spring(np.array([[0, 1], [1, 2], [2, 0]]), k=2)
     """
     if foreign := [name for name in options if name not in NAMES]:
-        raise TypeError(
-            f"config() takes only {', '.join(NAMES)}. Pass {foreign[0]!r} to each call that takes it"
-        )
+        close = meant(foreign[0], NAMES) or f". Pass {foreign[0]!r} to each call that takes it"
+        raise TypeError(f"config() takes only {', '.join(NAMES)}{close}")
     _checked(options)
     return _configured(options)
 
@@ -153,9 +152,8 @@ def with_options(
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         if unknown := [name for name in given if name not in known.parameters]:
-            names = ", ".join(name for name in known.parameters if name != "self")
-            why = f": {missing[unknown[0]]}" if unknown[0] in missing else f". Its parameters: {names}"
-            raise TypeError(f"{function.__name__}() has no parameter {unknown[0]!r}{why}")
+            names = [name for name in known.parameters if name != "self"]
+            raise no_parameter(function.__name__, unknown[0], names, missing.get(unknown[0], ""))
         wanted = {**_CONFIG.get(Options()), **given}
         run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
         try:

@@ -228,6 +228,35 @@ def meant(word: str, valid: Iterable[str]) -> str:
     return f". Did you mean {plain[close[0]]!r}?" if close else ""
 
 
+_ELSEWHERE = {
+    "num_parts": "k", "n_parts": "k", "nparts": "k", "parts": "k", "num_partitions": "k", "npart": "k",
+    "imbalance": "balance", "epsilon": "balance", "ufactor": "balance", "contiguous": "connected",
+    "standardize": "standardise", "normalise": "standardise", "normalize": "standardise",
+    "num_neighbors": "fanouts", "fanout": "fanouts", "hidden_channels": "hidden", "hidden_size": "hidden",
+    "num_layers": "layers", "num_epochs": "epochs", "learning_rate": "lr", "num_workers": "workers",
+    "directed": "directedness", "output": "out", "num_threads": "threads", "random_state": "seed",
+}  # fmt: skip
+"""Parameters as METIS, PyG, DGL and scikit-learn call them, and their names here."""
+
+
+def meant_parameter(word: str, valid: Mapping[str, str]) -> str:
+    """Return "Did you mean ...?" as :func:`meant` does, for a parameter. Other libraries' names are known, too.
+
+    ``valid`` holds the spelling of each parameter: its name in Python, its option in the shell.
+    """
+    plain = word.strip("-").lower().replace("-", "_")
+    named = valid.get(_ELSEWHERE.get(plain, ""))
+    return f". Did you mean {named!r}?" if named else meant(word, valid.values())
+
+
+def no_parameter(function: str, word: str, valid: Iterable[str], why: str = "") -> TypeError:
+    """Return the error for a keyword argument that a function does not take."""
+    known = list(valid)
+    close = meant_parameter(word, {name: name for name in known})
+    rest = f": {why}" if why else close or f". Its parameters: {', '.join(known)}"
+    return TypeError(f"{function}() has no parameter {word!r}{rest}")
+
+
 def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 1) -> int | None:
     """Return bytes from an integer or from text such as ``"4G"``, ``"512M"`` (powers of 1024)."""
     if value is None:
@@ -240,6 +269,16 @@ def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 
             )
         value = int(float(match[1]) * _UNITS[match[2].upper()])
     return integer(name, value, low, 2**63 - 1)
+
+
+def seconds(name: str, text: str) -> float:
+    """Return seconds from a number of them, or from text such as ``90s``, ``5m``, ``1.5h``."""
+    match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([smh]?)\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ParameterError(
+            f"{name}: {text!r} is not a time. Write seconds, or a time such as 90s, 5m or 1h"
+        )
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2].lower()]
 
 
 def sized(count: int) -> str:

@@ -17,7 +17,7 @@ Pair = tuple[int | str, int | str]
 PAIRS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
 """Names of both columns in tables, in small letters. Text has the same ones."""
 
-REMEDY = 'columns=("source", "target") or columns=(1, 2) (`--columns 1,2`)'
+REMEDY = 'columns=("source", "target") or columns=(1, 2)'
 
 
 def asked(columns: Any) -> Pair | None:

@@ -17,7 +17,7 @@ from ..core.protocols import facts
 from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
 from .graph_directory import EDGES, MARKER
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
-from .sources import columns_of
+from .sources import as_ids, columns_of, of_memory
 from .types import Relation, TypedRanges, VertexType
 from .weights import Weights
 
@@ -264,14 +264,15 @@ def open_records(
     weighted = _weights_of(weights if columns.weights is None else columns.weights)
     if num_vertices is None:
         num_vertices = columns.num_vertices
-    core = _core.EdgeSource.columns(
-        columns.sources,
-        columns.targets,
-        num_vertices=num_vertices,
-        max_vertices=max_vertices,
-        weights=None if weighted is None else weighted.source,
-        options=run,
-    )
+    with of_memory():
+        core = _core.EdgeSource.columns(
+            as_ids(columns.sources),
+            as_ids(columns.targets),
+            num_vertices=num_vertices,
+            max_vertices=max_vertices,
+            weights=None if weighted is None else weighted.source,
+            options=run,
+        )
     return Graph(
         core, directedness or columns.directedness, None, weights=weighted and weighted.measured(core, run)
     )

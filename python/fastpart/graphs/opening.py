@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -54,15 +55,17 @@ def open_graph(
         targets) of arrays, or a tuple of two lists. A table of integers or strings (Polars, pandas, or anything with
         ``__arrow_c_stream__``). A square matrix of scipy.sparse, whose stored entries are the edges. A graph of
         networkx, igraph or rustworkx, a homogeneous graph of DGL, a ``Data`` or a data set of one graph of PyG, or a
-        graph of OGB, with or without its labels. Arrays hold uint32, int32, uint64 or int64 and are read in place,
-        never copied as a whole. Do not write to them during a call. A Polars LazyFrame is streamed to a temporary file.
+        graph of OGB, with or without its labels. Arrays of 32 or 64 bit integers are read in place, never copied as a
+        whole. Do not write to them during a call. Smaller integers are copied. Strings are numbered, as those of a
+        table. A Polars LazyFrame is streamed to a temporary file.
     columns : pair of str or int, optional
         The columns of text, Parquet or a frame that hold the ids of sources and targets: by their names, or by their
         numbers from 1. Default: those named source and target, src and dst, from and to, u and v, or head and tail,
         else the only two.
     relabel : bool
-        The ids of a table are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank of their
-        ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to them.
+        The ids of a table or an array are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank
+        of their ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to
+        them.
     dtype : {"u32", "u64", "i32", "i64"}, optional
         Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
         archives, u64 ids and big-endian files are refused.
@@ -144,8 +147,10 @@ def open_graph(
     table = sources.table(source, given.columns, weights if isinstance(weights, str) else None)
     if table is None:
         given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")
-        given.refuse("relabel", "the source is no table. Pass a frame of two columns")
-    elif table.strings or given.relabel:
+        if given.relabel or sources.holds_strings(source):
+            table = sources.table_of_array(source, layout, run)
+            given = replace(given, layout=None)
+    if table is not None and (table.strings or given.relabel):
         return open_strings(table, given, run)
     return open_records(source if table is None else table, dtype=dtype, options=run, **given.of_records())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.frames import pl
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, GraphWarning, ParameterError, warn
 from .ends import Pair
 from .tables import Table, table_of
 
@@ -50,12 +51,22 @@ class Columns:
     directed: bool = False
     both: bool = False
     weights: Any = None
+    matrix: bool = False
+    """Whether the edges are the entries of a matrix."""
 
     @property
     def directedness(self) -> Directedness:
         """The meaning of a record."""
+        if self.both and mirrored(self.sources, self.targets):
+            return "symmetric"
         if self.both:
-            return "symmetric" if mirrored(self.sources, self.targets) else "directed"
+            if self.matrix and _triangular(self.sources, self.targets):
+                warn(
+                    "the matrix is triangular and taken for a directed graph. If it holds each undirected edge once, "
+                    'pass directedness="undirected". To keep it and this silent, pass directedness="directed"',
+                    GraphWarning,
+                )
+            return "directed"
         return "directed" if self.directed else "undirected"
 
 
@@ -94,6 +105,57 @@ def columns_of(
     return Columns(*(pair or _array(source, layout)))
 
 
+def holds_strings(source: Any) -> bool:
+    """Return whether the ids of an array, of a pair of them or of a list of pairs are strings."""
+    while isinstance(source, list | tuple) and source:
+        source = source[0]
+    kind = getattr(getattr(source, "dtype", None), "kind", "O" if "polars" in _libraries(source) else "")
+    if kind == "O":  # of a numpy array or a series
+        source = next(iter(np.asarray(source).flat), None)
+    return isinstance(source, str | bytes) or kind in ("U", "S", "T")
+
+
+def table_of_array(source: Any, layout: Layout | None, options: RunOptions) -> Table:
+    """Return a table of the ids of an array, whose vertices are numbered by the rank of their ids."""
+    libraries = _libraries(source)
+    if libraries & _GRAPHS.keys() or isinstance(source, Mapping):
+        raise ParameterError(f"relabel: {_named(source)} numbers its vertices by itself. Leave it out")
+    found = columns_of(source, layout, options)
+    frame = pl.DataFrame({"source": found.sources, "target": found.targets}, strict=False)
+    made = table_of(frame, {"polars"}, None, None)
+    assert made is not None
+    return made
+
+
+def as_ids(ids: Array) -> Array:
+    """Return ids of a type that the core reads. Smaller integers are copied, which loses nothing."""
+    if ids.dtype.kind in "iu":
+        return ids if ids.dtype.itemsize >= 4 else ids.astype(f"{ids.dtype.kind}4")
+    raise TypeError(
+        f"graph: expected integers or strings, got an array of dtype {ids.dtype}. Cast whole numbers with "
+        ".astype(numpy.int64), and strings with .astype(str)"
+    )
+
+
+@contextmanager
+def of_memory() -> Iterator[None]:
+    """Give the remedies for arrays where the core names those for files."""
+    try:
+        yield
+    except GraphFormatError as error:
+        text = str(error)
+        for words, others in _REMEDIES.items():
+            text = text.replace(words, others)
+        raise GraphFormatError(text) from None
+
+
+_REMEDIES = {
+    "Relabel with `fastpart convert --relabel`": "Pass relabel=True to number the vertices by the rank of their ids",
+    "relabel with `fastpart convert --relabel`": "relabel=True to number the vertices by the rank of their ids",
+    '. Or the file is of another kind: dtype="u64", or big-endian (`fastpart convert --swap`)': "",
+}
+
+
 def _libraries(source: Any) -> set[str]:
     return {base.__module__.partition(".")[0] for base in type(source).__mro__}
 
@@ -112,6 +174,11 @@ def mirrored(sources: Array, targets: Array) -> bool:
         difference += int(mixed(keys_of(u, v)).sum(dtype=np.uint64))
         difference -= int(mixed(keys_of(v, u)).sum(dtype=np.uint64))
     return difference % 2**64 == 0
+
+
+def _triangular(rows: Array, columns: Array) -> bool:
+    """Return whether all entries of a matrix lie on one side of its diagonal."""
+    return bool((rows <= columns).all() or (rows >= columns).all())
 
 
 # Arrays, lists and pairs.
@@ -149,7 +216,7 @@ def _plain(source: Any) -> Array:
             return np.from_dlpack(source)
     if hasattr(source, "__array__"):
         array = np.asarray(source)
-        if array.dtype != object:
+        if array.dtype != object or holds_strings(array):
             return array
     raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
 
@@ -184,7 +251,7 @@ def _scipy(matrix: Any) -> Columns:
         shape = getattr(matrix, "shape", None)
         raise TypeError(f"graph: expected a square matrix, got {_named(matrix)} of shape {shape}")
     entries = matrix.tocoo(copy=False)
-    return Columns(entries.row, entries.col, matrix.shape[0], both=True)
+    return Columns(entries.row, entries.col, matrix.shape[0], both=True, matrix=True)
 
 
 def _networkx(graph: Any) -> Columns:
@@ -316,7 +383,8 @@ def _entries(shape: Any, rows: Any, columns: Any, values: Any, weights: str | No
             f'weights: the sparse tensor has no {weights!r}. A matrix with values has "data"'
         )
     u, v = (_plain(_on_host(ids)) for ids in (rows, columns))
-    return Columns(u, v, int(shape[0]), both=True, weights=None if weights is None else values)
+    weights_ = None if weights is None else values
+    return Columns(u, v, int(shape[0]), both=True, weights=weights_, matrix=True)
 
 
 def _weights_of_graph(library: str, graph: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from ..core.frames import pl
 from ..core.options import RunOptions
 from ..core.parsing import named
 from ..errors import GraphFormatError, ParameterError
-from .ends import Kind, Pair, ends_of
+from .ends import REMEDY, Kind, Pair, ends_of
 
 Array = npt.NDArray[Any]
 
@@ -46,8 +46,7 @@ class Table:
             u, v = self._streamed(options).T
             return u, v
         if self.library == "pandas":
-            pair = ((self.frame.columns[end], self.frame.iloc[:, end].to_numpy()) for end in self.ends)
-            u, v = (_ids(name, column) for name, column in pair)
+            u, v = (_of_pandas_numbers(self.frame.iloc[:, end]) for end in self.ends)
         else:
             u, v = (_of_series(self.frame.to_series(end)) for end in self.ends)
         return u, v
@@ -164,10 +163,7 @@ def _kind_of_pandas(dtype: Any) -> Kind:
 
 
 def _of_pandas(column: Any) -> pl.Series:
-    if column.isna().any():
-        raise GraphFormatError(
-            f"graph: column {column.name!r} has no id in row {int(column.isna().argmax())}"
-        )
+    _refuse_gaps(column.name, column.isna().to_numpy())
     if getattr(column.dtype, "kind", "O") in "iu":
         return pl.Series(column.to_numpy())
     values = column.tolist()
@@ -178,24 +174,41 @@ def _of_pandas(column: Any) -> pl.Series:
     return pl.Series(values, dtype=pl.String)
 
 
-def _of_series(column: Any) -> Array:
-    if column.null_count() or not column.dtype.is_integer():
-        raise TypeError(
-            f"graph: expected integers, but column {column.name!r} is {column.dtype} or has nulls"
-        )
+def _of_series(column: Any, first: int = 0) -> Array:
+    if column.null_count():
+        _refuse_gaps(column.name, column.is_null().to_numpy(), first)
+    if not column.dtype.is_integer():
+        raise _no_ids(column)
     ids: Array = column.to_numpy()
     return ids
 
 
-def _ids(name: object, ids: Array) -> Array:
-    if ids.dtype.kind not in "iu":
-        raise TypeError(f"graph: expected integers, but column {name!r} is {ids.dtype} or has nulls")
+def _of_pandas_numbers(column: Any) -> Array:
+    _refuse_gaps(column.name, column.isna().to_numpy())
+    if getattr(column.dtype, "kind", "O") not in "iu":
+        raise _no_ids(column)
+    ids: Array = column.to_numpy()
     return ids
+
+
+def _refuse_gaps(name: object, gaps: Array, first: int = 0) -> None:
+    """Refuse a column without an id in some row. Rows are counted from ``first``."""
+    if gaps.any():
+        raise GraphFormatError(
+            f"graph: column {name!r} has no id in row {first + int(gaps.argmax())}. Drop such rows first"
+        )
+
+
+def _no_ids(column: Any) -> TypeError:
+    return TypeError(
+        f"graph: expected integers or strings, but column {column.name!r} is {column.dtype}. Cast it, or name others: "
+        f"{REMEDY}"
+    )
 
 
 def _checked(column: Any, first: int) -> Array:
     """Return the ids of a batch that begins with record ``first``. Refuse those that a cast would wrap."""
-    ids = _of_series(column)
+    ids = _of_series(column, first)
     bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
     if bad.size:
         raise GraphFormatError(

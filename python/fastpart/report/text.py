@@ -44,16 +44,19 @@ def _cell(value: Any) -> str:
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """Return the summary, the tables of the types and relations if there are any, and that of the parts."""
-    tables = [table(evaluation.summary)]
+    """Return a table of the parts, those of the types and relations if there are any, and the summary.
+
+    The summary comes last, since a terminal shows the last lines.
+    """
+    tables = []
     for frame, what in (
+        (evaluation.parts, "parts"),
         (evaluation.types, "types"),
         (evaluation.relations, "relations"),
-        (evaluation.parts, "parts"),
     ):
         if frame is not None:
             tables.append(_shortened(frame, what))
-    return "\n\n".join(tables)
+    return "\n\n".join([*tables, table(evaluation.summary)])
 
 
 def _shortened(frame: pl.DataFrame, what: str) -> str:

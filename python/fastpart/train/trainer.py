@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Unpack
 
 from ..core.options import with_options
-from ..core.parameters import CacheCriterion, NegativeRule, Of, RowsIo, StrPath
+from ..core.parameters import CacheCriterion, NegativeRule, Of, RowsIo, StrPath, no_parameter
 from ..errors import ParameterError
 from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
@@ -365,9 +365,7 @@ class Trainer:
         taken = [each for each in keywords.__annotations__ if each not in without]
         given: dict[str, Any] = {**training}
         if unknown := [each for each in given if each not in taken]:
-            first = unknown[0]
-            why = f": {without[first]}" if first in without else f". Its parameters: {', '.join(taken)}"
-            raise TypeError(f"{name}() has no parameter {first!r}{why}")
+            raise no_parameter(name, unknown[0], taken, without.get(unknown[0], ""))
         import_torch()
         launch = import_module(f"{ROOMS[name]}.launch")
         given = {each: given.get(each, DEFAULTS.get(each)) for each in keywords.__annotations__}

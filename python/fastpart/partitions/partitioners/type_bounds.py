@@ -93,7 +93,7 @@ def by_default(
     if names:
         log.info(
             "balance_on: bounds the training vertices of %s in each part, since the graph directory has a training "
-            "split. balance_on=[] (--balance-on vertices) leaves that out",
+            "split. balance_on=[] leaves that out",
             _listed(names),
         )
     if left and "splits" not in kinds:

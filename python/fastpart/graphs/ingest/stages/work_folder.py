@@ -76,7 +76,7 @@ class WorkFolder:
         earlier = json.loads(self._plan.read_bytes())
         if change := _change(earlier, json.loads(json.dumps(plan))):
             raise ParameterError(
-                f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True (--restart) to "
+                f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True to "
                 "begin anew, or undo the change to go on"
             )
         return True

@@ -1,0 +1,299 @@
+"""Errors lead on: each names the remedy, in Python by parameters and in the shell by options.
+
+The first part holds the sixteen errors that once led nowhere, rows 82 and 83 of the list of inputs and faults.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpart as fp
+from fastpart.cli import main
+from fastpart.cli.wording import Wording
+from fastpart.core.parameters import meant_parameter, seconds
+from same_graph import same
+from strategies import raw
+
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], np.uint32)
+FAR = np.array([[0, 10**12], [1, 2]])
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder that holds a graph, and return its exit code and what it prints."""
+    monkeypatch.chdir(tmp_path)
+    raw(tmp_path / "g.bin", EDGES)
+
+    def run(*words):
+        code = main(list(words))
+        said = capsys.readouterr()
+        return code, said.out, said.err.removeprefix("fastpart: error: ")
+
+    return run
+
+
+# 1: tables as files.
+@pytest.mark.parametrize("name", ["e.parquet", "e.csv"])
+def test_tables_are_partitioned(shell, tmp_path, name):
+    frame = pl.DataFrame(EDGES, schema=["source", "target"])
+    (frame.write_csv if name.endswith("csv") else frame.write_parquet)(tmp_path / name)
+    code, out, _ = shell("partition", name, "-k", "2", "-q")
+    assert code == 0
+    assert "cut_ratio" in out
+
+
+# 2: arrays of strings.
+@pytest.mark.parametrize(
+    "kind",
+    [
+        np.array,
+        lambda pairs: np.array(pairs, object),
+        lambda pairs: np.array(pairs, "S"),
+        lambda pairs: [tuple(pair) for pair in pairs],
+        lambda pairs: tuple(map(list, zip(*pairs, strict=True))),
+        lambda pairs: tuple(map(pl.Series, zip(*pairs, strict=True))),
+    ],
+)
+def test_arrays_of_strings_are_numbered(kind):
+    names = [["ann", "bob"], ["bob", "eve"], ["dan", "ann"]]
+    same(fp.open_graph(kind(names)), [[0, 1], [1, 3], [2, 0]], 4)
+
+
+# 3: columns without an id in some row.
+def test_the_row_without_an_id_is_named():
+    frame = pl.DataFrame({"source": [0, 1, None], "target": [1, 2, 0]})
+    for given in (frame, frame.lazy(), frame.to_pandas(), frame.to_pandas().convert_dtypes()):
+        with pytest.raises(
+            fp.GraphFormatError, match=r"column 'source' has no id in row 2\. Drop such rows first$"
+        ):
+            fp.open_graph(given)
+    with pytest.raises(TypeError, match=r"column 'source' is Float64\. Cast it, or name others: columns="):
+        fp.open_graph(pl.DataFrame({"source": [0.5], "target": [1]}))
+
+
+# 4 and 5: ids of an array that are too large.
+@pytest.mark.parametrize(("edges", "parameter"), [(FAR, ""), (np.array([[0, 2**31]]), "max_vertices=")])
+def test_large_ids_of_an_array_are_relabelled(edges, parameter):
+    with pytest.raises(fp.GraphFormatError, match="Pass relabel=True to number the vertices") as refused:
+        fp.open_graph(edges)
+    assert parameter in str(refused.value)
+    assert not re.search("fastpart convert|big-endian|dtype", str(refused.value))
+    graph = fp.open_graph(edges, relabel=True)
+    ids = np.unique(edges)
+    same(graph, np.searchsorted(ids, edges), len(ids))
+    table = fp.restore(fp.VertexPartition(np.zeros(len(ids), int), 1), graph=graph)
+    assert table["id"].sort().to_list() == ids.tolist()
+
+
+# 6, 7 and 8, a data set of PyG, a sparse tensor and a dict with edge_index, are in test_open_objects.py.
+
+
+# 9: labels of a table.
+def test_labels_may_be_a_table(shell, tmp_path):
+    pl.DataFrame({"y": [0, 0, 0, 1, 1, 1]}).write_csv(tmp_path / "s.csv")
+    np.save(tmp_path / "part.npy", np.repeat([0, 1], 3))
+    code, out, _ = shell("evaluate", "g.bin", "part.npy", "--labels", "s.csv", "-q")
+    assert code == 0
+    assert "label_skew" in out
+
+
+# 10: parameters that do not exist.
+@pytest.mark.parametrize(
+    ("call", "word", "meant"),
+    [
+        (lambda: fp.partition(EDGES, num_parts=2), "num_parts", "k"),
+        (lambda: fp.partition(EDGES, 2, balanse=1.1), "balanse", "balance"),
+        (lambda: fp.multilevel(EDGES, 2, imbalance=1.1), "imbalance", "balance"),
+        (lambda: fp.open_graph(EDGES, directed=True), "directed", "directedness"),
+        (lambda: fp.train.sampled("parts", num_neighbors=[5]), "num_neighbors", "fanouts"),
+        pytest.param(lambda: fp.train.compare(EDGES, 2, epocs=2), "epocs", "epochs", marks=pytest.mark.torch),
+    ],
+)
+def test_python_asks_did_you_mean(call, word, meant):
+    with pytest.raises(TypeError, match=rf"\(\) has no parameter '{word}'\. Did you mean '{meant}'\?$"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: fp.compare(EDGES, 2, algorithms=["sprng"]), "spring"),
+        pytest.param(
+            lambda: fp.train.sampled("parts", model="graphsge"), "graphsage", marks=pytest.mark.torch
+        ),
+        pytest.param(
+            lambda: fp.train.compare(EDGES, 2, methods=["distgn"], features=0, labels=0, splits=0),
+            "distgnn",
+            marks=pytest.mark.torch,
+        ),
+        (lambda: fp.partition(EDGES, 2, objective="trafic"), "traffic"),
+    ],
+)
+def test_python_asks_did_you_mean_of_names(call, meant):
+    with pytest.raises((fp.ParameterError, TypeError), match=rf"Did you mean '{meant}'\?"):
+        call()
+
+
+# 11: -k by other names.
+@pytest.mark.parametrize(
+    ("words", "given", "meant"),
+    [
+        (["partition", "g.bin", "--k", "2"], "--k", "-k"),
+        (["partition", "g.bin", "--k=2"], "--k", "-k"),
+        (["partition", "g.bin", "--num-parts", "2"], "--num-parts", "-k"),
+        (["partition", "g.bin", "-k", "2", "--imbalance", "1.1"], "--imbalance", "--balance"),
+        (["generate", "rmat", "r.bin", "-n", "5", "--m", "5"], "-n", "--n"),
+    ],
+)
+def test_the_shell_asks_did_you_mean(shell, words, given, meant):
+    code, _, err = shell(*words)
+    assert code == 2
+    assert err.startswith(f"unknown option '{given}'. Did you mean '{meant}'? (see `fastpart ")
+
+
+# 12: a partition directory is no graph.
+def test_what_measures_a_partition_directory(shell):
+    assert shell("partition", "g.bin", "-k", "2", "-o", "parts", "-q")[0] == 0
+    code, _, err = shell("info", "parts")
+    assert code == 1
+    assert "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` checks it" in err
+    with pytest.raises(fp.GraphFormatError, match=r"fp\.open_partition opens it"):
+        fp.open_graph("parts")
+
+
+# 13: small integers.
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i1", "i2", ">i2"])
+def test_small_integers_are_ids(dtype):
+    same(fp.open_graph(EDGES.astype(dtype)), EDGES, 6)
+    same(fp.open_graph(tuple(EDGES.T.astype(dtype))), EDGES, 6)
+    if dtype[0] != ">":
+        frame = pl.DataFrame(EDGES.astype(dtype), schema=["source", "target"])
+        for table in (frame, frame.to_pandas(), frame.to_pandas().convert_dtypes()):
+            same(fp.open_graph(table), EDGES, 6)
+    with pytest.raises(fp.GraphFormatError, match="the id -1"):
+        fp.open_graph(np.array([[0, -1]], np.int8))
+
+
+# 14: times with a unit.
+def test_times_have_units(shell):
+    assert shell("partition", "g.bin", "-k", "2", "--effort", "best", "--time-limit", "5m", "-q")[0] == 0
+    assert shell("compare", "g.bin", "-k", "2", "--algorithms", "spring", "--time-limit", "1h")[0] == 0
+    code, _, err = shell("partition", "g.bin", "-k", "2", "--time-limit", "5 days")
+    assert code == 2
+    assert err.startswith(
+        "--time-limit: '5 days' is not a time. Write seconds, or a time such as 90s, 5m or 1h"
+    )
+    times = {"90": 90, "0.5": 0.5, "90s": 90, "5m": 300, "1.5h": 5400, "2M": 120}
+    assert {text: seconds("t", text) for text in times} == times
+    for text in ("", "-1", "1e3", "5x", "m", "1:30", "nan"):
+        with pytest.raises(fp.ParameterError, match="is not a time"):
+            seconds("t", text)
+    assert shell("train", "sampled", "parts", "--timeout", "soon")[2].startswith("--timeout: 'soon' is not")
+
+
+# 15: a triangular matrix.
+def test_a_triangular_matrix_is_doubted():
+    sparse = pytest.importorskip("scipy.sparse")
+    ring = sparse.coo_matrix((np.ones(4), ([0, 1, 2, 3], [1, 2, 3, 0])), (4, 4)).tocsr()
+    whole = ring + ring.T
+    for half in (sparse.triu(whole), sparse.tril(whole)):
+        with pytest.warns(fp.GraphWarning, match='is triangular.*pass directedness="undirected"'):
+            assert fp.open_graph(half).directedness == "directed"
+        assert fp.open_graph(half, directedness="undirected").directedness == "undirected"
+    assert fp.open_graph(whole).directedness == "symmetric"  # none of these warns
+    assert fp.open_graph(ring).directedness == "directed"
+
+
+# 16: columns are known by their names, in any order.
+def test_columns_are_known_by_their_names(tmp_path):
+    frame = pl.DataFrame({"target": EDGES[:, 1], "source": EDGES[:, 0]})
+    frame.write_csv(tmp_path / "e.csv")
+    frame.write_parquet(tmp_path / "e.parquet")
+    for source in (frame, frame.lazy(), frame.to_pandas(), tmp_path / "e.csv", tmp_path / "e.parquet"):
+        same(fp.open_graph(source, directedness="directed"), EDGES, 6)
+
+
+# The words of the shell.
+
+
+@pytest.mark.parametrize(
+    ("said", "in_shell"),
+    [
+        ("time_limit: -1 is not", "--time-limit: -1 is not"),
+        ("labels, splits: leave them out", "--labels, --splits: leave them out"),
+        ("balance_on[1]: expected integers", "--balance-on[1]: expected integers"),
+        ('machines: needs of="vertices"', "--machines: needs --of vertices"),
+        ("Pass splits= with train, or machines=[8, 8].", "Pass --splits with train, or --machines 8,8."),
+        ('columns=("a", "b") or columns=(1, 2)', "--columns a,b or --columns 1,2"),
+        ('Pass relation_weights={"cites": 2.0}', "Pass --relation-weights cites=2.0"),
+        ("Pass num_vertices=5 or more, max_vertices=7.", "Pass --num-vertices 5 or more, --max-vertices 7."),
+        ("strict=False keeps no cap. Write cites=2,writes=0.5", "strict=False keeps no cap. Write cites=2,writes=0.5"),
+        ("here strict=False keeps no cap", "here --no-strict keeps no cap"),
+        ("Pass connected=True to join", "Pass --connected to join"),
+        ("Open it with weights=False", "Open it with --weights no"),
+        ("balance_on=[] leaves that out", "--balance-on vertices leaves that out"),
+        ("Raise memory_limit or free memory", "Raise --memory-limit or free memory"),
+        ("call f(memory_limit=3, seed=1) here", "call f(memory_limit=3, seed=1) here"),
+        ("the column 'memory_limit' of a/max_vertices=3.csv", "the column 'memory_limit' of a/max_vertices=3.csv"),
+        ("g.bin: n = 3, seed", "g.bin: n = 3, seed"),
+    ],
+)  # fmt: skip
+def test_messages_name_options(said, in_shell):
+    words = ["partition", "g.bin", "-k", "2", "--algorithm", "multilevel"]
+    said = said if said[0] != "c" or ":" in said else f"Name {said}"
+    assert Wording(words).of_shell(said).removeprefix("Name ") == in_shell
+
+
+def test_warnings_and_notes_name_options_too(shell):
+    done = subprocess.run(
+        [sys.executable, "-m", "fastpart", "info", "g.bin"],
+        capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    assert "If isolated vertices follow, pass --num-vertices or write a sidecar" in done.stderr
+
+
+def test_an_error_of_an_unknown_verb_or_algorithm_is_one_line(shell):
+    assert Wording(["sprng"]).of_shell("time_limit: 3") == "time_limit: 3"
+    assert Wording(["partition", "--algorithm", "sprng"]).of_shell("k: 3") == "k: 3"
+    assert shell("partition", "g.bin", "-k", "2", "--algorithm", "sprng")[0] == 2
+
+
+def test_names_of_other_libraries_are_real_ones_here():
+    for word in ("num_parts", "--num-parts", "nparts"):
+        assert meant_parameter(word, {"k": "-k"}) == ". Did you mean '-k'?"
+    assert meant_parameter("num_parts", {"seed": "seed"}) == ""
+
+
+# Help and tables fit the screen.
+
+
+def test_help_fits_80_columns():
+    commands = ["--help", "partition --help", "convert --help", "compare --help", "train compare --help"]
+    commands += [
+        "split-edges --help",
+        "train links --help",
+        "ingest --help",
+        "partition --algorithm hep --help",
+    ]
+    code = "import sys; from fastpart.cli import main\nfor words in sys.argv[1:]: main(words.split())"
+    for width in (80, 120):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *commands],
+            capture_output=True, text=True, timeout=60, check=True, env=os.environ | {"COLUMNS": str(width)},
+        )  # fmt: skip
+        assert done.stderr == ""
+        assert max(map(len, done.stdout.splitlines())) <= width
+        assert "as 8,8" in done.stdout
+        assert "as [8, 8]" not in done.stdout
+
+
+def test_the_summary_comes_last(shell):
+    _, out, _ = shell("partition", "g.bin", "-k", "2", "-q")
+    parts, summary = out.strip().split("\n\n")
+    assert parts.startswith("part ")
+    assert summary.startswith("of ")
