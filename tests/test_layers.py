@@ -45,7 +45,7 @@ remote
 converted
 opening
 held_out
-info, time_splits
+time_splits
 splits
 """,
     "machines": """
@@ -55,6 +55,7 @@ adjacency, on_ray
 checking
 partitioning
 starting
+costs
 """,
     "partitions": """
 caps, coding, loader_options, plan, results, saved
@@ -70,7 +71,7 @@ order
     "measures": """
 ratios
 by_type
-accesses, evaluate, expected, ranking, row_types
+accesses, evaluate, expected, info, ranking, row_types
 counting, reading, sampling_plan
 traffic
 compare
