@@ -45,7 +45,7 @@ remote
 converted
 opening
 held_out
-info, time_splits
+time_splits
 splits
 """,
     "machines": """
@@ -56,6 +56,7 @@ checking
 partitioning
 parts
 starting
+costs
 """,
     "partitions": """
 caps, coding, loader_options, plan, results, saved
@@ -71,7 +72,7 @@ order
     "measures": """
 ratios, vertex_counts
 by_type
-accesses, evaluate, expected, ranking, row_types
+accesses, evaluate, expected, info, ranking, row_types
 counting, reading, sampling_plan
 traffic
 compare

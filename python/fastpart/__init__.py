@@ -34,9 +34,9 @@ from .errors import (
     TrainingError,
 )
 from .graphs.graph import Graph
-from .graphs.info import info
 from .graphs.opening import open_graph
 from .measures.evaluate import evaluate
+from .measures.info import info
 from .partitions.clustering import cluster
 from .partitions.homes import home_parts
 from .partitions.partition import EdgePartition, VertexPartition

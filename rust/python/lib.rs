@@ -53,8 +53,8 @@ mod _core {
     use super::ingest::{EndLookup, EndSpill, IdSorter, Ids, Numbering, join_ends, resolve_ends};
     #[pymodule_export]
     use super::machines::{
-        count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, scatter_shard,
-        shards_of_records,
+        count_shard, cut_shards, entries_of_piece, gather_shard, partition_replica, replica_memory,
+        scatter_shard, shards_of_records,
     };
     #[pymodule_export]
     use super::ordering::{Ordered, order};

@@ -11,7 +11,7 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::from_python;
-use fastpart::internals::algorithms::multilevel::replicate;
+use fastpart::internals::algorithms::multilevel::{self, Multilevel, Plan, replicate};
 use fastpart::internals::base::{Error, Meter, Result, locked};
 use fastpart::internals::exec::Peers;
 use fastpart::internals::graph::shards::{self, Counts};
@@ -124,8 +124,8 @@ impl Peers for Messages {
 /// A file of lists, its first vertex, the end of its vertices, and the number of its entries.
 type PieceRow = (PathBuf, u32, u32, u64);
 
-/// Replica `number` of `count` of a multilevel partition. `exchange` is given the message of this replica and returns
-/// those of all.
+/// Replica `number` of `count` of a multilevel partition, and the number of vertices that have neighbours. `exchange` is
+/// given the message of this replica and returns those of all.
 #[pyfunction]
 #[pyo3(signature = (values, *, k, pieces, identity, symmetric, number, count, exchange, folder, options))]
 pub fn partition_replica<'py>(
@@ -140,7 +140,7 @@ pub fn partition_replica<'py>(
     exchange: Py<PyAny>,
     folder: PathBuf,
     options: Options,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<(Bound<'py, PyAny>, usize)> {
     let values = values.iter().map(|(name, item)| Ok((name.extract()?, from_python(&item)?)));
     let given = Given { k, of: Of::Vertices, values: values.collect::<PyResult<_>>()? };
     let piece = |(path, first, end, entries): PieceRow| Piece { path, vertices: first..end, entries };
@@ -153,10 +153,22 @@ pub fn partition_replica<'py>(
         let replica = (peers.clone() as Arc<dyn Peers>, number, count);
         let key = shards::key(&graph.checksum);
         let csr = Csr::divided(&pieces, key, graph, symmetric, replica, run)?;
-        replicate(given, &csr, run)
+        let connected = csr.offsets().windows(2).filter(|ends| ends[0] < ends[1]).count();
+        replicate(given, &csr, run).map(|outcome| (outcome, connected))
     });
     if let Some(raised) = locked(&peers.raised).take() {
         return Err(raised);
     }
-    result(py, outcome?, meter.usage())
+    let (outcome, connected) = outcome?;
+    Ok((result(py, outcome, meter.usage())?, connected))
+}
+
+/// Bytes of memory that a replica of a multilevel partition into `k` parts needs, beside its lists. Its top has the
+/// share `sample` of the entries.
+#[pyfunction]
+pub fn replica_memory(n: u64, entries: u64, k: u32, sample: f64) -> u64 {
+    let offsets = n.saturating_add(1).saturating_mul(8);
+    Plan { path: multilevel::Path::TwoLevels, sample }
+        .memory(&Multilevel::new(k), n, entries)
+        .saturating_add(offsets)
 }

@@ -185,6 +185,7 @@ def test_partition_takes_the_address_of_a_cluster(raylets, graph, tmp_path):
     assert made.parameters["chosen"]["because"] == f"{NODES} workers of a cluster make it"
     expected = fp.multilevel(graph, 8, path="two_levels", sample=made.parameters["sample"])
     np.testing.assert_array_equal(made.assignment, expected.assignment)
+    assert fp.info(graph, 8, cluster="auto")["cluster"]["machines"] == NODES
 
 
 def test_a_directory_and_its_measures_are_those_of_one_machine(raylets, graph, tmp_path):

@@ -20,12 +20,12 @@ from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import MARKER
-from ..graphs.info import RATES
-from ..graphs.info import info as graph_info
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..measures.evaluate import evaluate as measure
+from ..measures.info import RATES
+from ..measures.info import info as graph_info
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..store import saving
@@ -129,10 +129,12 @@ def info(call: Call) -> None:
     if call["json"]:
         print(json.dumps(facts))
         return
-    plans = facts.pop("plans")
+    plans, there = facts.pop("plans"), facts.pop("cluster", None)
     for name, value in facts.items():
         print(f"{name:16} {_in_words(value)}")
     _print_plans(plans)
+    if there:
+        _print_cluster(there, plans[0])
 
 
 def _in_words(fact: Any) -> str:
@@ -173,6 +175,23 @@ def _print_plans(plans: list[dict[str, Any]]) -> None:
         memory, files, read = (gigabytes(plan[name]) for name in ("memory", "files", "read"))
         seconds = " / ".join(f"{value:.3g}" for value in plan["seconds"].values())
         print(row(memory, plan["path"], plan["sample"] or "", files, read, seconds))
+
+
+def _print_cluster(there: dict[str, Any], least: dict[str, Any]) -> None:
+    """Print what ``multilevel`` takes on a cluster, and whether one machine is enough."""
+    print(f"\nmultilevel on a cluster, machines: {there['machines']}, sample: {there['sample']}")
+    received = there["messages"] * (there["machines"] - 1) // there["machines"]
+    print(f"{'memory':16} {gigabytes(there['memory'])} on each machine")
+    print(f"{'shared folder':16} {gigabytes(there['shared'])} at most")
+    print(
+        f"{'messages':16} {gigabytes(there['messages'])}, of which each machine receives {gigabytes(received)}"
+    )
+    if plan := there["one_machine"]:
+        files = f" and {gigabytes(plan['files'])} of temporary files" if plan["files"] else ""
+        needed = f"{gigabytes(plan['memory'])} of memory{files}"
+        print(f'This machine is enough: path="{plan["path"]}" takes {needed}.')
+    else:
+        print(f"This machine is too small. One with {gigabytes(least['memory'])} of memory is enough.")
 
 
 def gigabytes(count: int) -> str:

@@ -27,7 +27,7 @@ from ..train.methods import METHODS, method
 SOURCES = {
     "open_graph": "graphs.opening",
     "partition": "partitions.partitioners.choosing",
-    "info": "graphs.info",
+    "info": "measures.info",
     "convert": "graphs.convert",
     "ingest": "graphs.ingest",
     "split_edges": "graphs.splits",

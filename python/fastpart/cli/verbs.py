@@ -251,7 +251,8 @@ _VERBS: dict[str, Verb | Family] = {
         "commands:info",
         ("info", "open_graph"),
         {"file": f"{_FILE['file']} With --train, a partition directory of vertices."},
-        "info g.bin\ninfo edges.npy --json\ninfo parts/ --train --fanouts 15,10 --workers 2",
+        "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\n"
+        "info parts/ --train --fanouts 15,10 --workers 2",
         (
             Option(
                 "train",

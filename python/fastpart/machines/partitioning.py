@@ -23,6 +23,10 @@ _TOP = 1 << 28
 """Entries of the top, at most, if a share is small enough for that."""
 
 
+_SENT = 105
+_SENT_OF_PART = 2000
+"""Bytes that the replicas send: of each vertex that has neighbours, and of each part from each replica."""
+
 _FIELDS = [name for name in dir(_core.VertexResult) if not name.startswith("_")]
 
 
@@ -49,6 +53,17 @@ def sample_for(graph: Graph) -> float:
     """Return the share of the entries that the top has on a cluster. It depends on the size of the graph only."""
     entries = 2 * graph.num_edges
     return next((share for share in _SAMPLES if entries * share <= _TOP), _SAMPLES[-1])
+
+
+def predicted_messages(vertices: int, k: int, workers: int) -> int:
+    """Return how many bytes the replicas will send each other, given how many vertices have neighbours.
+
+    Nearly all of it are targets of vertices that changed, in 3 rounds of clustering and 8 of refinement on each of two
+    levels, so neither entries nor machines count for much. With planted and R-MAT graphs, n = 2**20, m = 2**24, 16 to
+    64 parts and 4 replicas it was off by at most 14 %. Where refinement ends early, since few edges have to be cut, 28
+    to 45 bytes of a vertex are sent: in grids, and in graphs of roads, circuits, web pages and coauthors.
+    """
+    return _SENT * vertices + _SENT_OF_PART * k * workers
 
 
 def partition_on(
@@ -94,7 +109,7 @@ class _Replica:
 
         # The first replica keeps the checkpoints.
         values = self.values | {"checkpoints": str(self.folder / "steps") if number == 0 else None}
-        result = _core.partition_replica(
+        result, vertices = _core.partition_replica(
             values,
             k=self.k,
             pieces=self.pieces.rows,
@@ -109,8 +124,12 @@ class _Replica:
         if number:
             return None
         facts = {name: getattr(result, name) for name in _FIELDS}
+        bytes_moved = {
+            "messages": moved["sent"] + moved["received"],
+            "predicted_messages": predicted_messages(vertices, self.k, count),
+        }
         return facts | {
             "graph": self.pieces.identity,
             "assignment": np.array(result.assignment),
-            "costs": result.costs | {"messages": moved["sent"] + moved["received"]},
+            "costs": result.costs | bytes_moved,
         }

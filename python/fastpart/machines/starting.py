@@ -45,6 +45,15 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
         if not all(callable(getattr(cluster, verb, None)) for verb in ("submit", "replicas")):
             raise TypeError(f'cluster: expected "auto" or an address, got {type(cluster).__name__}')
         return cluster
+    engine = connected(cluster)
+    from . import checking
+
+    checking.check(shared)
+    return engine
+
+
+def connected(cluster: str) -> Engine:
+    """Return the engine of a cluster that runs, to which this process then is connected."""
     from ..graphs.ingest.tables.cloud import needed  # with which much more would be imported
 
     needed("ray", "ray", "cluster=")
@@ -52,5 +61,4 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
     from .on_ray import RayEngine
 
     checking.connect(cluster)
-    checking.check(shared)
     return RayEngine()

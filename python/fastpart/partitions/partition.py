@@ -63,8 +63,8 @@ class Partition(Assignment):
     costs : dict or None
         Costs of the call: ``seconds``, bytes ``read`` from storage and ``written`` to it (of the whole process; None
         where the system does not count them), and most bytes of temporary ``files`` at one time. On a cluster these
-        are of one machine, and ``messages`` are the bytes that the machines sent each other, each message counted once.
-        None where unknown.
+        are of one machine, and ``messages`` are the bytes that the machines sent each other, each message counted once,
+        beside ``predicted_messages``, what :func:`fastpart.info` says before. None where unknown.
     num_vertices, num_edges, loops, checksum
         These identify the graph. None where unknown.
     folder, manifest

@@ -9,8 +9,9 @@ import numpy as np
 from .. import _core
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
-from .graph import Graph
-from .opening import open_graph
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
+from ..machines import costs as on_cluster
 
 RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
 """Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""
@@ -19,7 +20,9 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
 @with_options
-def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
+def info(
+    graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]
+) -> dict[str, Any]:
     """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitions of it would cost.
 
     Parameters
@@ -28,6 +31,9 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
         The graph, as :func:`open_graph` accepts it.
     k : int
         Number of parts that the estimates suppose.
+    cluster : int, "auto" or str, optional
+        What :func:`partition` would take on a cluster: on so many machines, or on those of a Ray cluster that runs, as
+        :func:`partition` names it. None says nothing of it.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -41,7 +47,13 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
         :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
         ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
         part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
-        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan.
+        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan. With ``cluster`` also
+        ``cluster``, what a partition there takes.
+
+    Raises
+    ------
+    ParameterError
+        ``k`` or ``cluster`` is invalid, or there is no such cluster.
 
     Notes
     -----
@@ -50,6 +62,12 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
     "files"), the bytes of temporary ``files`` at most, the bytes ``read`` and ``written`` if no page cache helps, and
     ``seconds``: if the page cache holds all files, and with disks of 2, 0.5 and 0.2 GB/s without a page cache. Seconds
     are predictions for a server of 2024. Expect a factor of two.
+
+    ``cluster`` is a dict: the number of ``machines``, the ``sample`` that :func:`partition` takes there, bytes of
+    ``memory`` that each machine needs, bytes that the folder ``shared`` needs at most, and bytes of ``messages``. Each
+    message counts once, and goes to all other machines. ``one_machine`` is the plan for this machine alone, within its
+    memory limit, or None if it is too small. A partition has the bytes that were sent in ``costs``. Where many edges
+    are cut, expect 20 % more or less. Where parts are easy to find, as in road networks, a third is sent.
 
     Examples
     --------
@@ -63,7 +81,9 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
     degrees = opened.degrees(**options)
     loops, checksum = opened.identify()
     limits = run_options(**options)
-    n = opened.num_vertices
+    n, isolated = opened.num_vertices, int(np.count_nonzero(degrees == 0))
+    plans = _plans(opened, parts, limits)
+    there = {} if cluster is None else on_cluster.costs(opened, parts, cluster, n - isolated, plans, limits)
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
     return {
@@ -73,12 +93,13 @@ def info(graph: Any, k: int = 64, **options: Unpack[Options]) -> dict[str, Any]:
         "directedness": opened.directedness,
         **({} if opened._typed is None else opened._typed.content),
         **({"weights": opened._weights.facts} if opened._weights else {}),
-        "isolated": int(n - np.count_nonzero(degrees)),
+        "isolated": isolated,
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
         "checksum": checksum,
         "memory": _core.memory_estimates(opened._source, parts, opened.directedness == "symmetric", limits),
-        "plans": _plans(opened, parts, limits),
+        "plans": plans,
+        **({"cluster": there} if there else {}),
     }
 
 
