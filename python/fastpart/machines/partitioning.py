@@ -68,12 +68,13 @@ def partition_on(
             'Write them to a file that all machines see, as by np.save("g.npy", records), and pass its path'
         )
     names = {name: _named(value) for name, value in values.items()}
-    job = Job(place.shared, {"k": k, "graph": _source(graph), "values": names, "version": _core.__version__})
+    identity = {"k": k, "graph": _source(graph), "values": names, "version": _core.__version__}
     quiet = replace(options, progress=None)
-    pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
     symmetric = graph.directedness == "symmetric"
-    facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
-    job.remove()
+    with Job(place.shared, identity) as job:
+        pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
+        facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
+        job.remove()
     return _core.VertexResult(**facts)
 
 
@@ -98,8 +99,12 @@ class _Replica:
             moved["received"] += sum(map(len, messages)) - len(message)
             return messages
 
-        # The first replica keeps the checkpoints.
-        values = self.values | {"checkpoints": str(self.folder / "steps") if number == 0 else None}
+        # The first replica keeps the checkpoints. The job has a lock. One on them may be held by a replica that was
+        # taken for dead.
+        steps = self.folder / "steps"
+        if number == 0:
+            (steps / "checkpoint.lock").unlink(missing_ok=True)
+        values = self.values | {"checkpoints": str(steps) if number == 0 else None}
         result = _core.partition_replica(
             values,
             k=self.k,
