@@ -7,11 +7,13 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,7 +32,7 @@ _IN_MEMORY = 1 << 21
 
 
 class Job:
-    """What is done of a job.
+    """What is done of a job. One command at a time works on it, with a lock that ends with its process.
 
     Parameters
     ----------
@@ -44,7 +46,29 @@ class Job:
         text = json.dumps(identity, sort_keys=True, default=str)
         self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
         self.folder.mkdir(exist_ok=True)
-        _core.write_file(self.folder / _MARKER, text.encode())
+        self._lock = (self.folder / "job.lock").open("a")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _core.write_file(self.folder / _MARKER, text.encode())
+        except OSError as error:
+            self._lock.close()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise ParameterError(
+                f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
+            ) from None
+
+    def __enter__(self) -> Self:
+        """Return the job."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let other commands work on the job."""
+        self.close()
+
+    def close(self) -> None:
+        """Let other commands work on the job."""
+        self._lock.close()
 
     def stage(
         self, engine: Engine, name: str, files: Mapping[str, tuple[Any, ...]], task: Callable[..., Any]
@@ -84,6 +108,7 @@ class Job:
 
     def remove(self) -> None:
         """Remove the folder of a job that is done."""
+        self.close()  # some file systems keep what is open
         shutil.rmtree(self.folder)
 
 

@@ -75,14 +75,13 @@ def partition_on(
             "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
         )
     names = {name: name_of(value) for name, value in values.items()}
-    job = Job(
-        place.shared, {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
-    )
+    identity = {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
     quiet = replace(options, progress=None)
-    pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
     symmetric = graph.directedness == "symmetric"
-    facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
-    job.remove()
+    with Job(place.shared, identity) as job:
+        pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
+        facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
+        job.remove()
     return _core.VertexResult(**facts)
 
 
@@ -107,8 +106,12 @@ class _Replica:
             moved["received"] += sum(map(len, messages)) - len(message)
             return messages
 
-        # The first replica keeps the checkpoints.
-        values = self.values | {"checkpoints": str(self.folder / "steps") if number == 0 else None}
+        # The first replica keeps the checkpoints. The job has a lock. One on them may be held by a replica that was
+        # taken for dead.
+        steps = self.folder / "steps"
+        if number == 0:
+            (steps / "checkpoint.lock").unlink(missing_ok=True)
+        values = self.values | {"checkpoints": str(steps) if number == 0 else None}
         result, vertices = _core.partition_replica(
             values,
             k=self.k,
