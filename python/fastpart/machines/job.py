@@ -7,13 +7,14 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ _IN_MEMORY = 1 << 21
 
 
 class Job:
-    """What is done of a job. One command at a time works on it, with a lock that ends with its process.
+    """What is done of a job.
 
     Parameters
     ----------
@@ -46,29 +47,7 @@ class Job:
         text = json.dumps(identity, sort_keys=True, default=str)
         self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
         self.folder.mkdir(exist_ok=True)
-        self._lock = (self.folder / "job.lock").open("a")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _core.write_file(self.folder / _MARKER, text.encode())
-        except OSError as error:
-            self._lock.close()
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise
-            raise ParameterError(
-                f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
-            ) from None
-
-    def __enter__(self) -> Self:
-        """Return the job."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let other commands work on the job."""
-        self.close()
-
-    def close(self) -> None:
-        """Let other commands work on the job."""
-        self._lock.close()
+        _core.write_file(self.folder / _MARKER, text.encode())
 
     def stage(
         self, engine: Engine, name: str, files: Mapping[str, tuple[Any, ...]], task: Callable[..., Any]
@@ -101,6 +80,20 @@ class Job:
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands from work on the same job. The lock ends with the process."""
+        with (self.folder / "job.lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise
+                raise ParameterError(
+                    f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
+                ) from None
+            yield
+
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""
         for path in paths:
@@ -108,7 +101,6 @@ class Job:
 
     def remove(self) -> None:
         """Remove the folder of a job that is done."""
-        self.close()  # some file systems keep what is open
         shutil.rmtree(self.folder)
 
 

@@ -75,13 +75,15 @@ def partition_on(
             "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
         )
     names = {name: name_of(value) for name, value in values.items()}
-    identity = {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
+    job = Job(
+        place.shared, {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
+    )
     quiet = replace(options, progress=None)
     symmetric = graph.directedness == "symmetric"
-    with Job(place.shared, identity) as job:
+    with job.alone():
         pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
         facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
-        job.remove()
+    job.remove()
     return _core.VertexResult(**facts)
 
 
@@ -106,8 +108,8 @@ class _Replica:
             moved["received"] += sum(map(len, messages)) - len(message)
             return messages
 
-        # The first replica keeps the checkpoints. The job has a lock. One on them may be held by a replica that was
-        # taken for dead.
+        # The first replica keeps the checkpoints. One that was taken for dead may still have their lock, and the job
+        # has its own.
         steps = self.folder / "steps"
         if number == 0:
             (steps / "checkpoint.lock").unlink(missing_ok=True)

@@ -82,10 +82,6 @@ class WrittenParts:
                 _take(path.parent / name, into / name)
         return sizes, facts
 
-    def close(self) -> None:
-        """Let other commands go on with what the tasks wrote."""
-        self._job.close()
-
     def remove(self) -> None:
         """Remove what the tasks wrote, once it has been taken over."""
         self._job.remove()

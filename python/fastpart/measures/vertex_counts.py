@@ -133,16 +133,16 @@ def _counted_on(
 ) -> Iterator[Counted]:
     """Yield what tasks counted."""
     known = {"graph": source_of(graph), "assignment": name_of(assignment), "k": k, "types": types}
+    job = Job(place.shared, {"counts": known, "version": _core.__version__})
+    parts = job.folder / "assignment.npy"
+    _core.write_npy(parts, assignment, options)
     kinds = _kinds(k, place.engine.workers)
     files: Mapping[str, tuple[Kind]] = {_file(kind): (kind,) for kind in kinds}
-    with Job(place.shared, {"counts": known, "version": _core.__version__}) as job:
-        parts = job.folder / "assignment.npy"
-        _core.write_npy(parts, assignment, options)
-        task = CountKind(graph, parts, k, tuple(types), replace(options, progress=None))
-        for path in job.stage(place.engine, "counts", files, task):
-            with np.load(io.BytesIO(read_checked(path))) as arrays:
-                yield dict(arrays)
-        job.remove()
+    task = CountKind(graph, parts, k, tuple(types), replace(options, progress=None))
+    for path in job.stage(place.engine, "counts", files, task):
+        with np.load(io.BytesIO(read_checked(path))) as arrays:
+            yield dict(arrays)
+    job.remove()
 
 
 def _file(kind: Kind) -> str:

@@ -93,8 +93,6 @@ def write_directory(
         if workers is not None:
             workers.remove()
     finally:
-        if workers is not None:
-            workers.close()
         directory.discard()
 
 
