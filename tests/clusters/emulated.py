@@ -40,14 +40,20 @@ def cluster(nodes):
         try:
             for _ in range(nodes):
                 add(made)
-            here = {"_node_ip_address": ADDRESS, "log_to_driver": False, "logging_level": "ERROR"}
-            ray.init(address=made.address, **here)
+            connect(made.address)
             yield made
         finally:
             ray.shutdown()
             made.shutdown()
             shutil.rmtree(folder, ignore_errors=True)
     _settings_read_anew()
+
+
+def connect(address):
+    """Connect this process to a cluster of the loopback."""
+    import ray
+
+    ray.init(address=address, _node_ip_address=ADDRESS, log_to_driver=False, logging_level="ERROR")
 
 
 def add(made):

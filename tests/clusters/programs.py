@@ -28,13 +28,15 @@ class Sums:
 
 @dataclass(frozen=True)
 class Killed:
-    """A program of which replica 1 gets a signal in these supersteps, once each."""
+    """A program of which a replica, its node, or another process gets a signal in these supersteps, once each."""
 
     program: Any
     folder: Path
     steps: tuple[int, ...]
     number: int = signal.SIGKILL
     node: bool = False
+    process: int | None = None
+    replica: int = 1
 
     def __call__(self, number, count, exchange):
         done = 0
@@ -42,8 +44,9 @@ class Killed:
         def counted(message):
             nonlocal done
             done += 1
-            if number == 1 and done in self.steps and once(self.folder / str(done)):
-                os.kill(os.getppid() if self.node else os.getpid(), self.number)
+            if number == self.replica and done in self.steps and once(self.folder / str(done)):
+                own = os.getppid() if self.node else os.getpid()
+                os.kill(self.process or own, self.number)
                 time.sleep(0.5)
             return exchange(message)
 
@@ -85,6 +88,14 @@ def double_stopped_once(x, folder):
     if x == 3 and once(folder / "stopped"):
         os.kill(os.getpid(), signal.SIGSTOP)
     return 2 * x
+
+
+def killing(process, file, task, *given):
+    """Run a task that kills a process first, once."""
+    if once(file):
+        os.kill(process, signal.SIGKILL)
+        time.sleep(0.5)
+    return task(*given)
 
 
 def always_killed():

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 import traceback
 from pathlib import Path
@@ -31,6 +33,8 @@ from fastpart.machines.starting import engine_of, place_of
 from fastpart.partitions.partitioners.builtin import on_machines
 
 ray = pytest.importorskip("ray")
+
+import driver  # noqa: E402
 
 from fastpart.machines import checking, on_ray  # noqa: E402
 from fastpart.machines.on_ray import Node, RayEngine  # noqa: E402
@@ -73,6 +77,18 @@ class Struck(RayEngine):
     def replicas(self, program):
         given, how = self.strike
         return super().replicas(Killed(program, *given, **how))
+
+
+class Noting(RayEngine):
+    """An engine that notes which files its tasks make."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = []
+
+    def submit(self, task, each):
+        self.made += driver.names(each)
+        return super().submit(task, each)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -165,7 +181,7 @@ def graph(tmp_path):
     """Return a graph in a file, which all processes open."""
     file = tmp_path / "g.npy"
     np.save(file, planted())
-    return fp.open_graph(file)
+    return fp.open_graph(file, num_vertices=6400)
 
 
 def test_a_partition_has_the_bits_of_one_machine_also_if_a_replica_is_killed(raylets, graph, tmp_path):
@@ -177,6 +193,28 @@ def test_a_partition_has_the_bits_of_one_machine_also_if_a_replica_is_killed(ray
     made = on_machines("multilevel", Place(engine, shared, Shards(3, 5)), graph, 8, **given)
     np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **given).assignment)
     assert len(engine.losses) == 1
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("stage", "finished"),
+    [
+        pytest.param("counts", [], marks=pytest.mark.soak),
+        ("scattered", ["counts"]),
+        pytest.param("shard", ["counts", "scattered"], marks=pytest.mark.soak),
+        ("replicas", ["counts", "scattered", "shard"]),
+    ],
+)
+def test_a_killed_command_goes_on(raylets, graph, tmp_path, stage, finished):
+    shared, mark = tmp_path / "shared", tmp_path / "mark"
+    shared.mkdir()
+    command = [sys.executable, driver.__file__, raylets.address, graph.path, shared, mark, stage]
+    assert subprocess.run(command, timeout=60).returncode == -signal.SIGKILL
+    engine = Noting()
+    made = driver.partition(engine, graph, shared)
+    np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **driver.GIVEN).assignment)
+    assert engine.losses == []
+    assert not [name for name in engine.made for done in finished if name.startswith(done)]
     assert list(shared.iterdir()) == []
 
 

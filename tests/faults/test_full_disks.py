@@ -21,18 +21,18 @@ from fastpart.partitions.partitioners.builtin import on_machines
 
 folder, shared = Path(sys.argv[1]), Path(sys.argv[2])
 graph = fp.open_graph(folder / "g.npy", num_vertices=20000)
-made = []
+made, finished = [], []
 
 class Noting(Threads):
     def submit(self, task, each):
         made.extend(given[-1].name for _, given in each)
         return super().submit(task, each)
 
-filler, sizes, step = shared / "filler", [], 320 << 10
+filler, step = shared / "filler", [], 320 << 10
 room = shutil.disk_usage(shared).free
 with filler.open("wb") as file:
     file.write(b"x" * (room - step))
-for attempt in range(200):
+while True:
     try:
         place = Place(Noting(2), shared, Shards(3, 5))
         parts = on_machines("multilevel", place, graph, 4, path="two_levels", sample=0.1, threads=1)
@@ -43,18 +43,16 @@ for attempt in range(200):
         job = next(shared.glob("fastpart-job-*"), None)
         left = sorted(file.name for file in job.rglob("*") if file.is_file()) if job else []
         assert not any(".tmp-" in file for file in left), left
-        finished = [] if job is None else [stage for stage in ("counts", "scattered", "shards")
-                                           if (job / f"{stage}.json").exists()]
-        again = [file for file in made for stage in finished_before if file.startswith(stage.rstrip("s"))]
+        again = [file for file in made for stage in finished if file.startswith(stage.rstrip("s"))]
         assert not again, again
-        print(error.errno, name.name, flush=True)
-        finished_before = finished
+        finished = [stage for stage in ("counts", "scattered", "shards") if job and (job / f"{stage}.json").exists()]
         made.clear()
-        os.truncate(filler, max(filler.stat().st_size - step, 0))
+        print(error.errno, name.name, flush=True)
+        os.truncate(filler, filler.stat().st_size - step)
 np.save(folder / "parts.npy", parts.assignment)
 filler.unlink()
 assert not list(shared.iterdir())
-""".replace("made = []", "made, finished_before = [], []", 1)
+"""
 
 ON_A_SMALL_DISK = """
 import os, sys
