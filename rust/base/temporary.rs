@@ -86,9 +86,15 @@ impl TempFile {
         }
     }
 
-    /// A file that has this name until somebody removes it, for other processes.
+    /// A file that has this name until somebody removes it, for other processes. A file that had the name loses it,
+    /// since a process that was taken for dead may go on writing to that one.
     pub fn named(path: &Path) -> Result<Self> {
-        let file = fresh().create(true).truncate(true).open(path).map_err(|error| Error::io(path, error))?;
+        let io = |error| Error::io(path, error);
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        let file = fresh().create_new(true).open(path).map_err(io)?;
         Ok(Self { path: path.into(), file, taken: Taken::default() })
     }
 

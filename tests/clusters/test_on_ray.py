@@ -1,7 +1,9 @@
 """The engine on Ray, on one machine whose raylets stand for nodes: the results of threads, whatever dies."""
 
 import contextlib
+import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import test_bits
 from emulated import add, cluster
 from programs import (
     Killed,
@@ -141,12 +144,14 @@ def test_a_replica_that_dies_again_and_again_is_given_up(raylets, tmp_path, monk
 
 def test_a_stopped_replica_is_named_and_others_go_on(raylets, tmp_path, hurried, caplog):
     engine = Struck(None, tmp_path, (20,), number=signal.SIGSTOP)
-    try:
-        assert engine.replicas(Sums(50)) == Threads(NODES - 1).replicas(Sums(50))
-    finally:
-        stopped = int((tmp_path / "20").read_text())
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(stopped, signal.SIGKILL)
+    assert engine.replicas(Sums(50)) == Threads(NODES - 1).replicas(Sums(50))
+    stopped = int((tmp_path / "20").read_text())
+    end = time.monotonic() + 10
+    with contextlib.suppress(ProcessLookupError):  # it is killed, too
+        while time.monotonic() < end:
+            os.kill(stopped, 0)
+            time.sleep(0.1)
+        pytest.fail(f"process {stopped} is still there")
     assert len(engine.losses) == 1
     assert engine.losses[0].startswith(f"process {stopped} on 127.0.0.1: no answer for 6 s")
     assert engine.losses[0] in caplog.text
@@ -216,6 +221,45 @@ def test_a_killed_command_goes_on(raylets, graph, tmp_path, stage, finished):
     assert engine.losses == []
     assert not [name for name in engine.made for done in finished if name.startswith(done)]
     assert list(shared.iterdir()) == []
+
+
+MATRIX = list(
+    itertools.product(("planted", "skewed"), (1, 2, 4), (Shards(1, 1), Shards(3, 5), Shards(5, 16)))
+)
+
+
+def same_as_one_machine(cell, folder):
+    name, workers, shards = cell
+    np.save(folder / "g.npy", {"planted": test_bits.planted, "skewed": test_bits.skewed}[name](6400, 40_000))
+    graph = fp.open_graph(folder / "g.npy", num_vertices=6400)
+    shared = folder / "shared"
+    shared.mkdir()
+    made = on_machines("multilevel", Place(RayEngine(workers), shared, shards), graph, 8, **driver.GIVEN)
+    np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **driver.GIVEN).assignment)
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize("cell", random.Random(2).sample(MATRIX, 2), ids=str)
+def test_any_workers_and_shards_give_the_bits_of_one_machine(raylets, cell, tmp_path):
+    same_as_one_machine(cell, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("cell", MATRIX, ids=str)
+def test_all_workers_and_shards_give_the_bits_of_one_machine(raylets, cell, tmp_path):
+    same_as_one_machine(cell, tmp_path)
+
+
+def test_a_stopped_first_replica_keeps_nobody_out(raylets, graph, tmp_path, hurried):
+    shared, marks = tmp_path / "shared", tmp_path / "marks"
+    shared.mkdir()
+    marks.mkdir()
+    engine = Struck(
+        None, marks, (60,), number=signal.SIGSTOP, replica=0
+    )  # it holds the lock of the checkpoints
+    made = driver.partition(engine, graph, shared)
+    np.testing.assert_array_equal(made.assignment, fp.multilevel(graph, 8, **driver.GIVEN).assignment)
+    assert len(engine.losses) == 1
 
 
 def test_partition_takes_the_address_of_a_cluster(raylets, graph, tmp_path):

@@ -120,3 +120,15 @@ def test_other_parameters_are_another_job(graph, tmp_path):
     other = on_machines("multilevel", Place(Threads(2), tmp_path), graph, 5, **GIVEN)
     np.testing.assert_array_equal(other.assignment, fp.multilevel(graph, 5, **GIVEN).assignment)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_two_commands_do_not_work_on_one_job(graph, expected, tmp_path):
+    class Second(Threads):
+        def submit(self, task, each):
+            with pytest.raises(
+                fp.ParameterError, match=r"^shared: another command is at work on this job in .*job-"
+            ):
+                made(graph, Threads(1), tmp_path)
+            return super().submit(task, each)
+
+    np.testing.assert_array_equal(made(graph, Second(2), tmp_path).assignment, expected)

@@ -7,9 +7,12 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +79,20 @@ class Job:
             found = {file: made.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands from work on the same job. The lock ends with the process."""
+        with (self.folder / "job.lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise
+                raise ParameterError(
+                    f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
+                ) from None
+            yield
 
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""

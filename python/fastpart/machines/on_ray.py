@@ -26,7 +26,7 @@ from ..core.parameters import one_line
 from ..errors import ClusterError
 from .engine import Program
 from .replica import Outcome, Replica, outcome
-from .stopped import kill_stopped
+from .stopped import kill, kill_stopped
 
 RETRIES = 3
 """How often a task is run again, and how often replicas begin again, before the job is given up."""
@@ -43,6 +43,7 @@ _GLANCE = 1.0
 
 _TASK = ray.remote(num_cpus=1, max_retries=RETRIES)(outcome)
 _VISIT = ray.remote(num_cpus=0, max_retries=0)(kill_stopped)
+_KILL = ray.remote(num_cpus=0, max_retries=0)(kill)
 _ACTOR = ray.remote(num_cpus=0, max_restarts=0, concurrency_groups={"mail": 1, "life": 1})(Replica)
 
 
@@ -266,6 +267,9 @@ def _look(seats: list[_Seat]) -> None:
         text = (
             f"{', '.join(named)}: no answer for {SILENCE:.0f} s, as of a process or a machine that is stopped"
         )
+        for ref in silent:  # Ray ends only what answers
+            seat = pings[ref]
+            _KILL.options(scheduling_strategy=seat.node.only()).remote([seat.process])
         raise _Lost(text, [pings[ref].node for ref in silent])
 
 

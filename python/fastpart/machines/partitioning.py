@@ -79,9 +79,10 @@ def partition_on(
         place.shared, {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
     )
     quiet = replace(options, progress=None)
-    pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
     symmetric = graph.directedness == "symmetric"
-    facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
+    with job.alone():
+        pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
+        facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
     job.remove()
     return _core.VertexResult(**facts)
 
@@ -107,8 +108,12 @@ class _Replica:
             moved["received"] += sum(map(len, messages)) - len(message)
             return messages
 
-        # The first replica keeps the checkpoints.
-        values = self.values | {"checkpoints": str(self.folder / "steps") if number == 0 else None}
+        # The first replica keeps the checkpoints. One that was taken for dead may still have their lock, and the job
+        # has its own.
+        steps = self.folder / "steps"
+        if number == 0:
+            (steps / "checkpoint.lock").unlink(missing_ok=True)
+        values = self.values | {"checkpoints": str(steps) if number == 0 else None}
         result, vertices = _core.partition_replica(
             values,
             k=self.k,

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 _PROCESSES = Path("/proc")
@@ -22,6 +23,13 @@ def stopped(title: str, parent: int) -> set[int]:
     return found
 
 
+def kill(processes: Iterable[int]) -> None:
+    """Kill processes of this machine, as far as they are there."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
 def kill_stopped(title: str, patience: float) -> list[int]:
     """Kill the children of the parent of this process that have a title and stay stopped for so many seconds.
 
@@ -32,7 +40,5 @@ def kill_stopped(title: str, patience: float) -> list[int]:
         return []
     time.sleep(patience)
     still = sorted(known & stopped(title, os.getppid()))
-    for process in still:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    kill(still)
     return still
