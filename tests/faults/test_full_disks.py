@@ -25,10 +25,10 @@ made, finished = [], []
 
 class Noting(Threads):
     def submit(self, task, each):
-        made.extend(given[-1].name for _, given in each)
+        made.extend(given[-1].name for *_, given in each)
         return super().submit(task, each)
 
-filler, step = shared / "filler", [], 320 << 10
+filler, step = shared / "filler", 320 << 10
 room = shutil.disk_usage(shared).free
 with filler.open("wb") as file:
     file.write(b"x" * (room - step))

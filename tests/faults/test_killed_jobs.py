@@ -31,7 +31,7 @@ class Dying(Threads):
                     os.kill(os.getpid(), signal.SIGKILL)
                 self.left_tasks -= 1
             with open(folder / "made", "a") as log:
-                log.write(given[1][-1].name + "\\n")
+                log.write(given[-1][-1].name + "\\n")
             return task(*given)
         return super().submit(counted, each)
     def replicas(self, program):
