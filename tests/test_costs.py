@@ -75,7 +75,7 @@ def test_what_fits_is_read_once():
 
 @pytest.mark.torch
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("more", [{}, {"sampling": "labor", "batch_size": None}])
+@pytest.mark.parametrize("more", [{}, {"sampling": "labor", "batch_size": None}, {"ahead": 0}, {"ahead": 3}])
 def test_a_training_counts_what_was_told(parts, workers, more):
     from fastpart.train.costs import costs
 
@@ -84,7 +84,10 @@ def test_a_training_counts_what_was_told(parts, workers, more):
     run = fp.train.sampled(parts, epochs=1, io="direct", **options)
     assert run.history["rows"].to_list() == [told.reads.rows]
     assert run.history["read_bytes"].to_list() == [told.reads.read_bytes]
-    assert told.reads.steps == (1 if more else -(-told.training // 32))
+    assert run.history["remote_rows"].to_list() == [told.reads.remote_rows]
+    assert run.history["remote_bytes"].to_list() == [told.reads.remote_rows * told.stored.row_bytes]
+    assert (told.reads.remote_rows > 0) == (workers > 1)
+    assert told.reads.steps == (1 if "batch_size" in more else -(-told.training // 32))
     assert (told.workers, told.refusal) == (workers, None)
     assert told.stored.bytes == 300 * 24
     assert json.loads(json.dumps(told.rows()))["reads"]["rows"] == told.reads.rows
@@ -128,7 +131,9 @@ def test_the_command_line_tells_it(parts, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["workers"], told["batch_size"], told["fanouts"]) == (2, 32, [4, 3])
     assert main(options) == 0
-    assert f"{told['reads']['rows']:,} per epoch" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert f"{told['reads']['rows']:,} per epoch" in text
+    assert f"{told['reads']['remote_rows']:,} of parts of other workers" in text
     assert main([*options, "--memory-limit", "64M"]) == 0
     assert "This training would not begin" in capsys.readouterr().out
     assert main([*options, "--model", "clustergcn"]) == 2

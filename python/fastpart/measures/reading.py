@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from .. import _core
 from ..partitions.coding import SCALE_BYTES
 from ..partitions.partition import VertexPartition
 from ..partitions.plan import ReadCost
+from ..partitions.seeds import rank_of_part
 from .accesses import Rows, SampledEpochs
 
 BLOCK = 4096
@@ -67,18 +68,28 @@ class EpochReads:
         Bytes of direct reads.
     coded_bytes : int
         The same, if rows had 8 bits per number and a scale each.
+    remote_rows : int
+        Rows of parts of other ranks, each once for the batches that are fetched together.
     """
 
     steps: int
     rows: int
     read_bytes: int
     coded_bytes: int
+    remote_rows: int = 0
 
     @classmethod
-    def of(cls, partition: VertexPartition, sampled: SampledEpochs, world_size: int) -> EpochReads:
+    def of(
+        cls, partition: VertexPartition, sampled: SampledEpochs, world_size: int, together: int = 1
+    ) -> EpochReads:
         """Count them. Nothing but the topology is read."""
-        batches = chain.from_iterable(sampled.rows(0, rank) for rank in range(world_size))
-        return cls.counted(partition, len(sampled.deal), batches)
+        windows: list[int] = []
+        batches = chain.from_iterable(
+            _counting(sampled.rows(0, rank), _Others.of(partition, world_size, rank), together, windows)
+            for rank in range(world_size)
+        )
+        reads = cls.counted(partition, len(sampled.deal), batches)
+        return replace(reads, remote_rows=sum(windows))
 
     @classmethod
     def counted(cls, partition: VertexPartition, steps: int, batches: Iterable[Rows]) -> EpochReads:
@@ -97,6 +108,38 @@ class EpochReads:
         """Return the mean of so many epochs, if they were counted together."""
         rows, read, coded = (round(each / epochs) for each in (self.rows, self.read_bytes, self.coded_bytes))
         return EpochReads(self.steps, rows, read, coded)
+
+
+@dataclass(frozen=True)
+class _Others:
+    """The rows of other ranks: where each part begins, and which parts are theirs."""
+
+    starts: npt.NDArray[np.int64]
+    parts: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, partition: VertexPartition, world_size: int, rank: int) -> _Others:
+        """Return those of the ranks but for one."""
+        owners = rank_of_part(partition.k, world_size)
+        return cls(partition._topology.starts, np.flatnonzero(owners != rank))
+
+    def among(self, rows: Rows) -> Rows:
+        """Return those among rows that ascend."""
+        bounds = np.searchsorted(rows, self.starts)
+        return np.concatenate([rows[:0], *(rows[bounds[part] : bounds[part + 1]] for part in self.parts)])
+
+
+def _counting(batches: Iterable[Rows], others: _Others, together: int, windows: list[int]) -> Iterator[Rows]:
+    """Yield the batches of a rank, and append how many rows of others each window of them fetches."""
+    wanted: list[Rows] = []
+    for rows in batches:
+        wanted.append(others.among(rows))
+        if len(wanted) == together:
+            windows.append(len(np.unique(np.concatenate(wanted))))
+            wanted = []
+        yield rows
+    if wanted:
+        windows.append(len(np.unique(np.concatenate(wanted))))
 
 
 def coded_row_bytes(partition: VertexPartition) -> int:

@@ -137,9 +137,13 @@ class Costs:
             else f"{self.disk.reads:,.0f} reads of 4 KiB and {sized(int(self.disk.bytes))} in sequence per second"
         )
         largest = sorted((need for need in self.needs if need.size), key=lambda need: -need.size)[:_LARGEST]
+        remote = (
+            f"{reads.remote_rows:,} of parts of other workers: {sized(reads.remote_rows * stored.row_bytes)}"
+        )
         facts = {
             "training": f"{self.training:,} vertices, {reads.steps:,} steps of {self.batch_size:,}, fanouts {fanouts}",
             "rows": f"{reads.rows:,} per epoch, each once for a batch: {sized(reads.rows * stored.row_bytes)}",
+            **({"remote": f"{remote}, without a cache"} if self.workers > 1 else {}),
             "features": f"{sized(stored.bytes)}: {stored.rows:,} rows of {stored.row_bytes:,} bytes",
             "disk": disk,
             "memory": f"{sized(self.limit)}, of which {sized(self.left)} are left for features",
@@ -187,7 +191,10 @@ def costs(source: StrPath, **training: Any) -> Costs:
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
     limit = run.memory_limit or _core.memory_budget()
     needed = sum(need.total for need in needs)
-    reads, stored = EpochReads.of(partition, epochs, workers), FeatureSizes.of(partition)
+    reads, stored = (
+        EpochReads.of(partition, epochs, workers, max(made.batches, 1)),
+        FeatureSizes.of(partition),
+    )
     disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
     return Costs(
         source=shown(path("source", source)),
