@@ -10,6 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 
 OBJECTS = {
@@ -58,6 +59,7 @@ COMMANDS = {
     "restore": (fp.restore,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
+    "work": (work,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
 }
 """The functions behind each command, its own first."""
