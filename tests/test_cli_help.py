@@ -119,6 +119,7 @@ def expected(functions, arguments):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "split-edges", "export") else set()
+    arguments |= {"shared"} if command == "work" else set()
     options = expected(COMMANDS[command], arguments)
     if command.startswith("partition ") or command in ("edges-of", "refine", "report", "update"):
         options = {
@@ -208,6 +209,7 @@ def test_help_lists_the_commands(text_of, words):
             "cache",
             "upgrade",
             "restore",
+            "work",
             "verify",
             "train",
         ),

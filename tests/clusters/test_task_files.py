@@ -15,6 +15,7 @@ from test_bits import planted
 from test_directory import same
 
 import fastpart as fp
+from fastpart.cli import main
 from fastpart.machines.job import made
 from fastpart.machines.parts import write_group
 from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, work
@@ -96,7 +97,7 @@ def tasks_in(shared):
     return json.loads(file.read_text())
 
 
-def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog):
+def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog, capsys):
     caplog.set_level(logging.INFO, "fastpart")
     monkeypatch.setattr("fastpart.machines.tasks._REMIND", 0.0)
     partition = fp.spring(graph, 4)
@@ -109,7 +110,8 @@ def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog):
     assert "3 tasks wait in" in caplog.text
     assert caplog.messages[-1].endswith("are not done: 0, 2")
     assert work(shared, task=0)
-    assert work(shared, task=2)
+    assert main(["work", str(shared), "--task", "2"]) == 0
+    assert "task 2 is done" in capsys.readouterr().out
     thread.join(20)
     assert not thread.is_alive()
     assert not work(shared, task=0)  # nobody waits
