@@ -10,6 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 
 OBJECTS = {
@@ -58,6 +59,7 @@ COMMANDS = {
     "restore": (fp.restore,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
+    "work": (work,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
 }
 """The functions behind each command, its own first."""
@@ -117,6 +119,7 @@ def expected(functions, arguments):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "split-edges", "export") else set()
+    arguments |= {"shared"} if command == "work" else set()
     options = expected(COMMANDS[command], arguments)
     if command.startswith("partition ") or command in ("edges-of", "refine", "report", "update"):
         options = {
@@ -206,6 +209,7 @@ def test_help_lists_the_commands(text_of, words):
             "cache",
             "upgrade",
             "restore",
+            "work",
             "verify",
             "train",
         ),

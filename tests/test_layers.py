@@ -52,7 +52,7 @@ splits
 engine, stopped
 job, replica
 adjacency, on_ray
-checking
+checking, tasks
 partitioning
 parts
 starting

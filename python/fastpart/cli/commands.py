@@ -23,6 +23,7 @@ from ..graphs.graph_directory import MARKER
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
+from ..machines.tasks import work as work_on
 from ..measures.evaluate import evaluate as measure
 from ..measures.info import RATES
 from ..measures.info import info as graph_info
@@ -292,6 +293,15 @@ def upgrade(call: Call) -> None:
         print(json.dumps({"source": source, "schema": schema, "upgraded": upgraded}))
     elif not call["quiet"]:
         print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {schema}")
+
+
+def work(call: Call) -> None:
+    """``fastpart work``."""
+    ran = work_on(call["shared"], task=call["task"])
+    if call["json"]:
+        print(json.dumps({"task": call["task"], "ran": ran}))
+    elif not call["quiet"] and ran:
+        print(f"task {call['task']} is done")
 
 
 def verify(call: Call) -> None:

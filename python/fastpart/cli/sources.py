@@ -40,6 +40,7 @@ SOURCES = {
     "restore": "store.restoring",
     "upgrade": "store.upgrading",
     "verify": "store.verifying",
+    "work": "machines.tasks",
     "Options": "core.options",
     "generate.ba": "generate",
     "generate.grid": "generate",

@@ -385,6 +385,12 @@ _VERBS: dict[str, Verb | Family] = {
             Option("graph", "StrPath", REQUIRED, doc="The folder that `fastpart ingest` wrote."),
         ),
     ),
+    "work": Verb(
+        "commands:work",
+        ("work",),
+        {"shared": "The folder --shared of a command with --cluster tasks."},
+        "work /mnt/job --task 3",
+    ),
     "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",

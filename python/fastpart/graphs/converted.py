@@ -299,6 +299,9 @@ class _Conversion:
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
         return _reconverted, (self, graph.num_vertices, graph.num_edges, graph._identity)
 
+    def arguments(self) -> None:
+        """Return no arguments: another machine would convert the source again, into a cache of its own."""
+
 
 def _reconverted(origin: _Conversion, n: int, m: int, identity: tuple[int, str] | None) -> Graph:
     """Open the source of a pickled graph, if it is still the same one."""

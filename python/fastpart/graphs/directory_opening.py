@@ -30,6 +30,10 @@ class _Origin:
         """Return the function that opens the graph again, and its arguments."""
         return _reopened, (self, graph._identity)
 
+    def arguments(self) -> dict[str, Any]:
+        """Return plain arguments that open it again, without weights."""
+        return {"source": self.folder, "io": self.io}
+
 
 def open_directory(
     folder: Path, run: RunOptions, io: Any = "mmap", weights: Any = None, **given: Any

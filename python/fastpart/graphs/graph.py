@@ -348,6 +348,9 @@ class Origin(Protocol):
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
         """Return the function that opens the graph again, and its arguments."""
 
+    def arguments(self) -> dict[str, Any] | None:
+        """Return plain arguments of ``open_graph`` that open it again, without weights. None if there are none."""
+
 
 @dataclass(frozen=True)
 class _Origin:
@@ -362,6 +365,10 @@ class _Origin:
         typed = graph._typed, graph._types_checked
         known = (graph.num_vertices, graph.directedness, graph.notes, graph._identity, graph._weights, typed)
         return _reopened, (self, *known)
+
+    def arguments(self) -> dict[str, Any] | None:
+        given = {name: value for name, value in vars(self.given).items() if name != "weights"}
+        return {"source": self.path, **given}
 
 
 def _reopened(

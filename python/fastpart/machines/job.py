@@ -75,8 +75,8 @@ class Job:
             or known.get(file, {}).get("bytes", path.stat().st_size) != path.stat().st_size
         ]
         if missing or not known:
-            made = dict(engine.submit(_made, missing))
-            found = {file: made.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
+            done = dict(engine.submit(made, missing))
+            found = {file: done.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
 
@@ -142,7 +142,8 @@ def name_of(value: Any) -> Any:
     return [name_of(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:
+def made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[str, dict[str, Any]]:
+    """Make a file by a task, whose last argument it is, and return facts about it."""
     task(*given)
     return file, _facts(given[-1])
 

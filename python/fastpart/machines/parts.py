@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,11 @@ class WrittenParts:
             if not _is_whole(folder / name):
                 shutil.rmtree(folder / name, ignore_errors=True)
         quiet = replace(options, progress=None)
-        task = WriteGroup(self._graph, assignment, self._k, self._halo_hops, quiet)
-        files = {f"{name}/{_LISTED}": (parts,) for name, parts in names.items()}
+        given = (self._graph, assignment, self._k, self._halo_hops, quiet)
+        files = {f"{name}/{_LISTED}": (*given, parts) for name, parts in names.items()}
         sizes: list[dict[str, Any]] = []
         facts: Facts = {}
-        for path in self._job.stage(self._engine, "parts", files, task):
+        for path in self._job.stage(self._engine, "parts", files, write_group):
             content = json.loads(read_checked(path))
             sizes += content["sizes"]
             facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
@@ -96,44 +96,42 @@ class WrittenParts:
         return list(pairwise(json.loads(read_checked(table))))
 
 
-@dataclass(frozen=True)
-class WriteGroup:
-    """The task that writes a group of parts."""
-
-    graph: Graph
-    assignment: Path
-    k: int
-    halo_hops: int
-    options: RunOptions
-
-    def __call__(self, parts: tuple[int, int], into: Path) -> None:
-        """Write the parts in a range, and the list ``into`` beside them. Their folder appears as a whole."""
-        folder = into.parent
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
-            new = Path(made) / folder.name
-            new.mkdir()
-            sizes = _core.write_vertex_parts(
-                self.graph._source,
-                np.load(self.assignment, mmap_mode="r"),
-                self.k,
-                directedness=self.graph.directedness,
-                relations=self.graph._directions,
-                halo_hops=self.halo_hops,
-                into=new,
-                options=self.options,
-                parts=parts,
-            )
-            self.graph.check_unchanged()
-            files = sorted(file for file in new.rglob("*") if file.is_file())
-            facts = _core.hash_files(files, self.options)
-            names = [file.relative_to(new).as_posix() for file in files]
-            content = {"sizes": sizes, "files": dict(zip(names, facts, strict=True))}
-            write_checked(new / into.name, json.dumps(content).encode())
-            try:
-                new.rename(folder)
-            except OSError:
-                if not _is_whole(folder):  # the same task did not run twice
-                    raise
+def write_group(
+    graph: Graph,
+    assignment: Path,
+    k: int,
+    halo_hops: int,
+    options: RunOptions,
+    parts: tuple[int, int],
+    into: Path,
+) -> None:
+    """Write the parts in a range, and the list ``into`` beside them. Their folder appears as a whole."""
+    folder = into.parent
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
+        new = Path(made) / folder.name
+        new.mkdir()
+        sizes = _core.write_vertex_parts(
+            graph._source,
+            np.load(assignment, mmap_mode="r"),
+            k,
+            directedness=graph.directedness,
+            relations=graph._directions,
+            halo_hops=halo_hops,
+            into=new,
+            options=options,
+            parts=parts,
+        )
+        graph.check_unchanged()
+        files = sorted(file for file in new.rglob("*") if file.is_file())
+        facts = _core.hash_files(files, options)
+        names = [file.relative_to(new).as_posix() for file in files]
+        content = {"sizes": sizes, "files": dict(zip(names, facts, strict=True))}
+        write_checked(new / into.name, json.dumps(content).encode())
+        try:
+            new.rename(folder)
+        except OSError:
+            if not _is_whole(folder):  # the same task did not run twice
+                raise
 
 
 def _is_whole(group: Path) -> bool:

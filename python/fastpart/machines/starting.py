@@ -8,6 +8,7 @@ from ..core.parameters import StrPath, path, shown
 from ..errors import ParameterError
 from .engine import Engine
 from .partitioning import Place
+from .tasks import TaskFiles
 
 
 def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
@@ -30,8 +31,9 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
     Parameters
     ----------
     cluster : str or Engine
-        "auto" is ``RAY_ADDRESS``, or the cluster for which ``ray start`` ran on this machine last. Another text is the
-        address of a head, as ``10.0.0.1:6379``. No cluster is ever started here.
+        "auto" is ``RAY_ADDRESS``, or the cluster for which ``ray start`` ran on this machine last. "tasks" leaves tasks
+        for ``fastpart work`` in the shared folder. Another text is the address of a head, as ``10.0.0.1:6379``. No
+        cluster is ever started here.
     shared : pathlib.Path
         The folder that all nodes must see.
 
@@ -45,6 +47,8 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
         if not all(callable(getattr(cluster, verb, None)) for verb in ("submit", "replicas")):
             raise TypeError(f'cluster: expected "auto" or an address, got {type(cluster).__name__}')
         return cluster
+    if cluster == "tasks":
+        return TaskFiles(shared)
     engine = connected(cluster)
     from . import checking
 

@@ -8,7 +8,7 @@ nothing, since the other tasks take a whole pass each.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -137,9 +137,9 @@ def _counted_on(
     parts = job.folder / "assignment.npy"
     _core.write_npy(parts, assignment, options)
     kinds = _kinds(k, place.engine.workers)
-    files: Mapping[str, tuple[Kind]] = {_file(kind): (kind,) for kind in kinds}
-    task = CountKind(graph, parts, k, tuple(types), replace(options, progress=None))
-    for path in job.stage(place.engine, "counts", files, task):
+    given = (graph, parts, k, types, replace(options, progress=None))
+    files = {_file(kind): (*given, kind) for kind in kinds}
+    for path in job.stage(place.engine, "counts", files, count_kind):
         with np.load(io.BytesIO(read_checked(path))) as arrays:
             yield dict(arrays)
     job.remove()
@@ -149,19 +149,17 @@ def _file(kind: Kind) -> str:
     return f"{kind}.bin" if isinstance(kind, str) else f"halo-{kind[0]}-{kind[1]}.bin"
 
 
-@dataclass(frozen=True)
-class CountKind:
-    """The task that counts something."""
-
-    graph: Graph
-    assignment: Path
-    k: int
-    types: tuple[int, ...]
-    options: RunOptions
-
-    def __call__(self, kind: Kind, into: Path) -> None:
-        """Write counts of a kind."""
-        assignment = np.load(self.assignment, mmap_mode="r")
-        buffer = io.BytesIO()
-        np.savez(buffer, **_counted(self.graph, assignment, self.k, self.types, self.options, kind))  # type: ignore[arg-type]
-        write_checked(into, buffer.getvalue())
+def count_kind(
+    graph: Graph,
+    assignment: Path,
+    k: int,
+    types: Sequence[int],
+    options: RunOptions,
+    kind: Kind,
+    into: Path,
+) -> None:
+    """Write counts of a kind."""
+    counted = _counted(graph, np.load(assignment, mmap_mode="r"), k, types, options, kind)
+    buffer = io.BytesIO()
+    np.savez(buffer, **counted)  # type: ignore[arg-type]
+    write_checked(into, buffer.getvalue())

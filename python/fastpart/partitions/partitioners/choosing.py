@@ -154,9 +154,10 @@ def partition(
         there when it is called again, and gives the same partition. See :func:`fastpart.multilevel`.
     cluster : str, optional
         The Ray cluster whose machines make the partition together: its address, or "auto" for ``RAY_ADDRESS`` or the
-        one that runs here. The bits are those of :func:`multilevel` with ``path="two_levels"`` and the ``sample`` that
-        stands in ``parameters``, for any number of machines. One machine is faster for every graph that fits it. Only
-        for vertices. A run that was killed goes on when it is called again.
+        one that runs here. "tasks" leaves tasks in ``shared`` for ``fastpart work``, without Ray. The bits are those of
+        :func:`multilevel` with ``path="two_levels"`` and the ``sample`` that stands in ``parameters``, for any number
+        of machines. One machine is faster for every graph that fits it. Only for vertices. A run that was killed goes
+        on when it is called again.
     shared : path, optional
         A folder that all machines of the cluster see. Needed with ``cluster``.
     seed : int, optional

@@ -1,0 +1,212 @@
+"""The engine that leaves its tasks in a file, for arrays of Slurm, indexed jobs of Kubernetes, or any other launcher.
+
+The driver writes the tasks of a stage to ``tasks.json`` in the shared folder, in piles, and waits until each pile has a
+file of results. :func:`work` runs one pile. It holds no state, so it may run on any machine, and twice. A task is the
+name of a function in a fixed table, with plain arguments, and a graph is a path and how it was opened. So what a
+machine reads there cannot make it run anything else. Replicas run in the process of the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..core.notes import log
+from ..core.options import RunOptions
+from ..core.parameters import StrPath, integer, path, shown
+from ..errors import EdgeFileChangedError, ParameterError
+from ..graphs.graph import Graph
+from ..graphs.opening import open_graph
+from .engine import Program, Threads
+from .job import read_checked, source_of, write_checked
+
+_FILE = "tasks.json"
+_LOOK = 0.5
+"""Seconds between two looks at the results."""
+_REMIND = 60.0
+"""Seconds between two notes about what is missing."""
+
+FUNCTIONS = (
+    "machines.job:made",
+    "machines.adjacency:count",
+    "machines.adjacency:scatter",
+    "machines.adjacency:gather",
+    "machines.parts:write_group",
+    "measures.vertex_counts:count_kind",
+)
+"""What a task may call."""
+
+
+class TaskFiles:
+    """The engine whose tasks lie in a file until :func:`work` runs them.
+
+    Parameters
+    ----------
+    shared : pathlib.Path
+        A folder that all machines see. One command at a time may have its tasks there.
+    workers : int
+        Number of piles, at most.
+    """
+
+    def __init__(self, shared: Path, workers: int = 16) -> None:
+        self._shared, self.workers = shared, workers
+
+    def submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Leave tasks, and wait for their results."""
+        if not each:
+            return []
+        count, stage = min(self.workers, len(each)), secrets.token_hex(8)
+        piles = [[_plain([task, *given]) for given in each[i::count]] for i in range(count)]
+        folder, file = self._shared / f"results-{stage}", self._shared / _FILE
+        folder.mkdir()
+        try:
+            _core.write_file(file, json.dumps({"stage": stage, "piles": piles}).encode())
+            _wait(folder, count)
+            results = [json.loads(read_checked(folder / str(number))) for number in range(count)]
+        finally:
+            file.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+        return [results[i % count][i // count] for i in range(len(each))]
+
+    def replicas(self, program: Program) -> Any:
+        """Run one replica, in this process."""
+        return Threads(1).replicas(program)
+
+
+def _wait(folder: Path, count: int) -> None:
+    """Wait for the results of all piles, and say what is missing now and then."""
+    start = reminded = time.monotonic()
+    log.info(
+        "%d tasks wait in %s. Run `fastpart work %s --task I` for I from 0 to %d",
+        count,
+        shown(folder.parent),
+        shown(folder.parent),
+        count - 1,
+    )
+    while missing := [number for number in range(count) if not (folder / str(number)).is_file()]:
+        if time.monotonic() - reminded > _REMIND:
+            reminded = time.monotonic()
+            log.info(
+                "after %.0f s, these tasks in %s are not done: %s",
+                reminded - start,
+                shown(folder.parent),
+                ", ".join(map(str, missing)),
+            )
+        time.sleep(_LOOK)
+
+
+def work(shared: StrPath, *, task: int) -> bool:
+    """Run a task of the stage that a job is at, and return whether there was one to run.
+
+    A launcher calls this again and again on every machine, until the command that waits for the tasks has ended. The
+    result does not depend on who runs which task, nor how often.
+
+    Parameters
+    ----------
+    shared : path
+        The folder ``shared`` of the command that waits.
+    task : int
+        Number of the task, from 0 on.
+
+    Returns
+    -------
+    bool
+        False if no command waits, if the stage has fewer tasks, or if this one is done.
+
+    Raises
+    ------
+    EdgeFileChangedError
+        This machine sees another file of the graph than the command does.
+    ParameterError
+        There is no such folder, or what lies there is no list of tasks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fastpart.machines.tasks import work
+    >>> work(tempfile.mkdtemp(), task=0)
+    False
+    """
+    folder, number = path("shared", shared), integer("task", task, 0, 2**31)
+    if not folder.is_dir():
+        raise ParameterError(f"shared: {shown(folder)} is not a folder")
+    try:
+        content = json.loads((folder / _FILE).read_bytes())
+        piles, results = content["piles"], folder / f"results-{content['stage']}"
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        raise ParameterError(f"shared: {shown(folder / _FILE)} is no list of tasks") from None
+    into = results / str(number)
+    if number >= len(piles) or into.exists() or not results.is_dir():
+        return False
+    done = []
+    for each in piles[number]:
+        function, *given = _restored(each)
+        done.append(function(*given))
+    if results.is_dir():  # the command still waits
+        write_checked(into, json.dumps(_plain(done)).encode())
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON. What JSON has no word for is an object with one key, its kind."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Path):
+        return {"path": str(value)}
+    if isinstance(value, RunOptions):
+        return {"options": {name: _plain(each) for name, each in asdict(value).items()}}
+    if isinstance(value, Graph):
+        known = None if value._origin is None else value._origin.arguments()
+        if known is None:
+            raise ParameterError(
+                "graph: tasks in a folder need a graph that lies in a file of raw pairs, a .npy or a graph directory. "
+                "Write it by fastpart convert, and pass the new file"
+            )
+        return {"graph": [known, _marks(value)]}
+    if callable(value):
+        name = f"{value.__module__.partition('.')[2]}:{value.__name__}"
+        if name not in FUNCTIONS:
+            raise ParameterError(f"task: {name} is no task")
+        return {"function": name}
+    return value
+
+
+def _restored(value: Any) -> Any:
+    """Return what JSON stands for. Lists become tuples."""
+    if isinstance(value, list):
+        return tuple(_restored(each) for each in value)
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "path":
+        return Path(content)
+    if kind == "options":
+        return RunOptions(**{name: _restored(each) for name, each in content.items()})
+    if kind == "function" and content in FUNCTIONS:
+        module, _, name = content.partition(":")
+        return getattr(import_module(f"{__name__.partition('.')[0]}.{module}"), name)
+    if kind == "graph":
+        known, marks = content
+        graph = open_graph(**known, weights=False)
+        if _marks(graph) != marks:
+            raise EdgeFileChangedError(
+                f"{shown(known['source'])}: it is another file here than where the command runs. Let all machines see "
+                "the same, and run the command again if it changed"
+            )
+        return graph
+    raise ParameterError(f"tasks: {shown(kind)} is unknown. Is fastpart the same on all machines?")
+
+
+def _marks(graph: Graph) -> list[Any]:
+    """Return what tells a graph from others, without the names of its files."""
+    return [list(each[1:]) if isinstance(each, tuple) else each for each in source_of(graph)]

@@ -1,0 +1,154 @@
+"""Tasks in a folder, which processes run one by one, have the results of one machine, also if some are killed."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from test_bits import planted
+from test_directory import same
+
+import fastpart as fp
+from fastpart.cli import main
+from fastpart.machines.job import made
+from fastpart.machines.parts import write_group
+from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, work
+
+WORKER = """
+import sys, time
+from fastpart.machines.tasks import work
+while True:
+    if not any([work(sys.argv[1], task=number) for number in range(int(sys.argv[2]), 3, 2)]):
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    file = tmp_path / "g.npy"
+    np.save(file, planted(3000, 20_000))
+    return fp.open_graph(file)
+
+
+@pytest.fixture
+def shared(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    return folder
+
+
+class Workers:
+    """Processes that run tasks until they are stopped."""
+
+    def __init__(self, shared):
+        self.shared, self.running = shared, [self._start(shared, number) for number in range(2)]
+
+    def _start(self, shared, number):
+        return subprocess.Popen([sys.executable, "-c", WORKER, shared, str(number)])
+
+    def kill_one(self):
+        """Kill a worker that is at work, and start another."""
+        while not list(self.shared.glob("*/.parts-*")):
+            time.sleep(0.005)
+        self.running[0].send_signal(signal.SIGKILL)
+        self.running[0].wait()
+        self.running[0] = self._start(self.shared, 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+def test_processes_make_a_partition_and_its_directory_though_one_is_killed(graph, shared, tmp_path):
+    engine = TaskFiles(shared, 3)
+    with Workers(shared) as workers:
+        partition = fp.partition(graph, 6, cluster=engine, shared=shared)
+        killer = threading.Thread(target=workers.kill_one, daemon=True)
+        killer.start()
+        partition.save(tmp_path / "made", cluster=engine, shared=shared)
+        killer.join(10)
+    expected = fp.multilevel(graph, 6, path="two_levels", sample=partition.parameters["sample"])
+    np.testing.assert_array_equal(partition.assignment, expected.assignment)
+    partition.save(tmp_path / "expected")
+    same(tmp_path / "made", tmp_path / "expected")
+    assert list(shared.iterdir()) == []
+
+
+def in_background(function, *given):
+    thread = threading.Thread(target=function, args=given, daemon=True)
+    thread.start()
+    return thread
+
+
+def tasks_in(shared):
+    file, end = shared / "tasks.json", time.monotonic() + 20
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return json.loads(file.read_text())
+
+
+def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog, capsys):
+    caplog.set_level(logging.INFO, "fastpart")
+    monkeypatch.setattr("fastpart.machines.tasks._REMIND", 0.0)
+    partition = fp.spring(graph, 4)
+    thread = in_background(lambda: partition.evaluate(cluster=TaskFiles(shared), shared=shared))
+    assert len(tasks_in(shared)["piles"]) == 3
+    assert work(shared, task=1)
+    assert not work(shared, task=1)  # it is done
+    assert not work(shared, task=3)  # there are 3
+    time.sleep(1.2)
+    assert "3 tasks wait in" in caplog.text
+    assert caplog.messages[-1].endswith("are not done: 0, 2")
+    assert work(shared, task=0)
+    assert main(["work", str(shared), "--task", "2"]) == 0
+    assert "task 2 is done" in capsys.readouterr().out
+    thread.join(20)
+    assert not thread.is_alive()
+    assert not work(shared, task=0)  # nobody waits
+    assert list(shared.iterdir()) == []
+
+
+def test_an_interrupt_ends_the_wait_and_leaves_no_tasks(graph, shared):
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        fp.evaluate(graph, fp.spring(graph, 4), cluster="tasks", shared=shared)
+    assert not list(shared.glob("tasks.json"))
+    assert not list(shared.glob("results-*"))
+
+
+def test_another_file_of_the_graph_is_refused(graph, shared):
+    in_background(lambda: fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared), shared=shared))
+    tasks_in(shared)
+    np.save(graph.path, planted(3000, 20_001))
+    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.npy: it is another file here"):
+        work(shared, task=0)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"stage": "x"}', "null"])
+def test_what_is_no_list_of_tasks_is_refused(shared, content):
+    (shared / "tasks.json").write_text(content)
+    with pytest.raises(fp.ParameterError, match=r"tasks\.json is no list of tasks"):
+        work(shared, task=0)
+
+
+def test_only_known_functions_are_written_and_called(graph):
+    assert _restored(_plain([made, write_group])) == (made, write_group)
+    assert len(FUNCTIONS) == 6
+    with pytest.raises(fp.ParameterError, match="in_background is no task"):
+        _plain(in_background)
+    for hostile in ({"function": "os:system"}, {"function": "machines.tasks:open_graph"}, {"eval": "1"}):
+        with pytest.raises(fp.ParameterError, match="is unknown"):
+            _restored(hostile)
+    with pytest.raises(fp.ParameterError, match="need a graph that lies in a file"):
+        _plain(fp.open_graph(np.array([[0, 1]])))
