@@ -7,10 +7,12 @@
 #
 # TIDY=1 removes the last three after their tests.
 #
-# Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 with its venv module, a C compiler to link with.
+# Needed beforehand: cargo of Rust 1.95 or newer, Python 3.11 or newer with its venv module, a C compiler to link with.
+# .venv-dgl and .venv-oldest take PYTHON_3_11: what DGL is pinned to has no wheels for newer ones, the oldest torch hardly any.
 # With Chromium, the tests also open the report in it.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON_3_11 ?= $(shell command -v python3.11 || echo "$(PYTHON)")
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -125,8 +127,8 @@ machine:
 	@cargo --version >/dev/null 2>&1 || \
 		{ echo 'make: cargo is missing; install Rust 1.95 or newer' >&2; exit 1; }
 	@command -v cc >/dev/null || { echo 'make: cc is missing; install a C compiler, e.g. gcc' >&2; exit 1; }
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || \
-		{ echo 'make: "$(PYTHON)" is not Python 3.11; run: make PYTHON=/path/to/python3.11' >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo 'make: "$(PYTHON)" is not Python 3.11 or newer; run: make PYTHON=/path/to/python3.11' >&2; exit 1; }
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo 'make: Python lacks venv or ensurepip; install e.g. the package python3.11-venv' >&2; exit 1; }
 
@@ -135,8 +137,9 @@ machine:
 	$(VENV)/python $(INSTALL) -r $<
 	touch $@
 
+.venv-dgl/.installed .venv-oldest/.installed: BASE = $(PYTHON_3_11)
 .venv-%/.installed: tests/requirements-%.txt tests/requirements-common.txt | machine
-	"$(PYTHON)" -m venv .venv-$*
+	"$(or $(BASE),$(PYTHON))" -m venv .venv-$*
 	.venv-$*/bin/python $(INSTALL) -r $<
 	touch $@
 
