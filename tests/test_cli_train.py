@@ -232,8 +232,8 @@ def refused(run, code, *arguments):
         ),
         (["full", "--model", "absent.py:Model"], "model: absent.py:Model: "),
         (["full", "--layers", "3", "--fanouts", "5,5"], "fanouts: 2 numbers for 3 layers"),
-        (["full", "--resume"], "resume: needs out="),
-        (["sdt", "--parts", "auto"], "Pass memory_per_worker"),
+        (["full", "--resume"], "--resume: needs --out, "),
+        (["sdt", "--parts", "auto"], "Pass --memory-per-worker"),
         (["sdt", "--average", "median"], "--average: unknown value 'median'"),
         (["sdt", "--workers", "0"], "workers: 0"),
     ],
@@ -249,7 +249,7 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
 def test_a_training_that_the_memory_limit_does_not_hold_is_refused(run, method):
     said = refused(run, 1, method, "parts", "--memory-limit", "1K")
     assert re.match(r"training needs \d+\.\d [kM]B of memory, but the limit is 1\.0 kB: ", said)
-    assert ". Raise memory_limit, or use " in said
+    assert ". Raise --memory-limit, or use " in said
 
 
 @pytest.mark.torch
@@ -424,7 +424,7 @@ def test_predictions_that_fail_leave_the_training(run, monkeypatch):
 @pytest.mark.torch
 def test_more_epochs_are_added_and_a_training_is_only_replaced_on_request(run):
     assert run("full", "parts", *QUICK, "-o", "run")[0] == 0
-    assert "--resume" not in refused(run, 2, "full", "parts", "--resume")
+    assert refused(run, 2, "full", "parts", "--resume").startswith("--resume: needs --out")
     code, _, err = run("full", "parts", *QUICK, "-o", "run")
     assert code == 2
     assert "holds a training" in err

@@ -391,12 +391,12 @@ def test_command(tmp_path, capsys):
         np.testing.assert_array_equal(part.edge_features, part.edge_ids % 8)
     capsys.readouterr()
     for arguments, text in (
-        ("--halo-hops 3 -o new", "halo_hops: 3 is not one of 0, 1, 2"),
+        ("--halo-hops 3 -o new", "--halo-hops: 3 is not one of 0, 1, 2"),
         ("--halo-hops x -o new", "'x' is not a number"),
         (f"--features {tmp_path}/x.npy", "features: needs a partition directory"),
         (f"--features {tmp_path}/x.npy -o {tmp_path}/new.npy", "features: needs a partition directory"),
         (f"--features {tmp_path}/e.npy -o {tmp_path}/new", "features: 8 rows for 6 vertices"),
-        (f"--halo-features -o {tmp_path}/new", "halo_features: there are no features"),
+        (f"--halo-features -o {tmp_path}/new", "--halo-features: there are no features"),
     ):
         assert main([*partition.split(), *arguments.split()]) == 2
         assert text in capsys.readouterr().err

@@ -257,7 +257,7 @@ def test_every_option_is_in_the_signature_with_its_default(method):
                 1000 if name == "batch_size" and method in ("distdgl", "sampled", "armada") else default
             )
     assert {"threads", "tmp_dir", "progress"} <= set(known)
-    with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Its parameters: source, "):
+    with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Did you mean 'epochs'\?$"):
         function("absent", epocs=1)
 
 

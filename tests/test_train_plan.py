@@ -93,4 +93,4 @@ def test_the_command_line_plans_and_trains(parts, tmp_path, capsys):
     train = ["train", "sampled", str(parts), "--epochs", "2", "--hidden", "8", "--threads", "1", *batches]
     assert main([*train, "--plan", str(tmp_path / "packed")]) == 0
     assert main([*train, "--plan", str(tmp_path / "packed"), "--seed", "1"]) == 2
-    assert "was made for seed=0, not 1" in capsys.readouterr().err
+    assert "was made for --seed 0, not 1" in capsys.readouterr().err

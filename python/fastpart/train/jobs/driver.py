@@ -24,6 +24,7 @@ from ..runs.identity import data_of, must_agree
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..trainer import Trainer
+from .chance import watched
 from .following import follow
 from .group import refuse_few_gpus
 from .job import Job
@@ -69,6 +70,9 @@ class Driver(ABC):
 
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
+
+    chance: float | None = None
+    """Loss of guessing, where it is known."""
 
     def __init__(
         self, trainer: Trainer, call: Call, dataset: AnyDataset[Any], workers: int, asked: int | None = None
@@ -167,7 +171,8 @@ class Driver(ABC):
             device=launch.device,
             running={"timeout": launch.timeout, "steps": self.call.steps, **self.running},
         )
-        history, report = History(job.method, job.options, launch.folder, job.resume), self.call.report
+        history = History(job.method, job.options, launch.folder, job.resume)
+        report = self.call.report if self.chance is None else watched(self.call.report, self.chance)
         if launch.group is not None:
             refuse_few_gpus(launch.device, self.workers)
             _start(launch.group, job, self.workers, copies)

@@ -20,6 +20,7 @@ from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
 from ..jobs import driver
+from ..jobs.chance import guessing
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..memory import (
@@ -96,6 +97,7 @@ class Driver(driver.Driver):
             processors = torch.cuda.device_count()
         count = number_of_workers(dataset.partition.k, asked, processors)
         super().__init__(trainer, call, dataset, count, asked)
+        self.chance = guessing(how["num_negatives"])
         self.how, self.running, self._width = how, {"ahead": ahead, **kept(rows)}, width
         known = dataset.task
         self.task = Task(
