@@ -290,7 +290,8 @@ fn replication(edges: &dyn EdgeStream, partition: EdgePartition) -> f64 {
 #[test]
 fn files_are_partitioned_as_memory_is_and_as_well_as_the_published_program_does() {
     let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/fastpart/datasets/amazon-computers.txt.gz");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("python/fastpart/datasets/amazon-computers.txt.gz");
     let path = folder.path().join("g.bin");
     let n = convert(&source, &path, &Convert::default(), &run(2)).unwrap().n;
     let mut edges = EdgeFile::open(&path, None, None, Io::Map).unwrap();
