@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -239,7 +238,7 @@ def same_as_one_machine(cell, folder):
     assert list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize("cell", random.Random(2).sample(MATRIX, 2), ids=str)
+@pytest.mark.parametrize("cell", MATRIX[5::11], ids=str)
 def test_any_workers_and_shards_give_the_bits_of_one_machine(raylets, cell, tmp_path):
     same_as_one_machine(cell, tmp_path)
 
