@@ -227,13 +227,12 @@ def test_columns_are_known_by_their_names(tmp_path):
         ("time_limit: -1 is not", "--time-limit: -1 is not"),
         ("labels, splits: leave them out", "--labels, --splits: leave them out"),
         ("balance_on[1]: expected integers", "--balance-on[1]: expected integers"),
-        ('machines: needs of="vertices"', "--machines: needs --of vertices"),
         ("Pass splits= with train, or machines=[8, 8].", "Pass --splits with train, or --machines 8,8."),
         ('columns=("a", "b") or columns=(1, 2)', "--columns a,b or --columns 1,2"),
         ('Pass relation_weights={"cites": 2.0}', "Pass --relation-weights cites=2.0"),
         ("Pass num_vertices=5 or more, max_vertices=7.", "Pass --num-vertices 5 or more, --max-vertices 7."),
         ("strict=False keeps no cap. Write cites=2,writes=0.5", "strict=False keeps no cap. Write cites=2,writes=0.5"),
-        ("here strict=False keeps no cap", "here --no-strict keeps no cap"),
+        ("here connected=False keeps them", "here --no-connected keeps them"),
         ("Pass connected=True to join", "Pass --connected to join"),
         ("Open it with weights=False", "Open it with --weights no"),
         ("balance_on=[] leaves that out", "--balance-on vertices leaves that out"),
@@ -297,3 +296,23 @@ def test_the_summary_comes_last(shell):
     parts, summary = out.strip().split("\n\n")
     assert parts.startswith("part ")
     assert summary.startswith("of ")
+
+
+@pytest.mark.parametrize(
+    "name", ["seed=3.bin", "my threads=2.bin", "lake/year=2020/k=4/time_limit.bin", "memory_limit"]
+)
+def test_names_of_files_stay_as_they_are(shell, tmp_path, name):
+    for given in (name, f"./{name}", f"{tmp_path}/{name}"):
+        code, _, said = shell("partition", given, "-k", "2", "--seed", "1")
+        assert code == 1
+        assert os.path.normpath(given) in said
+        assert Wording(["partition", given, "-k", "2"]).of_shell(f"no {given}. Pass seed=4") == (
+            f"no {given}. Pass --seed 4"
+        )
+
+
+def test_what_is_no_option_stays_as_it_is():
+    needs = Wording(["partition", "g.bin"]).of_shell('machines: needs of="vertices"')
+    assert needs == "--machines: needs --of vertices"
+    said = "rows of year=2020 have no column seed_of_rows. Pass seed=4"
+    assert Wording(["partition", "g.bin", "-k", "2"]).of_shell(said) == said.replace("seed=4", "--seed 4")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 _VALUE = r"""True|False|"[^"]*"|'[^']*'|\[[^\]]*\]|\([^()]*\)|\{[^}]*\}|(?:[-\w]|\.(?=\w))*"""
 
@@ -24,11 +25,16 @@ def flag(name: str) -> str:
     return "-k" if name == "k" else f"--{name.replace('_', '-')}"
 
 
-def in_shell(text: str) -> str:
-    """Return a sentence with ``--name value`` for ``name=value``, and with lists as the shell takes them."""
+def in_shell(text: str, known: Container[str] | None = None) -> str:
+    """Return a sentence with ``--name value`` for ``name=value``, and with lists as the shell takes them.
+
+    Given names that are ``known``, the others stay: they may be columns, or folders as ``year=2020``.
+    """
     for phrase, other in _PHRASES.items():
         text = text.replace(phrase, other)
-    text = _GIVEN.sub(lambda given: _option(*given.groups()), text)
+    text = _GIVEN.sub(
+        lambda given: _option(*given.groups()) if known is None or given[1] in known else given[0], text
+    )
     return _EXAMPLE.sub(lambda example: f"as {_value(example[1])}", text)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from os.path import normpath
 
 from ..core.parameters import meant_parameter
 from ..errors import ParameterError
 from .spelling import in_shell
 from .verbs import Family, Verb, verbs
 
-_CALL = re.compile(r"([\w.]+\([^()]*\))")
+_CALL = r"[\w.]+\([^()]*\)"
 """Python code, which stays as it is. A word and a parenthesis of a sentence have a space between."""
 
 _PHRASES = {
@@ -55,18 +56,34 @@ class Wording:
         """Return whether a word is no option, but close to that one."""
         return word not in self._flags.values() and f"{option!r}?" in self.unknown(word)
 
+    @cached_property
+    def _files(self) -> set[str]:
+        """The words that may name files, as they are and as paths are shown."""
+        values = [word.partition("=")[2] if word.startswith("-") else word for word in self._words]
+        return {file for value in values if value for file in (value, normpath(value))}
+
+    @cached_property
+    def _kept(self) -> re.Pattern[str]:
+        """What stays as it is: code, the files that the words name, and files below these."""
+        files = [re.escape(file) for file in self._files if re.search(r"[=/._]", file)]
+        return re.compile("|".join([_CALL, *(rf"(?<!\w){file}(?:/\S*)?" for file in files)]))
+
     def of_shell(self, text: str) -> str:
         """Return a message with options instead of parameters."""
         for phrase, other in _PHRASES.items():
             text = text.replace(phrase, other)
-        if names := re.match(r"([a-z_]+(?:, [a-z_]+)*)(?=(?:\[\d+\])?: )", text):
+        names = re.match(r"([a-z_]+(?:, [a-z_]+)*)(?=(?:\[\d+\])?: )", text)
+        if names and names[1] not in self._files:
             flags = [self._flags.get(name, name) for name in names[1].split(", ")]
             text = ", ".join(flags) + text[names.end() :]
-        pieces = _CALL.split(text)
-        return "".join(piece if place % 2 else self._translated(piece) for place, piece in enumerate(pieces))
+        translated, end = "", 0
+        for kept in self._kept.finditer(text):
+            translated += self._translated(text[end : kept.start()]) + kept[0]
+            end = kept.end()
+        return translated + self._translated(text[end:])
 
     def _translated(self, text: str) -> str:
-        text = in_shell(text)
+        text = in_shell(text, self._flags)
         for name, option in self._flags.items():
             if "_" in name and name in text:
                 text = re.sub(rf"(?<![\w\"'./\-:]){name}(?![\w\"'/(=-]|\.\w)", option, text)
