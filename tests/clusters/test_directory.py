@@ -143,6 +143,24 @@ class Counted(Threads):
         return super().submit(task, each)
 
 
+def test_a_second_command_waits_for_the_first(tmp_path, shared):
+    partition, refused = dealt(KINDS["undirected"](), 6), []
+
+    class Disturbed(Threads):
+        def submit(self, task, each):
+            with pytest.raises(
+                fp.ParameterError, match=r"shared: another command is at work on this job in \S+"
+            ):
+                partition.save(tmp_path / "second", cluster=Threads(2), shared=shared)
+            refused.append(task)
+            return super().submit(task, each)
+
+    partition.save(tmp_path / "first", cluster=Disturbed(2), shared=shared)
+    assert len(refused) == 2  # while it counted, and while it wrote
+    partition.save(tmp_path / "second", cluster=Threads(2), shared=shared)
+    same(tmp_path / "first", tmp_path / "second")
+
+
 def test_another_file_system_gets_copies(tmp_path, shared, monkeypatch):
     def refused(file, target):
         raise OSError(18, "Invalid cross-device link")

@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -59,6 +60,8 @@ class WrittenParts:
         self._engine, self._graph = place.engine, graph
         self._job = Job(place.shared, {"parts": known, "version": _core.__version__})
         self._assignment, self._k, self._halo_hops = assignment, k, halo_hops
+        self._lock = ExitStack()
+        self._lock.enter_context(self._job.alone())
 
     def write(self, into: Path, options: RunOptions) -> tuple[list[dict[str, Any]], Facts]:
         """Write the folders of all parts. Return what ``part.json`` says of each, and facts about all files."""
@@ -82,8 +85,13 @@ class WrittenParts:
                 _take(path.parent / name, into / name)
         return sizes, facts
 
+    def close(self) -> None:
+        """Let other commands go on with what the tasks wrote."""
+        self._lock.close()
+
     def remove(self) -> None:
         """Remove what the tasks wrote, once it has been taken over."""
+        self.close()
         self._job.remove()
 
     def _groups(self) -> list[tuple[int, int]]:

@@ -135,14 +135,15 @@ def _counted_on(
     known = {"graph": source_of(graph), "assignment": name_of(assignment), "k": k, "types": types}
     job = Job(place.shared, {"counts": known, "version": _core.__version__})
     parts = job.folder / "assignment.npy"
-    _core.write_npy(parts, assignment, options)
-    kinds = _kinds(k, place.engine.workers)
     given = (graph, parts, k, types, replace(options, progress=None))
-    files = {_file(kind): (*given, kind) for kind in kinds}
-    for path in job.stage(place.engine, "counts", files, count_kind):
-        with np.load(io.BytesIO(read_checked(path))) as arrays:
-            yield dict(arrays)
+    files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
+    with job.alone():
+        _core.write_npy(parts, assignment, options)
+        contents = [read_checked(path) for path in job.stage(place.engine, "counts", files, count_kind)]
     job.remove()
+    for content in contents:
+        with np.load(io.BytesIO(content)) as arrays:
+            yield dict(arrays)
 
 
 def _file(kind: Kind) -> str:

@@ -93,6 +93,8 @@ def write_directory(
         if workers is not None:
             workers.remove()
     finally:
+        if workers is not None:
+            workers.close()
         directory.discard()
 
 
