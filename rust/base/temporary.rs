@@ -139,3 +139,21 @@ impl TempFile {
 fn fresh() -> OpenOptions {
     File::options().read(true).write(true).mode(0o600).clone()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn a_named_file_is_not_the_one_that_another_process_still_writes_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spill");
+        let old = TempFile::named(&path).unwrap();
+        let new = TempFile::named(&path).unwrap();
+        old.file.write_all_at(b"late", 0).unwrap();
+        assert_eq!(new.file.metadata().unwrap().len(), 0);
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+}
