@@ -5,7 +5,7 @@ use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel};
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Random;
 use fastpart::internals::capacity::{BalanceOn, cap};
-use fastpart::internals::generate::{Generator, Grid, Planted, records};
+use fastpart::internals::generate::{Generator, Grid, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::partition::{Capacity, VertexPartition};
 use proptest::collection::vec;
@@ -185,6 +185,39 @@ fn extreme_graphs() {
         }
         let zeros = vec![weights(vec![0; n as usize], 1.0), weights(vec![u32::MAX; n as usize], 1.0)];
         partition(&graph, &many(3, 1.0, zeros), &[1]);
+    }
+}
+
+#[test]
+fn a_loose_bound_costs_nothing_where_parts_keep_it_anyway() {
+    let graph = Graph::new(4000, generated(&Planted::new(4000, 32_000, 16, 0, 1).unwrap()));
+    let free = partition(&graph, &many(4, 1.03, vec![]), &[1]);
+    let loose = partition(&graph, &many(4, 1.03, vec![Bound::Volume(2.0)]), &[1, 2]);
+    assert!(free.assignment[..] == loose.assignment[..]);
+    let tight = partition(&graph, &many(4, 1.03, vec![Bound::Volume(1.24)]), &[1]);
+    assert!(free.assignment[..] != tight.assignment[..], "the bound is there from the start on");
+}
+
+#[test]
+fn a_loose_bound_holds_where_parts_would_not_keep_it() {
+    let graph = Graph::new(1 << 11, generated(&Rmat::new(1 << 11, 30_000, 1).unwrap()));
+    let csr = Csr::build(&graph, false, &run(1)).unwrap();
+    let volumes = |p: &VertexPartition| {
+        let mut volumes = vec![0; 8];
+        (0..)
+            .zip(&*p.assignment)
+            .for_each(|(v, &part)| volumes[part as usize] += u64::from(csr.degree(v)) + 1);
+        volumes.into_iter().max().unwrap()
+    };
+    let most = |ratio| cap(ratio, graph.n + csr.num_entries(), 8);
+    let free = partition(&graph, &many(8, 1.03, vec![]), &[1]);
+    assert!(volumes(&free) > most(2.0));
+    for ratio in [1.25, 1.5, 2.0] {
+        for others in [vec![], vec![weights((0..graph.n as u32).map(|v| v % 3).collect(), 1.05)]] {
+            let bounds = [vec![Bound::Volume(ratio)], others].concat();
+            let made = partition(&graph, &many(8, 1.03, bounds), &[1, 2]);
+            assert!(volumes(&made) <= most(ratio), "{ratio}: {} above {}", volumes(&made), most(ratio));
+        }
     }
 }
 

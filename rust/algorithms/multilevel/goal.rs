@@ -16,6 +16,9 @@ use crate::partition::parameters::Ranges;
 /// Bounds at most, that on vertices included.
 pub(crate) const MOST_BOUNDS: usize = 8;
 
+/// See [`Bound::is_loose`].
+const LOOSE: f64 = 1.25;
+
 /// A bound on the parts beside the bound on vertices.
 #[derive(Debug, Clone)]
 pub enum Bound {
@@ -44,6 +47,19 @@ impl Bound {
             Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
             Bound::Weights(on) => on.weight(v),
         }
+    }
+
+    /// Whether parts that ignore the bound are a better start than none.
+    pub(super) fn is_loose(&self) -> bool {
+        matches!(self, Bound::Volume(ratio) if *ratio >= LOOSE)
+    }
+
+    /// Whether given parts keep it.
+    pub(super) fn holds(&self, csr: &Csr, shares: &Shares, parts: &[u32]) -> bool {
+        let caps = self.caps(csr, shares);
+        let mut loads = vec![0; caps.len()];
+        (0..).zip(parts).for_each(|(v, &part)| loads[part as usize] += self.weight(csr, v));
+        loads.iter().zip(&caps).all(|(load, cap)| load <= cap)
     }
 
     /// The requested cap of each part.
