@@ -258,6 +258,30 @@ def test_ranks_train_together(parts, expected, tmp_path, launcher):
     assert losses == [[expected, expected]] * 2
 
 
+LATE = """
+import json, os, sys, time
+import fastpart as fp
+import torch.distributed as dist
+destroy = dist.destroy_process_group
+
+def late():
+    destroy()
+    time.sleep(1)  # the other rank is at the next training already
+
+if os.environ["SLURM_PROCID"] == "0":
+    dist.destroy_process_group = late
+for i in range(2):
+    trained = fp.train.sampled(sys.argv[1], out=f"{sys.argv[2]}{i}", timeout=30, **json.loads(sys.argv[3]))
+    print(trained.history["loss"].to_list())
+"""
+
+
+def test_a_rank_may_come_to_the_next_training_before_rank_0_has_left_the_last(parts, expected, tmp_path):
+    ranks = run_code(LATE, parts, tmp_path / "out", json.dumps(QUICK), variables=slurm)
+    assert [rank.code for rank in ranks] == [0, 0], ranks
+    assert [rank.out for rank in ranks] == [f"{expected}\n" * 2] * 2
+
+
 def test_the_command_line_prints_in_rank_0_only(parts, tmp_path):
     words = ("sampled", parts, "-o", tmp_path / "out", "--epochs", "1", "--threads", "1", "--hidden", "8")
     first, second = run_ranks("fastpart", "train", *words, "-q", variables=slurm)

@@ -93,4 +93,4 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert main([*given, *own, "--resume"]) == 0
     assert json.loads(capsys.readouterr().out)["history"] == content["history"]
     assert main([*given, "--period", "2", "--max-age", "1"]) == 2
-    assert "max_age and period: only one bound" in capsys.readouterr().err
+    assert "--max-age, --period: only one bound" in capsys.readouterr().err

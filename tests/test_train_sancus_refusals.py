@@ -44,7 +44,7 @@ def test_there_is_one_bound():
     assert bounds() == bounds(period=1) == bounds(max_age=0) == bounds(max_change=0.0) == NONE
     assert bounds(period=4) == {**NONE, "period": 4}
     assert bounds(max_change=0.5) == {**NONE, "max_change": 0.5}
-    with pytest.raises(fp.ParameterError, match="max_change and period: only one bound"):
+    with pytest.raises(fp.ParameterError, match="max_change, period: only one bound"):
         bounds(period=1, max_change=0.1)
 
 

@@ -61,6 +61,12 @@ def meet(store: dist.Store, rank: int, size: int, seconds: float) -> None:
 _trainings = count()
 """The trainings of this process. All ranks begin them in the same order."""
 
+_stores: dict[tuple[str, str], dist.Store] = {}
+"""The store at each address where this process has met others.
+
+It stays for the next training: a rank may come there before rank 0, which holds the store, has left the last one.
+"""
+
 
 @contextmanager
 def joined(ranks: Ranks, device: str, seconds: float) -> Iterator[None]:
@@ -68,7 +74,7 @@ def joined(ranks: Ranks, device: str, seconds: float) -> Iterator[None]:
 
     A group that the user has initialised is used, with its own timeout, and stays.
     """
-    with variables({} if ranks.in_group else ranks.address()):
+    with variables({} if ranks.in_group else ranks.address()), _stores_until_an_error():
         store = _met(ranks, device, seconds)
         ranks = _located(ranks, store)
         refuse_few_gpus(device, ranks.local_size or 1)
@@ -89,17 +95,34 @@ def joined(ranks: Ranks, device: str, seconds: float) -> Iterator[None]:
                     dist.destroy_process_group()
 
 
+@contextmanager
+def _stores_until_an_error() -> Iterator[None]:
+    """Let the next training meet anew after an error."""
+    try:
+        yield
+    except BaseException:
+        _stores.clear()
+        raise
+
+
 def _met(ranks: Ranks, device: str, seconds: float) -> dist.Store:
     """Return the store at which all ranks of this training have met."""
     prefix = f"fastpart/{_restarts()}/{next(_trainings)}"
     if ranks.in_group:
         _refuse_backend(device)
         return dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
-    timeout = timedelta(seconds=seconds)
-    store, _, _ = next(dist.rendezvous("env://", ranks.rank, ranks.size, timeout=timeout))
-    store = dist.PrefixStore(prefix, store)  # the store may be that of ranks that died
+    store = dist.PrefixStore(prefix, _store(ranks, seconds))  # the store may be that of ranks that died
     meet(store, ranks.rank, ranks.size, seconds)
     return store
+
+
+def _store(ranks: Ranks, seconds: float) -> dist.Store:
+    """Return the store of the address at which the ranks meet."""
+    address, timeout = (os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]), timedelta(seconds=seconds)
+    if address not in _stores:
+        _stores[address], _, _ = next(dist.rendezvous("env://", ranks.rank, ranks.size, timeout=timeout))
+    _stores[address].set_timeout(timeout)
+    return _stores[address]
 
 
 def _make_group(ranks: Ranks, store: dist.Store, device: str, seconds: float) -> None:

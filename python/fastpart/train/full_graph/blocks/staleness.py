@@ -34,7 +34,7 @@ def checked(max_age: int | None, max_change: float | None, period: int | None) -
     values = {name: _checked(name, value) for name, value in given.items() if value is not None}
     if len(values) > 1:
         raise ParameterError(
-            f"{' and '.join(values)}: only one bound on staleness is possible. Pass one of them"
+            f"{', '.join(values)}: only one bound on staleness is possible. Pass one of them"
         )
     return {name: None if values.get(name) == _EXACT[name] else values.get(name) for name in given}
 
