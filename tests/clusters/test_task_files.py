@@ -119,10 +119,19 @@ def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog, capsys):
 
 
 def test_an_interrupt_ends_the_wait_and_leaves_no_tasks(graph, shared):
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    partition, ended = fp.spring(graph, 4), threading.Event()
+
+    def interrupt():
+        tasks_in(shared)
+        while not ended.wait(0.5):  # one that comes while Python runs a destructor is lost
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
-        fp.evaluate(graph, fp.spring(graph, 4), cluster="tasks", shared=shared)
+        fp.evaluate(graph, partition, cluster="tasks", shared=shared)
+    ended.set()
+    thread.join()
     assert not list(shared.glob("tasks.json"))
     assert not list(shared.glob("results-*"))
 

@@ -69,7 +69,7 @@ def test_memory_that_suffices_to_partition_but_not_to_gather_rows(folder, tmp_pa
         tmp_path / "x.npy",
     )
     outcome = run_command(*command, "--memory-limit", "14M", "--threads", 1, "-o", "parts", cwd=folder)
-    assert_kept(outcome, 1, r"gathering rows needs .* Raise memory_limit", folder, 8)
+    assert_kept(outcome, 1, r"gathering rows needs .* Raise --memory-limit", folder, 8)
     assert run_command(*command, "-o", "parts", "--resume", cwd=folder).rc == 0
     assert os.listdir(folder) == ["parts"]
     assert run_command(*command, "-o", "whole", cwd=folder).rc == 0

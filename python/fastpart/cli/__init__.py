@@ -130,6 +130,17 @@ def _os_error_text(error: OSError) -> str:
     return f"{shown(error.filename)}: {error.strerror}"
 
 
+class _InShell(logging.Formatter):
+    """Notes in the words of the shell."""
+
+    def __init__(self, wording: Wording) -> None:
+        super().__init__()
+        self._wording = wording
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"fastpart: note: {self._wording.of_shell(super().format(record))}"
+
+
 def _log_to_stderr(wording: Wording, quiet: bool) -> None:
     """Print warnings and notes on stderr, one line each, and names of files that are not UTF-8 with escapes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -138,16 +149,11 @@ def _log_to_stderr(wording: Wording, quiet: bool) -> None:
     def warn(message: Warning | str, *_: object, **__: object) -> None:
         print(f"fastpart: warning: {wording.of_shell(str(message))}", file=sys.stderr)
 
-    def in_shell(record: logging.LogRecord) -> bool:
-        record.msg, record.args = wording.of_shell(record.getMessage()), None
-        return True
-
     warnings.showwarning = warn
     if quiet:
         warnings.simplefilter("ignore", GraphWarning)
     log.handlers.clear()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("fastpart: note: %(message)s"))
-    handler.addFilter(in_shell)
+    handler.setFormatter(_InShell(wording))
     log.addHandler(handler)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
