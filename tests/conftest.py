@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ ROOT = Path(__file__).parents[1]
 
 # Without it, the first import of dgl asks, and answers itself by writing to the home directory.
 os.environ.setdefault("DGLBACKEND", "pytorch")
+
+# A shell that starts this in the background ignores Ctrl-C, and all children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile("ci", derandomize=True, deadline=None)
