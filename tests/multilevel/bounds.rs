@@ -212,6 +212,8 @@ fn a_loose_bound_holds_where_parts_would_not_keep_it() {
     let most = |ratio| cap(ratio, graph.n + csr.num_entries(), 8);
     let free = partition(&graph, &many(8, 1.03, vec![]), &[1]);
     assert!(volumes(&free) > most(2.0));
+    let all = partition(&graph, &many(8, 1.03, vec![Bound::Volume(8.0)]), &[1]);
+    assert!(free.assignment[..] == all.assignment[..], "no round where nothing has to be mended");
     for ratio in [1.25, 1.5, 2.0] {
         for others in [vec![], vec![weights((0..graph.n as u32).map(|v| v % 3).collect(), 1.05)]] {
             let bounds = [vec![Bound::Volume(ratio)], others].concat();
