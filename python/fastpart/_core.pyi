@@ -608,6 +608,8 @@ class Features:
         The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum for each. Nobody
         changes the arrays meanwhile.
         """
+    def open_pack(self, file: _Path, offsets: _Ids, checksums: npt.NDArray[np.uint64]) -> Pack:
+        """Open an ``.npy`` that :meth:`pack` wrote with these offsets."""
     def gather(
         self,
         rows: _Rows | _Ids,
@@ -641,10 +643,6 @@ class Features:
 @final
 class Pack:
     """The rows of the batches of an epoch that :meth:`Features.pack` wrote, for batches that need these rows."""
-
-    def __new__(
-        cls, file: _Path, features: Features, offsets: _Ids, checksums: npt.NDArray[np.uint64]
-    ) -> Pack: ...
 
 def disk_rates(files: Sequence[_Path], seconds: float) -> tuple[float, float] | None:
     """Measure the disk of some files for about so many seconds, with reads past the page cache.

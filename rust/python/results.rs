@@ -55,6 +55,12 @@ pub unsafe fn array_within<T: Element>(
     unsafe { PyArray1::borrow_from_array(&ArrayView1::from_shape_ptr(len, start), owner) }
 }
 
+/// Where the items of an array begin.
+pub fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
+    // SAFETY: the pointer comes from a live array object. Only its fields are read here.
+    unsafe { (*array.as_array_ptr()).fields.data }.cast()
+}
+
 /// A copy of an array that Python may change while the GIL is free.
 pub fn copied<T: Element + Copy>(array: &View<'_, T>, what: &str) -> PyResult<Vec<T>> {
     let values = array.as_slice()?;

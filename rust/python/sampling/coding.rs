@@ -7,9 +7,8 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::features::data;
 use crate::errors::raise;
-use crate::results::View;
+use crate::results::{View, data};
 use crate::run::in_place;
 use fastpart::internals::parts;
 

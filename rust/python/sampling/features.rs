@@ -13,7 +13,7 @@ use super::coding::Coding;
 use super::pack::Pack;
 use super::topology::Topology;
 use crate::errors::raise;
-use crate::results::{Array, View, array_within, copied, owner};
+use crate::results::{Array, View, array_within, copied, data, owner};
 use crate::run::{Options, detached, in_place};
 use fastpart::internals::base::{Buffer, Result};
 use fastpart::internals::sampling::{
@@ -70,6 +70,19 @@ impl Features {
         }
         let checksums = detached(py, &options, |run| self.inner.pack(&lists, run))?;
         Ok(checksums.into_iter().map(|each| PyArray1::from_vec(py, each)).collect())
+    }
+
+    /// Opens what [`Self::pack`] wrote.
+    fn open_pack(
+        &self,
+        py: Python<'_>,
+        file: PathBuf,
+        offsets: View<'_, i64>,
+        checksums: View<'_, u64>,
+    ) -> PyResult<Pack> {
+        let checksums = checksums.as_slice()?.to_vec();
+        let opened = sampling::Pack::open(&file, self.inner.stored_bytes(), offsets.as_slice()?, checksums);
+        Ok(Pack { inner: Arc::new(opened.map_err(|error| raise(py, error))?) })
     }
 
     /// The same rows, copied into memory.
@@ -250,10 +263,4 @@ impl Features {
         let shape = PyTuple::new(py, shape)?;
         bytes.call_method1("view", (self.dtype.bind(py),))?.call_method1("reshape", (shape,))
     }
-}
-
-/// Where the items of an array begin.
-pub(super) fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
-    // SAFETY: the pointer comes from a live array object. Only its fields are read here.
-    unsafe { (*array.as_array_ptr()).fields.data }.cast()
 }

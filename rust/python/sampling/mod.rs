@@ -1,5 +1,6 @@
 //! Neighbour samples, for Python.
 
+mod arguments;
 mod batch;
 mod batches;
 mod coding;
@@ -10,6 +11,7 @@ mod sampler;
 mod times;
 mod topology;
 mod typed;
+mod types;
 
 pub use batch::SampledBatch;
 pub use batches::Batches;
@@ -20,4 +22,5 @@ pub use rates::disk_rates;
 pub use sampler::Sampler;
 pub use times::Times;
 pub use topology::Topology;
-pub use typed::{TypedBatches, TypedSampledBatch, TypedSampler, Types};
+pub use typed::{TypedBatches, TypedSampledBatch, TypedSampler};
+pub use types::Types;

@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::PyTypeError;
+use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
+use super::arguments::{copied_times, fanout, kind_of, temporal_of};
 use super::batch::SampledBatch;
 use super::batches::{Batches, Columns, Source};
-use super::features::{Features, data};
+use super::features::Features;
 use super::pack::Pack;
 use super::times::Times;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{View, copied};
 use crate::run::in_place;
-use fastpart::internals::base::{Error, Result, named};
+use fastpart::internals::base::{Error, Result};
 use fastpart::internals::sampling::{
-    self, BatchMaker, EdgeColumns, Kind, Maker, Place, RecordWeights, Seeds, Settings, Spent, Steps,
-    Strategy, Temporal,
+    self, BatchMaker, EdgeColumns, Maker, Place, Seeds, Settings, Spent, Steps,
 };
 
 /// Makes batches. See `_core.pyi`.
@@ -142,54 +141,4 @@ impl Sampler {
             spent: Arc::clone(&self.spent),
         }
     }
-}
-
-/// How samples with times are picked. None: there are no times.
-pub(super) fn temporal_of(times: Option<&Bound<'_, Times>>, strategy: &str) -> Result<Option<Temporal>> {
-    let strategies = [("uniform", Strategy::Uniform), ("last", Strategy::Last)];
-    let strategy = named("temporal", "value", strategy, &strategies)?;
-    Ok(times.map(|times| Temporal { times: Arc::clone(&times.get().inner), strategy }))
-}
-
-/// The times of seeds, none if they have none.
-pub(super) fn copied_times(times: Option<&View<'_, i64>>) -> PyResult<Vec<i64>> {
-    times.map_or(Ok(Vec::new()), |times| copied(times, "times"))
-}
-
-pub(super) fn fanout(fanout: i64) -> Result<Option<usize>> {
-    match fanout {
-        -1 => Ok(None),
-        0..=0x7fff_ffff => Ok(Some(fanout as usize)),
-        _ => Err(Error::parameter("fanouts", format!("expected -1 (all) or at least 0, got {fanout}"))),
-    }
-}
-
-pub(super) fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
-    let known = ["uniform", "weighted", "labor"].map(|name| (name, name));
-    if let Err(error) = named("kind", "value", kind, &known) {
-        return Ok(Err(error));
-    }
-    Ok(match (kind, weights) {
-        ("weighted", Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
-        ("weighted", None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
-        (_, Some(_)) => {
-            Err(Error::parameter("weights", format!("only kind=\"weighted\" takes them, not {kind:?}")))
-        }
-        ("uniform", None) => Ok(Kind::Uniform),
-        _ => Ok(Kind::Labor),
-    })
-}
-
-fn record_weights(weights: &Bound<'_, PyUntypedArray>) -> PyResult<Result<RecordWeights>> {
-    let (py, dtype) = (weights.py(), weights.dtype());
-    let wide = dtype.is_equiv_to(&numpy::dtype::<f64>(py));
-    if !wide && !dtype.is_equiv_to(&numpy::dtype::<f32>(py))
-        || weights.ndim() != 1
-        || !weights.is_c_contiguous()
-    {
-        let text = format!("weights: expected contiguous float32 or float64 of shape (m,), got {dtype}");
-        return Err(PyTypeError::new_err(text));
-    }
-    // SAFETY: numpy vouches for as many numbers, and the sampler keeps the array.
-    Ok(unsafe { RecordWeights::new(data(weights), weights.len(), wide) })
 }

@@ -7,7 +7,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 
 use super::topology::Topology;
-use super::typed::Types;
+use super::types::Types;
 use crate::errors::raise;
 use crate::results::{Array, View, copied};
 use crate::run::in_place;

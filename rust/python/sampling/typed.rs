@@ -1,89 +1,23 @@
 //! The sampler of typed graphs, and its batches.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
+use super::arguments::{copied_times, fanout, kind_of, temporal_of};
 use super::batches::{Open, Source};
 use super::features::Features;
-use super::sampler::{copied_times, fanout, kind_of, temporal_of};
 use super::times::Times;
-use super::topology::Topology;
+use super::types::Types;
 use crate::errors::raise;
-use crate::results::{Array, View, array_within, copied};
+use crate::results::{View, array_within, copied};
 use crate::run::in_place;
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{
     self, BatchMaker, EdgeColumns, FeatureRows, Place, Pooled, Seeds, Settings, Spent, Steps, TypedBatch,
-    TypedMaker, TypedSample, TypedSamples,
+    TypedMaker, TypedSample,
 };
-
-/// Types of vertices and of edges. See `_core.pyi`.
-#[pyclass(frozen, module = "fastpart._core")]
-pub struct Types {
-    pub(super) inner: Arc<sampling::Types>,
-    samples: Arc<TypedSamples>,
-    topology: Py<Topology>,
-}
-
-impl Types {
-    pub fn inner(&self) -> &sampling::Types {
-        &self.inner
-    }
-
-    pub fn parts(&self) -> &sampling::Topology {
-        &self.topology.get().inner
-    }
-}
-
-#[pymethods]
-impl Types {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        topology: Py<Topology>,
-        folders: Vec<PathBuf>,
-        firsts: Vec<i64>,
-        ends: Vec<[u16; 2]>,
-    ) -> PyResult<Self> {
-        let opened = sampling::Types::open(&topology.get().inner, &folders, &firsts, ends);
-        let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
-        Ok(Self { inner, samples: Arc::default(), topology })
-    }
-
-    #[getter]
-    fn topology(&self, py: Python<'_>) -> Py<Topology> {
-        self.topology.clone_ref(py)
-    }
-
-    /// Bounds the memory of batches that waits to be used again.
-    fn keep_at_most(&self, most: u64) {
-        self.samples.keep_at_most(most);
-    }
-
-    /// The type of each row of the topology, and the row among those of the type.
-    fn locate<'py>(
-        &self,
-        py: Python<'py>,
-        rows: View<'py, u32>,
-    ) -> PyResult<(Array<'py, u16>, Array<'py, u32>)> {
-        let rows = copied(&rows, "rows")?;
-        let (types, rows) = in_place(py, |_| {
-            self.topology.get().inner.rows().check("rows", &rows)?;
-            Ok(rows.iter().map(|&row| self.inner.locate(row)).collect::<(Vec<_>, Vec<_>)>())
-        })?;
-        Ok((PyArray1::from_vec(py, types), PyArray1::from_vec(py, rows)))
-    }
-
-    /// First row of each part among those of each type, and their number.
-    #[getter]
-    fn starts<'py>(&self, py: Python<'py>) -> Vec<Array<'py, i64>> {
-        let of = |number| self.inner.starts(number).iter().map(|&start| i64::from(start)).collect();
-        (0..self.inner.num_types()).map(|number| PyArray1::from_vec(py, of(number))).collect()
-    }
-}
 
 /// Makes batches of a typed graph. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]

@@ -101,7 +101,7 @@ class PlannedRows:
         if folder != self._folder:
             folder = folder / worker_name(self._worker)
         rows, offsets, checksums = (folder / name for name in epoch_files(epoch))
-        return _core.Pack(rows, features, np.array(mapped(offsets)), np.array(mapped(checksums)))
+        return features.open_pack(rows, np.array(mapped(offsets)), np.array(mapped(checksums)))
 
     def _window_of(self, epoch: int) -> Window:
         """Return the window of an epoch beyond the plan."""
