@@ -155,16 +155,21 @@ def breaks_a_bound(row: Row) -> bool:
     )
 
 
+def of_graph(frame: pl.DataFrame) -> str:
+    """Return which graph the rows are of."""
+    name, n, m = frame.row(0)[:3]
+    return f"{name}: n = {n:,}, m = {m:,}"
+
+
 def graph_text(frame: pl.DataFrame) -> str:
     """Return the rows of one graph as text, and below them why there is no partition."""
-    name, n, m = frame.row(0)[:3]
     refused = frame.filter(pl.col("error").is_not_null()).select("algorithm", "k", "error").rows()
     of_edges = pl.col("algorithm").is_in(list(OF_EDGES))
     groups = ((~of_edges, OF_VERTICES_MEASURES), (of_edges, OF_EDGES_MEASURES))
     blocks = [
         table(rows.select("k", "algorithm", *shown)) for of, shown in groups if len(rows := frame.filter(of))
     ]
-    lines = [f"{name}: n = {n:,}, m = {m:,}", "\n\n".join(blocks)]
+    lines = [of_graph(frame), "\n\n".join(blocks)]
     return "\n".join([*lines, *(f"{algorithm}, k = {k}: {error}" for algorithm, k, error in refused)])
 
 
@@ -200,8 +205,7 @@ def method(seeds: Sequence[int]) -> str:
 
 
 def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
-    """Return all that was found out, as Markdown."""
-    tables = [f"```\n{graph_text(rows)}\n```" for _, rows in frame.group_by("graph", maintain_order=True)]
+    """Return all that was found out, as Markdown: means and pictures, and below them what unfolds on a click."""
     blocks = [
         "# Quality compared with METIS, KaMinPar and Mt-KaHyPar",
         "This page shows where our partitioners are better than METIS, KaMinPar and Mt-KaHyPar, and where they are "
@@ -218,20 +222,18 @@ def document(frame: pl.DataFrame, seeds: Sequence[int]) -> str:
             for name, (_, baseline) in GROUPS.items()
             if cells(frame, baseline, baseline)
         ),
-        "## Where a peer is better\n\nEach entry names the graph and k, and says by how much our value is larger. "
-        "Those below 1 % are counted only. * marks cells\nwhere the peer breaks a bound. Differences of the cut below "
-        f"{FEW:.2%} of the edges are told in edges, too.",
-        *(
-            rivals_text(frame, ours, peer, measure)
-            for ours, peer in RIVALS
-            if cells(frame, ours, peer)
-            for measure in (*measures(ours)[:2], *COSTS)
-        ),
+        "## Where a peer is better\n\nEach line counts, for each measure, the cells where our value is larger by more "
+        "than 1 %, and unfolds to the graph and k\nof each, and by how much. * marks cells where the peer breaks a "
+        f"bound. Differences of the cut below {FEW:.2%} of the edges are told\nin edges, too.",
+        *(rivals_text(frame, *pair) for pair in RIVALS if cells(frame, *pair)),
         "## Where a bound is exceeded\n\nThe brackets hold the vertex and the edge balance. The bounded volume counts "
         "degree + 1 of each vertex. `edge_balance` counts its\ndegree, so it may exceed the bound on sparse graphs.",
-        "\n".join(excess_text(frame, name) for name in ALGORITHMS if name in frame["algorithm"]),
-        "## All graphs",
-        *tables,
+        excesses_text(frame),
+        "## All graphs\n\nEach line unfolds to all partitions of a graph.",
+        *(
+            folded(of_graph(rows), f"```\n{graph_text(rows)}\n```")
+            for _, rows in frame.group_by("graph", maintain_order=True)
+        ),
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -242,23 +244,39 @@ def kinds_text(frame: pl.DataFrame) -> str:
     return f"Graphs of other kinds have means of their own: {', '.join(other)}.\n" if other else ""
 
 
-def rivals_text(frame: pl.DataFrame, ours: str, peer: str, measure: str) -> str:
-    """Return in how many cells a peer has less, and in which it has less by more than 1 %."""
-    both = cells(frame, ours, peer)
-    less, found = sum(b[measure] < a[measure] for a, b in both), lost(frame, ours, peer, measure)
-    head = f"**{peer} below {ours} in `{measure}`: {less} of {len(both)}, {len(found)} by more than 1 %.**"
-    return f"{head} {', '.join(found)}".rstrip()
+def folded(summary: str, content: str) -> str:
+    """Return Markdown that shows its summary only, until it is clicked."""
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
-def excess_text(frame: pl.DataFrame, algorithm: str) -> str:
-    """Return in how many cells, and in which, an algorithm exceeds a bound."""
-    rows = frame.filter(pl.col("error").is_null(), pl.col("algorithm") == algorithm).rows(named=True)
-    over = [
-        f"{row['graph']} {row['k']} ({row['vertex_balance']:.3f}, {row['edge_balance']:.3f})"
-        for row in rows
-        if breaks_a_bound(row)
-    ]
-    return f"- {algorithm}: {len(over)} of {len(rows)}. {', '.join(over)}".rstrip()
+def rivals_text(frame: pl.DataFrame, ours: str, peer: str) -> str:
+    """Return in how many cells a peer has less, and in which it has less by more than 1 %, for each measure."""
+    both, counts, blocks = cells(frame, ours, peer), [], []
+    for measure in (*measures(ours)[:2], *COSTS):
+        less, found = sum(b[measure] < a[measure] for a, b in both), lost(frame, ours, peer, measure)
+        head = (
+            f"**{peer} below {ours} in `{measure}`: {less} of {len(both)}, {len(found)} by more than 1 %.**"
+        )
+        counts.append(f"{measure} {len(found)}")
+        blocks.append(f"{head} {', '.join(found)}".rstrip())
+    return folded(f"{peer} below {ours}, of {len(both)} cells: {', '.join(counts)}", "\n\n".join(blocks))
+
+
+def excesses_text(frame: pl.DataFrame) -> str:
+    """Return in how many cells, and in which, algorithms exceed a bound, and which never do."""
+    lines, never = [], []
+    for name in (each for each in ALGORITHMS if each in frame["algorithm"]):
+        rows = frame.filter(pl.col("error").is_null(), pl.col("algorithm") == name).rows(named=True)
+        over = [
+            f"{row['graph']} {row['k']} ({row['vertex_balance']:.3f}, {row['edge_balance']:.3f})"
+            for row in rows
+            if breaks_a_bound(row)
+        ]
+        if over:
+            lines.append(f"- {name}: {len(over)} of {len(rows)}. {', '.join(over)}")
+        else:
+            never.append(f"{name} (0 of {len(rows)})")
+    return "\n".join([*lines, f"- Never: {', '.join(never)}"])
 
 
 def draw(frame: pl.DataFrame, folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import fastpart
 
 sys.path.insert(0, str(Path(__file__).parent))
+import commands
 import llms
 
 project = "fastpart"
@@ -36,10 +37,15 @@ nb_merge_streams = True
 
 
 def setup(app):
-    """Write llms.txt at the root of the site."""
+    """Write llms.txt at the root of the site, and what the commands take into their page."""
 
     def write(app, exception):
         if exception is None and app.builder.name == "html":
             (Path(app.outdir) / "llms.txt").write_text(llms.text(Path(app.srcdir)))
 
+    def read(_, name, source):
+        if name == "reference/command-line":
+            source[0] = commands.page(source[0])
+
     app.connect("build-finished", write)
+    app.connect("source-read", read)

@@ -107,6 +107,13 @@ def test_cells_where_a_peer_is_better_are_named_the_worst_first(quality, page):
     text = page.document(frame, range(1, 6))
     assert "**metis below multilevel in `cut_ratio`: 5 of 6, 4 by more than 1 %.** c 4" in text
     assert "- metis: 1 of 6. b 4 (1.080, 1.000)" in text
+    assert "- Never: multilevel (0 of 7)" in text
+    assert (
+        "<summary>metis below multilevel, of 6 cells: cut_ratio 4, halo_rf 0, seconds 0, memory_kb 0</summary>"
+        in text
+    )
+    assert text.count("<details>") == text.count("\n</details>\n") == 1 + 6
+    assert "<summary>a: n = 100, m = 200,000</summary>\n\n```\na: n = " in text
     assert "metis, k = 4: no room" in text
     assert "metis/2" not in text.replace("metis/2 made no partition", "")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from fastpart.report import partitions
 
 PATH = np.array([[0, 1], [1, 2], [2, 3]])
 
@@ -18,7 +19,7 @@ def heights(axes):
 
 def test_a_vertex_partition_with_its_graph():
     p = fp.spring(PATH, 2)
-    left, right, _ = (axes for place in p.plot().subfigs for axes in place.axes)
+    left, right, _ = p.plot().subfigs[0].axes
     evaluation = p.evaluate()
     assert heights(left) == [evaluation.parts[name].to_list() for name in ("vertices", "halo")]
     assert [line.get_ydata()[0] for line in left.lines] == [p.cap]
@@ -28,9 +29,37 @@ def test_a_vertex_partition_with_its_graph():
 
 def test_an_edge_partition_with_its_graph():
     p = fp.hdrf(PATH, 2)
-    left, right = (axes for place in p.plot().subfigs for axes in place.axes)
+    left, right = p.plot().subfigs[0].axes
     assert heights(left) == [p.loads.tolist()]
     assert heights(right) == [p.evaluate().parts["replicas"].to_list()]
+
+
+def drawn(p):
+    """Return the lines of a drawn graph, as (colour, number of edges), and its legend."""
+    (axes,) = p.plot().subfigs[1].axes
+    lines = [(tuple(line.get_color()), len(line.get_xdata()) // 3) for line in axes.lines]
+    return lines, [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_a_small_graph_is_drawn_in_the_colours_of_its_parts():
+    graph = fp.open_graph(PATH)
+    p = fp.spring(graph, 2)
+    lines, legend = drawn(p)
+    u, v = p.assignment[PATH.T]
+    assert [count for _, count in lines] == [np.sum(u != v), *np.bincount(u[u == v], minlength=2)]
+    assert len({colour for colour, _ in lines}) == 3
+    assert legend == ["part 0", "part 1"]
+    of_edges, legend = drawn(fp.hdrf(graph, 2))
+    assert [count for _, count in of_edges] == fp.hdrf(graph, 2).loads.tolist()
+    assert legend == ["part 0", "part 1"]
+
+
+def test_of_many_edges_some_are_drawn(monkeypatch):
+    monkeypatch.setattr(partitions, "MOST_LINES", 2)
+    assert sum(count for _, count in drawn(fp.hdrf(PATH, 2))[0]) == 2
+    for most in ((3, 3, 2), (4, 2, 2), (4, 3, 1)):
+        monkeypatch.setattr(partitions, "MOST_DRAWN", most)
+        assert len(fp.hdrf(PATH, 2).plot().subfigs) == 1
 
 
 @pytest.mark.parametrize("kind", [fp.VertexPartition, fp.EdgePartition])

@@ -1,6 +1,7 @@
 """The sources of the site: every public name has one place, and links from outside the site lead somewhere."""
 
 import ast
+import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,8 @@ from types import ModuleType
 import pytest
 
 import fastpart as fp
+from fastpart.cli import main
+from fastpart.cli.verbs import Family, verbs
 from fastpart.compat import pymetis
 
 ROOT = Path(__file__).parents[1]
@@ -70,3 +73,25 @@ def test_links_from_outside_the_site(name):
         target = page.parent / path if path else page
         assert target.exists(), path
         assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
+
+
+def test_the_page_of_the_command_line_has_the_help_of_every_command(monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("commands", ROOT / "docs" / "commands.py")
+    commands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(commands)
+    page = commands.page((ROOT / "docs" / "reference" / "command-line.md").read_text())
+    monkeypatch.setenv("COLUMNS", str(commands.WIDTH))
+    headings = re.findall(r"^###+ (.*)$", page, re.M)
+    known = verbs(["partition"])
+    names = [name for name, verb in known.items() if not isinstance(verb, Family)]
+    names += [
+        f"{name} {each}"
+        for name, verb in known.items()
+        if isinstance(verb, Family)
+        for each in verb.members()
+    ]
+    assert sorted(headings) == sorted({*names, *known})
+    for name in ("convert", "partition", "export dgl", "train sampled"):
+        assert main([*name.split(), "--help"]) == 0
+        assert capsys.readouterr().out.strip() in page
+    assert "| [`partition`](#partition) |" in page

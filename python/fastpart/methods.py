@@ -177,7 +177,7 @@ def _plot_evaluation(evaluation: Evaluation, out: StrPath | None = None) -> Figu
 def _plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
     from .report.partitions import plot_partition
 
-    return plot_partition(partition, out) if partition.graph is None else partition._measures.plot(out)
+    return plot_partition(partition, out)
 
 
 @bind(Comparison.__str__)

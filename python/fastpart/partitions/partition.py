@@ -231,6 +231,9 @@ class Partition(Assignment):
     def plot(self, out: parameters.StrPath | None = None) -> Figure:
         """Plot the sizes of the parts against the cap, and what lies between the parts if the graph is known.
 
+        A graph of up to 20,000 vertices, 300,000 records and 64 parts is drawn below, coloured by part, which takes up
+        to some seconds. Edges between parts of the vertices are grey. Where a vertex lies depends on the graph only.
+
         Parameters
         ----------
         out : path, optional

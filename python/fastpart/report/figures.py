@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
+
 from .. import _core
 from ..core.parameters import PICTURES, StrPath, one_line, output
 from ..errors import FastpartError
@@ -36,7 +38,7 @@ def drawing(what: str) -> Iterator[None]:
 
 with drawing("matplotlib cannot be loaded"):
     import matplotlib.figure
-    from matplotlib import style
+    from matplotlib import colormaps, style
     from matplotlib.colors import LinearSegmentedColormap
 
 WIDTH = 4.0
@@ -75,6 +77,8 @@ STYLE = {
     "ytick.labelsize": "small",
 }
 
+FEW_COLOURS: list[Any] = [*colormaps["tab10"](range(10))]
+
 _VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
 _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -108,6 +112,13 @@ class Figure(matplotlib.figure.Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
         width, height = self.get_size_inches() * 96
         return self.content("png"), {"width": width, "height": height}
+
+
+def colours(count: int) -> list[Any]:
+    """Return a colour for each of several things."""
+    return (
+        FEW_COLOURS[:count] if count <= len(FEW_COLOURS) else [*colormaps["turbo"](np.linspace(0, 1, count))]
+    )
 
 
 class Panel(NamedTuple):

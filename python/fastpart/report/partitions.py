@@ -1,4 +1,4 @@
-"""Plots of single partitions: the sizes of the parts against the cap, and what lies between the parts."""
+"""Plots of single partitions: sizes of the parts against the cap, what lies between them, and small graphs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy.typing as npt
 from ..core.parameters import StrPath, one_line
 from ..measures.evaluate import DENSE_PARTS
 from ..partitions.results import Evaluation
-from .figures import Figure, plotted
+from .figures import FEW_COLOURS, Figure, colours, plotted
+from .layout import layout
 from .look import LIGHT, number
 from .panels import heat
 
 if TYPE_CHECKING:
+    from ..graphs.graph import Graph
     from ..partitions.partition import Partition
 
 MOST_BARS = 128
@@ -23,6 +25,12 @@ MOST_BARS = 128
 
 MOST_LETTERS = 60
 """Most letters of a name that are shown. Of a longer one, the first letters are shown."""
+
+MOST_DRAWN = 20_000, 300_000, 64
+"""Graphs of at most so many vertices and records, in at most so many parts, are drawn. It takes seconds."""
+
+MOST_LINES = 30_000
+"""Of more edges, a random sample is shown. It takes a second, and more would only make the paper grey."""
 
 _COLOURS = ("series2", "series1")
 
@@ -73,10 +81,17 @@ def draw(evaluations: Mapping[str, Evaluation], out: StrPath | None = None) -> F
 
 
 def plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
-    """Plot the sizes of the parts of a partition, for which no graph is needed."""
+    """Plot a partition: the sizes of its parts, and with the graph also its measures and, if it is small, the graph."""
     title = f"{one_line(partition.algorithm, MOST_LETTERS)}, k = {partition.k:,}"
-    row = _Row(title, partition.items, {partition.items: partition.loads}, partition.cap)
-    return plotted(lambda: _figure([row]), out)
+    graph = partition.graph
+    if graph is None:
+        row = _Row(title, partition.items, {partition.items: partition.loads}, partition.cap)
+        return plotted(lambda: _figure([row]), out)
+    row = _row_of(title, partition._measures)
+    sizes = (graph.num_vertices, graph.num_edges, partition.k)
+    if graph.num_edges == 0 or any(size > most for size, most in zip(sizes, MOST_DRAWN, strict=True)):
+        return plotted(lambda: _figure([row]), out)
+    return plotted(lambda: _with_graph(row, partition, graph), out)
 
 
 def _row_of(title: str, evaluation: Evaluation) -> _Row:
@@ -100,17 +115,63 @@ def _row_of(title: str, evaluation: Evaluation) -> _Row:
 def _figure(rows: list[_Row]) -> Figure:
     figure = Figure(8.4, 2.9 * max(1, len(rows)))
     for place, row in zip(figure.subfigures(max(1, len(rows)), squeeze=False).ravel(), rows, strict=False):
-        place.suptitle(row.title)
-        if row.right is None:
-            _bars(place.subplots(), row.unit, row.sizes, row.cap)
-            continue
-        left, right = place.subplots(1, 2, width_ratios=(3, 2))
-        _bars(left, row.unit, row.sizes, row.cap)
-        if row.right.ndim == 1:
-            _bars(right, "vertices", {"replicas": row.right}, None)
-        else:
-            _matrix(place, right, row.right)
+        _draw_row(place, row)
     return figure
+
+
+def _draw_row(place: Any, row: _Row) -> None:
+    place.suptitle(row.title)
+    if row.right is None:
+        _bars(place.subplots(), row.unit, row.sizes, row.cap)
+        return
+    left, right = place.subplots(1, 2, width_ratios=(3, 2))
+    _bars(left, row.unit, row.sizes, row.cap)
+    if row.right.ndim == 1:
+        _bars(right, "vertices", {"replicas": row.right}, None)
+    else:
+        _matrix(place, right, row.right)
+
+
+def _with_graph(row: _Row, partition: Partition, graph: Graph) -> Figure:
+    """Draw the graph below the row."""
+    figure = Figure(8.4, 2.9 + 6.0)
+    above, below = figure.subfigures(2, squeeze=False, height_ratios=(2.9, 6.0)).ravel()
+    _draw_row(above, row)
+    _coloured(below.subplots(), partition, graph)
+    return figure
+
+
+def _coloured(axes: Any, partition: Partition, graph: Graph) -> None:
+    """Draw the graph, coloured by part."""
+    graph.check_unchanged()
+    pairs = graph._source.block(0, graph.num_edges).astype(np.int64)
+    places = layout(pairs, graph.num_vertices)
+    shown = np.random.default_rng(0).permutation(len(pairs))[:MOST_LINES]
+    pairs, part_of = pairs[shown], partition.assignment
+    line = {"linewidth": 0.3, "alpha": min(0.7, 40 / len(pairs) ** 0.5), "rasterized": True}
+    dots = {"s": min(20.0, max(2.0, 8000 / len(places))), "linewidths": 0, "zorder": 3, "rasterized": True}
+    of_vertices = partition.items == "vertices"
+    if of_vertices:
+        u, v = part_of[pairs.T]
+        _lines(axes, places[pairs[u != v]], color=LIGHT["faint"], **line)
+        inside = np.where(u == v, u, -1)
+    else:
+        axes.scatter(*places.T, color=LIGHT["faint"], **dots)
+        inside = part_of[shown]
+    for part, colour in enumerate(colours(partition.k)):
+        _lines(axes, places[pairs[inside == part]], color=colour, **line)
+        some = places[part_of == part] if of_vertices else places[:0]
+        axes.scatter(*some.T, color=colour, label=f"part {part}", **dots)
+    if partition.k <= len(FEW_COLOURS):
+        axes.legend(loc="upper right", markerscale=(20.0 / dots["s"]) ** 0.5)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _lines(axes: Any, ends: npt.NDArray[np.float64], **style: Any) -> None:
+    """Draw edges, of whose ends the places are known, as one line with gaps."""
+    gap = np.full((len(ends), 1, 2), np.nan)
+    axes.plot(*np.concatenate([ends, gap], axis=1).reshape(-1, 2).T, **style)
 
 
 def _bars(
