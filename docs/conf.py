@@ -1,6 +1,7 @@
 """Settings of the site. `make docs` builds it into target/site."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 import fastpart
@@ -36,16 +37,30 @@ nb_execution_timeout = 600
 nb_merge_streams = True
 
 
+def about():
+    """Return version, licence and, if pyproject.toml names it, the repository, as Markdown."""
+    package = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    repository = package.get("urls", {}).get("Repository")
+    links = [f"[repository]({repository})"] if repository else []
+    return ", ".join([f"Version {release}", f"licence {package['license']}", *links])
+
+
+GENERATED = {
+    "index": lambda source: source.replace("<!-- about -->", about()),
+    "reference/command-line": commands.page,
+}
+"""What makes the pages of which a part is generated, from their sources."""
+
+
 def setup(app):
-    """Write llms.txt at the root of the site, and what the commands take into their page."""
+    """Generate parts of pages, and llms.txt at the root of the site."""
 
     def write(app, exception):
         if exception is None and app.builder.name == "html":
             (Path(app.outdir) / "llms.txt").write_text(llms.text(Path(app.srcdir)))
 
     def read(_, name, source):
-        if name == "reference/command-line":
-            source[0] = commands.page(source[0])
+        source[0] = GENERATED.get(name, str)(source[0])
 
     app.connect("build-finished", write)
     app.connect("source-read", read)

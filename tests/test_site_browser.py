@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import fastpart as fp
 from browser import CHROMIUM, Browser
 
 SITE = Path(__file__).parents[1] / "target" / "site"
@@ -67,3 +68,20 @@ def test_the_quality_page_unfolds(browser):
     assert browser.evaluate("document.querySelectorAll('article details').length") > 30
     browser.evaluate("document.querySelectorAll('article details').forEach(each => each.open = true)")
     assert browser.evaluate("document.documentElement.scrollHeight") > 20_000
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_screen_of_the_front_page(browser, width, height):
+    browser.open(SITE / "index.html", width)
+    bottoms = browser.evaluate(f"""Object.fromEntries(
+        [...document.querySelectorAll("article p, article pre, article img")]
+        .map(each => [each.src || each.textContent, each.getBoundingClientRect().bottom])
+        .filter(each => each[1] <= {height}))""")
+    shown = "\n".join(bottoms)
+    for words in (
+        "Its cut is below",
+        "cut-and-time.svg",
+        "pip install",
+        f"Version {fp.__version__}, licence ",
+    ):
+        assert words in shown
