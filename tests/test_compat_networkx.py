@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.compat.networkx import partition_graph
+from fastpart.compat.networkx import partition_nodes
 
 nx = pytest.importorskip("networkx")
 
@@ -18,7 +18,7 @@ RING = nx.relabel_nodes(nx.connected_caveman_graph(6, 8), lambda node: ("node", 
 
 
 def test_parts_hold_the_nodes():
-    parts = partition_graph(RING, 6, seed=3)
+    parts = partition_nodes(RING, 6, seed=3)
     assert nx.community.is_partition(RING, parts)
     assert nx.cut_size(RING, parts[0]) == 2
     assert sorted(map(len, parts)) == [8] * 6
@@ -37,7 +37,7 @@ def test_parts_hold_the_nodes():
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 def test_any_graph(graph):
-    parts = partition_graph(graph, 3)
+    parts = partition_nodes(graph, 3)
     assert len(parts) == 3
     assert set().union(*parts) == set(graph)
     assert sum(map(len, parts)) == len(graph)
@@ -48,11 +48,11 @@ def test_weights_are_those_of_the_attribute():
     for i in range(12):
         graph.add_edge(f"n{i}", f"n{(i + 1) % 12}", weight=1 + 99 * (i % 6 != 1), w=1 + 99 * (i % 6 != 3))
     for weight in ("weight", "w"):
-        a, _ = partition_graph(graph, 2, weight=weight, balance=1.0)
+        a, _ = partition_nodes(graph, 2, weight=weight, balance=1.0)
         assert nx.cut_size(graph, a, weight=weight) == 2
     opened = fp.open_graph(graph, weights="weight")
     assert opened.weights.tolist() == [graph.edges[edge]["weight"] for edge in graph.edges]
-    assert partition_graph(graph, 2, weight=None) == partition_graph(graph, 2, weight="absent")
+    assert partition_nodes(graph, 2, weight=None) == partition_nodes(graph, 2, weight="absent")
 
 
 DISPATCHED = """

@@ -96,3 +96,4 @@ def test_the_page_of_the_command_line_has_the_help_of_every_command(monkeypatch,
         assert main([*name.split(), "--help"]) == 0
         assert capsys.readouterr().out.strip() in page
     assert "| [`partition`](#partition) |" in page
+    assert "dgl.distributed.partition_graph" in page  # what is searched for

@@ -13,10 +13,10 @@ from ..graphs.sources import nodes_of
 from ..partitions.partitioners.builtin import multilevel
 from ..partitions.partitioners.choosing import partition
 
-__all__ = ["partition_graph"]
+__all__ = ["partition_nodes"]
 
 
-def partition_graph(
+def partition_nodes(
     graph: Any, k: int, *, weight: str | None = "weight", **parameters: Any
 ) -> list[set[Any]]:
     """Partition the nodes of a graph of networkx.
@@ -50,10 +50,10 @@ def partition_graph(
     Examples
     --------
     >>> import networkx as nx
-    >>> from fastpart.compat.networkx import partition_graph
+    >>> from fastpart.compat.networkx import partition_nodes
     >>> graph = nx.barbell_graph(4, 0)
     >>> graph = nx.relabel_nodes(graph, dict(enumerate("abcdefgh")))
-    >>> [sorted(part) for part in partition_graph(graph, 2)]
+    >>> [sorted(part) for part in partition_nodes(graph, 2)]
     [['a', 'b', 'c', 'd'], ['e', 'f', 'g', 'h']]
     """
     return _sets(graph, partition(_opened(graph, weight), k, of="vertices", **parameters).assignment, k)
