@@ -13,6 +13,7 @@ GUIDES = Path(__file__).parents[1] / "docs" / "guides"
     [
         ("from-metis", None),
         ("from-graphstorm", None),
+        ("from-networkx", "networkx"),
         pytest.param("from-pyg", "torch_geometric", marks=pytest.mark.torch),
         pytest.param("from-dgl", "dgl", marks=pytest.mark.dgl),
     ],

@@ -15,6 +15,7 @@ with warnings.catch_warnings():
     MODULES = ["fastpart", *(module.name for module in pkgutil.walk_packages(fastpart.__path__, "fastpart."))]
 EXTRAS = ("dgl", "ray", "torch", "torch_geometric")
 NEEDS = {
+    "fastpart.compat.networkx": "networkx",
     "fastpart.export.dgl": "dgl",
     "fastpart.export.glt": "torch",
     "fastpart.export.pyg": "torch_geometric",

@@ -12,7 +12,7 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.cli.verbs import Family, verbs
-from fastpart.compat import pymetis
+from fastpart.compat import networkx, pymetis
 
 ROOT = Path(__file__).parents[1]
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto(?:function|class|exception|data)):: (\S+)$", re.M)
@@ -25,7 +25,8 @@ def public():
     for module in modules:
         those = getattr(fp, module).__all__
         names |= {f"fastpart.{module}.{name}" for name in those if f"fastpart.{name}" not in names}
-    names |= {f"fastpart.compat.pymetis.{name}" for name in pymetis.__all__}
+    for module in (networkx, pymetis):
+        names |= {f"{module.__name__}.{name}" for name in module.__all__}
     return names | {f"fastpart.pyg.{name}" for name in names_of_pyg()}
 
 
@@ -95,3 +96,4 @@ def test_the_page_of_the_command_line_has_the_help_of_every_command(monkeypatch,
         assert main([*name.split(), "--help"]) == 0
         assert capsys.readouterr().out.strip() in page
     assert "| [`partition`](#partition) |" in page
+    assert "dgl.distributed.partition_graph" in page  # what is searched for

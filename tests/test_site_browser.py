@@ -1,5 +1,6 @@
 """The built site in a browser: silent, and readable on narrow, wide, light and dark screens. `make docs` builds it."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,24 @@ def test_the_first_screen_of_the_front_page(browser, width, height):
         f"Version {fp.__version__}, licence ",
     ):
         assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("partition_graph", "Coming from DGL"),
+        ("export dgl", "The command line > export dgl"),
+        ("ClusterData", "Coming from PyG"),
+        ("part_graph", "Coming from METIS and pymetis"),
+        ("kernighan_lin_bisection", "Coming from networkx"),
+    ],
+)
+def test_the_search_finds_the_calls_of_others(browser, words, title):
+    browser.open(SITE / "search.html", 1280)
+    browser.evaluate(f"Search.performSearch({words!r})")
+    until, found = time.monotonic() + 20, []
+    while title not in found and time.monotonic() < until:
+        found = browser.evaluate(
+            "[...document.querySelectorAll('#search-results li a')].map(each => each.textContent)"
+        )
+    assert title in found

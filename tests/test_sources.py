@@ -180,7 +180,8 @@ def test_symmetry_counts_repeated_edges():
 # Graph libraries.
 
 
-def test_networkx():
+def test_networkx(caplog):
+    caplog.set_level("INFO", "fastpart")
     nx = pytest.importorskip("networkx")
     records = PATH.tolist()
     graph = nx.Graph(records)
@@ -189,11 +190,13 @@ def test_networkx():
     same(nx.DiGraph(records), directedness="directed")
     same(nx.MultiGraph([*records, [0, 1]]), [[0, 1], [0, 1], [1, 2], [2, 3]])
     same(nx.MultiDiGraph([*records, [1, 0]]), [[0, 1], [1, 2], [1, 0], [2, 3]], directedness="directed")
-    for wrong in ("ab", [(1, 2)], [(0, 2)], [(0, 1.5)]):
-        named = nx.path_graph(wrong) if wrong == "ab" else nx.Graph(wrong)
-        with pytest.raises(fp.GraphFormatError, match=r"networkx\.convert_node_labels_to_integers\(graph\)"):
-            fp.open_graph(named)
-    assert fp.open_graph(nx.convert_node_labels_to_integers(nx.path_graph("abc"))).num_edges == 2
+    for nodes in ("ab", [1, 2], [0, 2], [0, 1.5], [-1, 0], [("x", 1), ()]):
+        caplog.clear()
+        same(fp.open_graph(nx.path_graph(nodes[::-1])), [[0, 1]], 2)
+        assert "the nodes of the graph in their order" in caplog.text
+    caplog.clear()
+    same(nx.Graph([(3, 2), (2, 0), (0, 1)]), [[3, 2], [2, 0], [0, 1]])
+    assert not caplog.text
     assert fp.spring(nx.karate_club_graph(), k=2).num_vertices == 34
 
 

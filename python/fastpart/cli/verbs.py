@@ -340,7 +340,7 @@ _VERBS: dict[str, Verb | Family] = {
         says="Write a page with tables and plots of a comparison or of partitions.",
     ),
     "export": Family(
-        "Write a partition directory in the format of a training system.",
+        "Write a partition directory in the format of DGL, PyG, GLT or WholeGraph, or as text.",
         "commands:export",
         ("source", "out"),
         {

@@ -35,7 +35,7 @@ _EARLIER = r"orig_[ne]ids\.npy|part\d+/(graph|node_feat|edge_feat)\.dgl"
 
 @with_options
 def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
-    """Write a vertex partition for ``dgl.distributed``.
+    """Write a vertex partition as ``dgl.distributed.partition_graph`` does, for DistDGL.
 
     Vertices and edges get new ids. Vertices are ordered by part, then by old id. Edges are ordered by the part of their
     destination, then by destination, then by record. Node data are ``feat``, ``label``, ``train_mask``, ``val_mask``

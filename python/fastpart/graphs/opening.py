@@ -57,7 +57,8 @@ def open_graph(
         networkx, igraph or rustworkx, a homogeneous graph of DGL, a ``Data`` or a data set of one graph of PyG, or a
         graph of OGB, with or without its labels. Arrays of 32 or 64 bit integers are read in place, never copied as a
         whole. Do not write to them during a call. Smaller integers are copied. Strings are numbered, as those of a
-        table. A Polars LazyFrame is streamed to a temporary file.
+        table. A Polars LazyFrame is streamed to a temporary file. Nodes of networkx that are not 0 to n-1 are numbered
+        in their order: vertex i is ``list(graph)[i]``.
     columns : pair of str or int, optional
         The columns of text, Parquet or a frame that hold the ids of sources and targets: by their names, or by their
         numbers from 1. Default: those named source and target, src and dst, from and to, u and v, or head and tail,

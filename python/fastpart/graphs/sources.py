@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.frames import pl
+from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
@@ -257,15 +258,22 @@ def _scipy(matrix: Any) -> Columns:
 def _networkx(graph: Any) -> Columns:
     if not hasattr(graph, "is_multigraph"):
         raise _unknown(graph)
-    n = graph.number_of_nodes()
-    for node in graph:
-        if not isinstance(node, int | np.integer) or not 0 <= node < n:
-            raise GraphFormatError(
-                f"graph: {_named(graph)} has the node {node!r:.80}, which is not one of 0..{n - 1}. "
-                "Pass networkx.convert_node_labels_to_integers(graph)"
-            )
-    u, v = _pairs(iter(graph.edges()), graph.number_of_edges())
-    return Columns(u, v, n, graph.is_directed())
+    nodes, edges = nodes_of(graph), graph.edges()
+    if nodes is not None:
+        number = {node: vertex for vertex, node in enumerate(nodes)}
+        edges = ((number[u], number[v]) for u, v in edges)
+        log.info(
+            "the vertices are the nodes of the graph in their order: part p.assignment[i] is that of list(graph)[i]"
+        )
+    u, v = _pairs(iter(edges), graph.number_of_edges())
+    return Columns(u, v, graph.number_of_nodes(), graph.is_directed())
+
+
+def nodes_of(graph: Any) -> list[Any] | None:
+    """Return the nodes of a graph of networkx in the order that numbers them. None: they are their own numbers."""
+    n = len(graph)
+    numbers = all(isinstance(node, int | np.integer) and 0 <= node < n for node in graph)
+    return None if numbers else list(graph)
 
 
 def _igraph(graph: Any) -> Columns:
