@@ -25,7 +25,6 @@ from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..machines.tasks import work as work_on
 from ..measures.evaluate import evaluate as measure
-from ..measures.info import RATES
 from ..measures.info import info as graph_info
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
@@ -52,7 +51,7 @@ def _print_tables(call: Call, schema: Path) -> None:
         print(json.dumps({"schema": str(schema), **facts}))
     elif not call["quiet"]:
         for name, sizes in facts.items():
-            print(f"{name}: {_in_words(sizes)}")
+            print(f"{name}: {', '.join(f'{key} {size:,}' for key, size in sizes.items())}")
         print(f"Next: fastpart ingest {shown(schema)} -o graph/")
 
 
@@ -127,28 +126,7 @@ def info(call: Call) -> None:
         return
     _refuse_others(call, call.values.keys() - of_training, "pass --train, too, and a partition directory")
     facts = graph_info(open_input(call), **call.of("info"))
-    if call["json"]:
-        print(json.dumps(facts))
-        return
-    plans, there = facts.pop("plans"), facts.pop("cluster", None)
-    for name, value in facts.items():
-        print(f"{name:16} {_in_words(value)}")
-    _print_plans(plans)
-    if there:
-        _print_cluster(there, plans[0])
-
-
-def _in_words(fact: Any) -> str:
-    """Return a fact about a graph as a line shows it."""
-    if isinstance(fact, dict):
-        return ", ".join(f"{key} {item:,}" for key, item in fact.items())
-    if isinstance(fact, list):  # types or relations
-        ends = (f" ({each['source']} to {each['target']})" if "source" in each else "" for each in fact)
-        sizes = (each["n"] if "n" in each else each["m"] for each in fact)
-        return ", ".join(
-            f"{each['name']}{end} {size:,}" for each, end, size in zip(fact, ends, sizes, strict=True)
-        )
-    return f"{fact:,}" if isinstance(fact, int) else str(fact)
+    print(json.dumps(facts) if call["json"] else facts)
 
 
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
@@ -164,40 +142,6 @@ def _print_costs(call: Call, training: dict[str, Any]) -> None:
 
     found = costs(call["file"], **training)
     print(json.dumps(found.rows()) if call["json"] else found)
-
-
-def _print_plans(plans: list[dict[str, Any]]) -> None:
-    """Print what ``multilevel`` costs with each memory limit."""
-    disks = " / ".join(list(RATES)[1:])
-    print(f"\nmultilevel by memory limit; seconds with all files in the page cache / with a disk of {disks}")
-    row = "{:>12} {:11} {:>7} {:>15} {:>10}  {}".format
-    print(row("memory from", "path", "sample", "files (at most)", "read", "seconds"))
-    for plan in plans:
-        memory, files, read = (gigabytes(plan[name]) for name in ("memory", "files", "read"))
-        seconds = " / ".join(f"{value:.3g}" for value in plan["seconds"].values())
-        print(row(memory, plan["path"], plan["sample"] or "", files, read, seconds))
-
-
-def _print_cluster(there: dict[str, Any], least: dict[str, Any]) -> None:
-    """Print what ``multilevel`` takes on a cluster, and whether one machine is enough."""
-    print(f"\nmultilevel on a cluster, machines: {there['machines']}, sample: {there['sample']}")
-    received = there["messages"] * (there["machines"] - 1) // there["machines"]
-    print(f"{'memory':16} {gigabytes(there['memory'])} on each machine")
-    print(f"{'shared folder':16} {gigabytes(there['shared'])} at most")
-    print(
-        f"{'messages':16} {gigabytes(there['messages'])}, of which each machine receives {gigabytes(received)}"
-    )
-    if plan := there["one_machine"]:
-        files = f" and {gigabytes(plan['files'])} of temporary files" if plan["files"] else ""
-        needed = f"{gigabytes(plan['memory'])} of memory{files}"
-        print(f'This machine is enough: path="{plan["path"]}" takes {needed}.')
-    else:
-        print(f"This machine is too small. One with {gigabytes(least['memory'])} of memory is enough.")
-
-
-def gigabytes(count: int) -> str:
-    """Return a number of bytes in words."""
-    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
 
 
 def evaluate(call: Call) -> None:

@@ -12,17 +12,13 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..machines import costs as on_cluster
-
-RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
-"""Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""
+from .graph_facts import RATES, GraphFacts
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
 @with_options
-def info(
-    graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]
-) -> dict[str, Any]:
+def info(graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]) -> GraphFacts:
     """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitions of it would cost.
 
     Parameters
@@ -39,16 +35,16 @@ def info(
 
     Returns
     -------
-    dict
-        ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of typed graphs: a dict of
-        each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and scale, see
-        :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm, and
-        :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
-        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
-        part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
-        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan. With ``cluster`` also
-        ``cluster``, what a partition there takes.
+    GraphFacts
+        A dict, which prints as tables: ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of
+        typed graphs: a dict of each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and
+        scale, see :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``, ``degrees``
+        (quantiles, by name), ``checksum``, ``k``, and ``memory``, the bytes that each algorithm, and :func:`refine`,
+        would need, by name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition.
+        The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the
+        memory limit lies in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each
+        memory limit. A larger one never leads to a worse plan. With ``cluster`` also ``cluster``, what a partition
+        there takes.
 
     Raises
     ------
@@ -86,7 +82,7 @@ def info(
     there = {} if cluster is None else on_cluster.costs(opened, parts, cluster, n - isolated, plans, limits)
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
-    return {
+    described = {
         "n": n,
         "m": opened.num_edges,
         "loops": loops,
@@ -97,10 +93,12 @@ def info(
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
         "checksum": checksum,
+        "k": parts,
         "memory": _core.memory_estimates(opened._source, parts, opened.directedness == "symmetric", limits),
         "plans": plans,
         **({"cluster": there} if there else {}),
     }
+    return GraphFacts(described)
 
 
 def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ class Comparison:
         whole = self.summary
         known = [column for column in whole.get_columns() if column.null_count() < len(column)]
         title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
-        return tables(title, whole.select(column.name for column in known))
+        return tables(title, whole.select(column.name for column in known), keys=3)
 
     def to_json(self, *, parts: bool = True) -> str:
         """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
