@@ -13,9 +13,9 @@ from typing import Any
 from .. import _core, store
 from .. import generate as generators
 from ..core.notes import log
-from ..core.parameters import shown, sized
+from ..core.parameters import TABLES, in_folder, output, shown, sized
 from ..errors import ParameterError
-from ..generate.tables import MARKER as TABLES
+from ..generate.tables import MARKER as LAKE
 from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
@@ -46,7 +46,7 @@ def generate(call: Call) -> None:
 
 def _print_tables(call: Call, schema: Path) -> None:
     """Print what tables hold, and what reads them."""
-    facts = {name: json.loads((schema.parent / TABLES).read_bytes())[name] for name in ("types", "relations")}
+    facts = {name: json.loads((schema.parent / LAKE).read_bytes())[name] for name in ("types", "relations")}
     if call["json"]:
         print(json.dumps({"schema": str(schema), **facts}))
     elif not call["quiet"]:
@@ -146,10 +146,17 @@ def _print_costs(call: Call, training: dict[str, Any]) -> None:
 
 def evaluate(call: Call) -> None:
     """``fastpart evaluate``."""
+    target = output_file(call["out"], (".json", *TABLES)) if call["out"] else None
     graph = open_input(call)
+    if target is not None:
+        saving.refuse_unwritable(target, "file", graph)
     result = store.open_partition(call["partition"], graph, **call.of("open_partition"))
     evaluation = measure(graph, result, **call.of("evaluate", "partition"))
-    print(evaluation.to_json() if call["json"] else evaluation)
+    print(evaluation.to_json() if call["json"] else evaluation, flush=True)
+    if target is not None:
+        evaluation.save(target)
+        if not (call["json"] or call["quiet"]):
+            print(f"\nsaved to {shown(target)}")
 
 
 def cluster(call: Call) -> None:
@@ -285,6 +292,13 @@ def open_input(call: Call) -> Graph:
     if graph._weights is not None:
         log.info("%s: the records have %s", shown(call["file"]), graph._weights)
     return graph
+
+
+def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
+    """Return the output. Refuse one that cannot be written before any work is done."""
+    target = in_folder(output(out, suffixes))
+    saving.refuse_unwritable(target, "file", None)
+    return target
 
 
 def _weights_option(call: Call) -> dict[str, Any]:

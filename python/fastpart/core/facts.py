@@ -13,10 +13,7 @@ _GAP = "  "
 
 
 class Table(NamedTuple):
-    """A table of text, of which the first rows are shown.
-
-    Columns are aligned to the right, but for those in ``left``.
-    """
+    """A table of text. Columns are aligned to the right, but for those in ``left``."""
 
     title: str
     columns: Sequence[str]
@@ -25,7 +22,7 @@ class Table(NamedTuple):
     left: Sequence[int] = (0,)
 
     def __str__(self) -> str:
-        lines = [self.columns, *self._shown] if self.columns else self._shown
+        lines = [self.columns, *self.rows] if self.columns else self.rows
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = [
             _GAP.join(
@@ -34,17 +31,12 @@ class Table(NamedTuple):
             ).rstrip()
             for line in lines
         ]
-        more = [f"... {len(self.rows) - MOST_ROWS} more"] if len(self.rows) > MOST_ROWS else []
-        return "\n".join([*([self.title] if self.title else []), *text, *more])
+        return "\n".join([*([self.title] if self.title else []), *text])
 
     @property
     def html(self) -> str:
         """The table for a notebook."""
-        return (f"<p>{escape(self.title)}</p>" if self.title else "") + html_table(self.columns, self._shown)
-
-    @property
-    def _shown(self) -> Sequence[Sequence[str]]:
-        return self.rows[:MOST_ROWS]
+        return (f"<p>{escape(self.title)}</p>" if self.title else "") + html_table(self.columns, self.rows)
 
 
 class Facts(dict[str, Any]):
@@ -75,6 +67,13 @@ def side_by_side(title: str, columns: tuple[str, str], rows: Sequence[tuple[str,
     groups = [filled[start : start + height] for start in range(0, len(filled), height)]
     lines = [[cell for pair in line for cell in pair] for line in zip(*groups, strict=True)]
     return Table(title, columns * len(groups), lines, range(0, 2 * len(groups), 2))
+
+
+def shortened(rows: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+    """Return the first rows of a long table, and how many more there are."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return [*rows[:MOST_ROWS], (f"... {len(rows) - MOST_ROWS:,} more", *[""] * (len(rows[0]) - 1))]
 
 
 def name_of(text: object, most: int = 20) -> str:

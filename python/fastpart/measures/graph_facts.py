@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.facts import Facts, Table, listed, name_of, side_by_side
+from ..core.facts import Facts, Table, listed, name_of, shortened, side_by_side
 from ..core.parameters import sized
 
 RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
@@ -75,8 +75,8 @@ def types_and_relations(content: dict[str, Any]) -> list[Table]:
         for each in content["relations"]
     ]
     return [
-        Table("", ("type", "vertices"), types),
-        Table("", ("relation", "from", "to", "edges"), relations, (0, 1, 2)),
+        Table("", ("type", "vertices"), shortened(types)),
+        Table("", ("relation", "from", "to", "edges"), shortened(relations), (0, 1, 2)),
     ]
 
 
