@@ -70,7 +70,7 @@ homes, partitioners, sampling, temporal, typed_seeds
 order
 """,
     "measures": """
-graph_facts, ratios, vertex_counts
+graph_facts, partition_facts, ratios, vertex_counts
 by_type
 accesses, evaluate, expected, info, ranking, row_types
 counting, reading, sampling_plan

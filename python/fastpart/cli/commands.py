@@ -26,6 +26,7 @@ from ..graphs.splits import split_edges as split_graph_edges
 from ..machines.tasks import work as work_on
 from ..measures.evaluate import evaluate as measure
 from ..measures.info import info as graph_info
+from ..measures.partition_facts import is_partition_directory
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..store import saving
@@ -125,12 +126,16 @@ def info(call: Call) -> None:
         _print_costs(call, of_training)
         return
     _refuse_others(call, call.values.keys() - of_training, "pass --train, too, and a partition directory")
-    facts = graph_info(open_input(call), **call.of("info"))
+    if is_partition_directory(call["file"]):
+        _refuse_others(call, {"file", "json", "quiet", "debug"}, "leave it out, or name the graph")
+        facts = graph_info(call["file"])
+    else:
+        facts = graph_info(open_input(call), **call.of("info"))
     print(json.dumps(facts) if call["json"] else facts)
 
 
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
-    """Refuse options that have no meaning with, or without, --train."""
+    """Refuse options that have no meaning here."""
     for name in call.values.keys() - known:
         raise ParameterError(f"{flag(name)}: {remedy}")
 

@@ -250,8 +250,8 @@ _VERBS: dict[str, Verb | Family] = {
     "info": Verb(
         "commands:info",
         ("info", "open_graph"),
-        {"file": f"{_FILE['file']} With --train, a partition directory of vertices."},
-        "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\n"
+        {"file": f"{_FILE['file']} Or a partition directory."},
+        "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\ninfo parts/\n"
         "info parts/ --train --fanouts 15,10 --workers 2",
         (
             Option(
