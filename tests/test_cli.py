@@ -134,13 +134,10 @@ def test_info(run):
     code, out, err = run("info", "g.bin", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == fp.info("g.bin")
-    code, out, _ = run("info", "g.bin")
-    assert code == 0
-    facts, _, plans = out.partition("\n\n")
-    assert [line.split()[0] for line in facts.splitlines()] == list(fp.info("g.bin"))[:-1]
-    assert len(plans.splitlines()) == 2 + len(fp.info("g.bin")["plans"])
-    assert json.loads(run("info", "g.bin", "-k", 8, "--json")[1]) == fp.info("g.bin", 8)
-    assert re.search(r"^memory +adjacency [\d,]+.* spring 8,\d{3},\d{3}\b", out, re.MULTILINE)
+    code, out, _ = run("info", "g.bin", "-k", 8)
+    facts = fp.info("g.bin", 8)
+    assert (code, out) == (0, f"{facts}\n")
+    assert json.loads(run("info", "g.bin", "-k", 8, "--json")[1]) == facts
 
 
 def test_generate_and_convert(run):

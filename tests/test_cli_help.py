@@ -125,7 +125,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
         options = {
             name: default for name, default in options.items() if name not in ("--cluster", "--shared")
         }
-    if command in ("cluster", "compare", "edges-of", "refine", "report", "update"):
+    if command in ("cluster", "compare", "edges-of", "evaluate", "refine", "report", "update"):
         options["--out"] = None
     if command in ("edges-of", "refine", "update"):
         options |= {"--resume": None, "--export": None}

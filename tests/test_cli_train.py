@@ -275,7 +275,7 @@ def test_a_training_that_the_memory_limit_does_not_hold_is_refused(run, method):
             "unknown option '--workers'",
         ),
         (["--fanouts", "5,some"], 2, "fanouts: 'some' is not a number"),
-        (["-o", "table.csv"], 2, r"unknown suffix '\.csv'"),
+        (["-o", "table.xls"], 2, r"unknown suffix '\.xls'"),
         (
             ["-o", "absent/table.parquet"],
             1,

@@ -317,10 +317,11 @@ def test_saved_as_parquet_is_the_table(compared, tmp_path):
     compared.save(tmp_path / "c.parquet")
     assert pl.read_parquet(tmp_path / "c.parquet").equals(compared.summary)
     with pytest.raises(
-        fp.ParameterError, match=r"unknown suffix '.csv' .*. Use .json, .parquet, .html, .svg, .png or"
+        fp.ParameterError,
+        match=r"unknown suffix '.xls' .*. Use .json, .csv, .md, .tex, .parquet, .html, .svg, .png or",
     ):
-        compared.save(tmp_path / "c.csv")
-    assert "c.csv" not in os.listdir(tmp_path)
+        compared.save(tmp_path / "c.xls")
+    assert "c.xls" not in os.listdir(tmp_path)
 
 
 def deep(levels):
@@ -436,7 +437,7 @@ def test_the_command_fails_if_nobody_made_a_partition(run):
         (("-k", "x"), 2, "-k: 'x' is not a number"),
         (("-k", "2", "--algorithms", "sprung"), 2, "unknown name 'sprung'"),
         (("-k", "2", "--passes", "2"), 2, "unknown option '--passes'"),
-        (("-k", "2", "-o", "c.csv"), 2, "unknown suffix '.csv'"),
+        (("-k", "2", "-o", "c.xls"), 2, "unknown suffix '.xls'"),
         (("-k", "2", "-o", "missing/c.json"), 1, "missing: the folder of the output does not exist"),
         (("-k", "2", "-o", "g.bin.html/c.json"), 1, "does not exist"),
     ],

@@ -1,6 +1,8 @@
 """info(): what a graph is; and what importing the package needs."""
 
 import json
+import pickle
+import re
 import subprocess
 import sys
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
+from fastpart.core.facts import Table, shortened, side_by_side
 from strategies import edge_lists, raw
 
 
@@ -31,6 +34,7 @@ def test_facts_equal_the_definitions(graph):
         "mean_degree",
         "degrees",
         "checksum",
+        "k",
         "memory",
         "plans",
     ]
@@ -122,6 +126,62 @@ def test_quantiles_are_degrees_that_occur():
     star = np.array([[0, v] for v in range(1, 1001)])
     quantiles = fp.info(star)["degrees"]
     assert quantiles == dict.fromkeys(quantiles, 1) | {"max": 1000}
+
+
+def tables_of(page):
+    """Return the number of columns of each row of the tables of a page."""
+    return [
+        [len(re.findall("<t[hd]>", row)) for row in re.findall("<tr>.*?</tr>", table)]
+        for table in re.findall("<table>.*?</table>", page)
+    ]
+
+
+def test_facts_print_as_tables_that_fit():
+    edges = np.concatenate([[[0, v] for v in range(1, 1001)], [[5, 5]]])
+    facts = fp.info(fp.open_graph(edges, num_vertices=1005), k=8)
+    text = str(facts)
+    assert repr(facts) == text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.startswith(
+        "vertices      1,005, of which 4 isolated\nedges         1,001, of which 1 loops\n"
+    )
+    assert f"checksum      {facts['checksum']}\n" in text
+    assert re.search(r"min  25% .* max\n  0    1    1 .* 1,000\n", text)
+    assert "memory, k = 8\n" in text
+    for name, needed in facts["memory"].items():
+        unit, digits = (1e6, "MB") if needed >= 1e6 else (1e3, "kB")
+        assert re.search(rf"\b{name} +{needed / unit:.1f} {digits}\b", text)
+    for plan in facts["plans"]:
+        assert re.search(rf"^ +[\d.]+ [kM]B  {plan['path']} .* {plan['seconds']['cached']:.3g}", text, re.M)
+
+
+def test_facts_are_a_dict_whose_page_has_narrow_tables():
+    facts = fp.info(np.array([[0, 1], [1, 2]]))
+    for rows in tables_of(facts._repr_html_()):
+        assert len(set(rows)) == 1
+        assert 1 < rows[0] <= 8
+    assert pickle.loads(pickle.dumps(facts)) == facts == dict(facts)
+
+
+def test_tables_align_and_shorten():
+    assert str(Table("", ("name", "n"), [("a", "1"), ("bcdef", "1,000")])) == (
+        "name       n\na          1\nbcdef  1,000"
+    )
+    long = shortened([(str(row), "1") for row in range(50)])
+    assert str(Table("title", ("name", "n"), long)).splitlines()[-2:] == ["39           1", "... 10 more"]
+    assert str(side_by_side("", ("a", "n"), [("x", "1"), ("y", "2"), ("z", "3")], 2)) == (
+        "a  n  a  n\nx  1  z  3\ny  2"
+    )
+
+
+def test_wide_tables_become_narrow_ones_in_notebooks():
+    evaluation = fp.evaluate(np.array([[0, 1], [1, 2]]), fp.VertexPartition([0, 1, 1], k=2))
+    assert evaluation.summary.width > 8
+    comparison = fp.compare(np.array([[0, 1], [1, 2]]), k=2, algorithms=["spring", "dbh"])
+    for page in (evaluation._repr_html_(), comparison._repr_html_()):
+        assert max(max(rows) for rows in tables_of(page)) <= 8
+        for name in ("cut_ratio", "halo_rf"):
+            assert page.count(f"<th>{name}</th>") == 1
 
 
 # 49

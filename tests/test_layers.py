@@ -31,7 +31,7 @@ INSIDE = {
 folders forks frames notes pairs parameters processes progress
 options, parsing, protocols
 shared_parameters, vertex_tables
-declared, inputs, rows
+declared, facts, inputs, rows
 standardising
 """,
     "graphs": """
@@ -70,7 +70,7 @@ homes, partitioners, sampling, temporal, typed_seeds
 order
 """,
     "measures": """
-ratios, vertex_counts
+graph_facts, partition_facts, ratios, vertex_counts
 by_type
 accesses, evaluate, expected, info, ranking, row_types
 counting, reading, sampling_plan

@@ -166,6 +166,13 @@ def _evaluation_text(evaluation: Evaluation) -> str:
     return evaluation_text(evaluation)
 
 
+@bind(Evaluation.save)
+def _save_evaluation(evaluation: Evaluation, out: StrPath) -> None:
+    from .report.files import save_evaluation
+
+    save_evaluation(evaluation, out)
+
+
 @bind(Evaluation.plot)
 def _plot_evaluation(evaluation: Evaluation, out: StrPath | None = None) -> Figure:
     from .report.partitions import draw
@@ -185,6 +192,13 @@ def _comparison_text(comparison: Comparison) -> str:
     from .report import comparison_text
 
     return comparison_text(comparison)
+
+
+@bind(Comparison.save)
+def _save_comparison(comparison: Comparison, out: StrPath) -> None:
+    from .report.files import save_comparison
+
+    save_comparison(comparison, out)
 
 
 @bind(Comparison.plot)

@@ -13,9 +13,9 @@ from typing import Any
 from .. import _core, store
 from .. import generate as generators
 from ..core.notes import log
-from ..core.parameters import shown, sized
+from ..core.parameters import TABLES, in_folder, output, shown, sized
 from ..errors import ParameterError
-from ..generate.tables import MARKER as TABLES
+from ..generate.tables import MARKER as LAKE
 from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
@@ -25,8 +25,8 @@ from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..machines.tasks import work as work_on
 from ..measures.evaluate import evaluate as measure
-from ..measures.info import RATES
 from ..measures.info import info as graph_info
+from ..measures.partition_facts import is_partition_directory
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..store import saving
@@ -47,12 +47,12 @@ def generate(call: Call) -> None:
 
 def _print_tables(call: Call, schema: Path) -> None:
     """Print what tables hold, and what reads them."""
-    facts = {name: json.loads((schema.parent / TABLES).read_bytes())[name] for name in ("types", "relations")}
+    facts = {name: json.loads((schema.parent / LAKE).read_bytes())[name] for name in ("types", "relations")}
     if call["json"]:
         print(json.dumps({"schema": str(schema), **facts}))
     elif not call["quiet"]:
         for name, sizes in facts.items():
-            print(f"{name}: {_in_words(sizes)}")
+            print(f"{name}: {', '.join(f'{key} {size:,}' for key, size in sizes.items())}")
         print(f"Next: fastpart ingest {shown(schema)} -o graph/")
 
 
@@ -126,33 +126,16 @@ def info(call: Call) -> None:
         _print_costs(call, of_training)
         return
     _refuse_others(call, call.values.keys() - of_training, "pass --train, too, and a partition directory")
-    facts = graph_info(open_input(call), **call.of("info"))
-    if call["json"]:
-        print(json.dumps(facts))
-        return
-    plans, there = facts.pop("plans"), facts.pop("cluster", None)
-    for name, value in facts.items():
-        print(f"{name:16} {_in_words(value)}")
-    _print_plans(plans)
-    if there:
-        _print_cluster(there, plans[0])
-
-
-def _in_words(fact: Any) -> str:
-    """Return a fact about a graph as a line shows it."""
-    if isinstance(fact, dict):
-        return ", ".join(f"{key} {item:,}" for key, item in fact.items())
-    if isinstance(fact, list):  # types or relations
-        ends = (f" ({each['source']} to {each['target']})" if "source" in each else "" for each in fact)
-        sizes = (each["n"] if "n" in each else each["m"] for each in fact)
-        return ", ".join(
-            f"{each['name']}{end} {size:,}" for each, end, size in zip(fact, ends, sizes, strict=True)
-        )
-    return f"{fact:,}" if isinstance(fact, int) else str(fact)
+    if is_partition_directory(call["file"]):
+        _refuse_others(call, {"file", "json", "quiet", "debug"}, "leave it out, or name the graph")
+        facts = graph_info(call["file"])
+    else:
+        facts = graph_info(open_input(call), **call.of("info"))
+    print(json.dumps(facts) if call["json"] else facts)
 
 
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
-    """Refuse options that have no meaning with, or without, --train."""
+    """Refuse options that have no meaning here."""
     for name in call.values.keys() - known:
         raise ParameterError(f"{flag(name)}: {remedy}")
 
@@ -166,46 +149,19 @@ def _print_costs(call: Call, training: dict[str, Any]) -> None:
     print(json.dumps(found.rows()) if call["json"] else found)
 
 
-def _print_plans(plans: list[dict[str, Any]]) -> None:
-    """Print what ``multilevel`` costs with each memory limit."""
-    disks = " / ".join(list(RATES)[1:])
-    print(f"\nmultilevel by memory limit; seconds with all files in the page cache / with a disk of {disks}")
-    row = "{:>12} {:11} {:>7} {:>15} {:>10}  {}".format
-    print(row("memory from", "path", "sample", "files (at most)", "read", "seconds"))
-    for plan in plans:
-        memory, files, read = (gigabytes(plan[name]) for name in ("memory", "files", "read"))
-        seconds = " / ".join(f"{value:.3g}" for value in plan["seconds"].values())
-        print(row(memory, plan["path"], plan["sample"] or "", files, read, seconds))
-
-
-def _print_cluster(there: dict[str, Any], least: dict[str, Any]) -> None:
-    """Print what ``multilevel`` takes on a cluster, and whether one machine is enough."""
-    print(f"\nmultilevel on a cluster, machines: {there['machines']}, sample: {there['sample']}")
-    received = there["messages"] * (there["machines"] - 1) // there["machines"]
-    print(f"{'memory':16} {gigabytes(there['memory'])} on each machine")
-    print(f"{'shared folder':16} {gigabytes(there['shared'])} at most")
-    print(
-        f"{'messages':16} {gigabytes(there['messages'])}, of which each machine receives {gigabytes(received)}"
-    )
-    if plan := there["one_machine"]:
-        files = f" and {gigabytes(plan['files'])} of temporary files" if plan["files"] else ""
-        needed = f"{gigabytes(plan['memory'])} of memory{files}"
-        print(f'This machine is enough: path="{plan["path"]}" takes {needed}.')
-    else:
-        print(f"This machine is too small. One with {gigabytes(least['memory'])} of memory is enough.")
-
-
-def gigabytes(count: int) -> str:
-    """Return a number of bytes in words."""
-    return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"
-
-
 def evaluate(call: Call) -> None:
     """``fastpart evaluate``."""
+    target = output_file(call["out"], (".json", *TABLES)) if call["out"] else None
     graph = open_input(call)
+    if target is not None:
+        saving.refuse_unwritable(target, "file", graph)
     result = store.open_partition(call["partition"], graph, **call.of("open_partition"))
     evaluation = measure(graph, result, **call.of("evaluate", "partition"))
-    print(evaluation.to_json() if call["json"] else evaluation)
+    print(evaluation.to_json() if call["json"] else evaluation, flush=True)
+    if target is not None:
+        evaluation.save(target)
+        if not (call["json"] or call["quiet"]):
+            print(f"\nsaved to {shown(target)}")
 
 
 def cluster(call: Call) -> None:
@@ -341,6 +297,13 @@ def open_input(call: Call) -> Graph:
     if graph._weights is not None:
         log.info("%s: the records have %s", shown(call["file"]), graph._weights)
     return graph
+
+
+def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
+    """Return the output. Refuse one that cannot be written before any work is done."""
+    target = in_folder(output(out, suffixes))
+    saving.refuse_unwritable(target, "file", None)
+    return target
 
 
 def _weights_option(call: Call) -> dict[str, Any]:

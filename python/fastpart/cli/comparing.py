@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from .. import store
-from ..core.parameters import in_folder, output, shown
+from ..core.parameters import shown
 from ..errors import FastpartError, ParameterError
 from ..graphs.graph import Graph
 from ..measures.compare import Comparison, open_comparison
@@ -16,7 +16,7 @@ from ..measures.compare.comparison import FILES, REPORTS
 from ..measures.compare.entries import entries_of
 from ..store import partial, saving
 from .call import Call
-from .commands import open_input
+from .commands import open_input, output_file
 
 
 def compare(call: Call) -> None:
@@ -82,10 +82,3 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
         for name in call["partitions"]
     ]
     return run_comparison(graph, [], named, **call.of("evaluate"))
-
-
-def output_file(out: str, suffixes: tuple[str, ...]) -> Path:
-    """Return the output. Refuse one that cannot be written before any work is done."""
-    target = in_folder(output(out, suffixes))
-    saving.refuse_unwritable(target, "file", None)
-    return target

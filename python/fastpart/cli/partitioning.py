@@ -14,7 +14,7 @@ from .. import _core
 from ..core.inputs import archive_and_name, weights_of
 from ..core.notes import log
 from ..core.options import NAMES, RunOptions
-from ..core.parameters import memory_size, regular, shown
+from ..core.parameters import memory_size, regular, shown, sized
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
@@ -29,7 +29,7 @@ from ..partitions.results import Evaluation
 from ..store import partial, restore, saving
 from ..store.extras import Extras
 from .call import Call
-from .commands import gigabytes, open_input
+from .commands import open_input
 from .signatures import REQUIRED, read
 
 _UNASKED = {"graph", "out", "checkpoints", "shared", *NAMES}
@@ -175,7 +175,7 @@ def _timed(make: Make, graph: Graph, given: dict[str, Any]) -> tuple[Partition, 
     seconds = time.perf_counter() - start
     pace = f", {graph.num_edges / seconds / 1e6:.1f} M edges/s" if graph.num_edges else ""
     files = (result.costs or {}).get("files", 0)
-    return result, f"{seconds:.2f} s{pace}" + (f", {gigabytes(files)} of temporary files" if files else "")
+    return result, f"{seconds:.2f} s{pace}" + (f", {sized(files)} of temporary files" if files else "")
 
 
 # Results that are kept.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sys
@@ -10,18 +9,18 @@ from contextlib import nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, train
-from ..core.parameters import choice, shown
+from .. import train
+from ..core.parameters import TABLES, choice, shown
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..measures.compare.comparison import REPORTS
 from ..partitions.partitioners import PARTITIONERS
-from ..report.text import table
+from ..report.files import write_tables
+from ..report.text import table, table_of
 from ..runtime.environment import is_other_rank
 from ..train.plugged.model_source import checked
 from .call import Call
-from .commands import open_input
-from .comparing import output_file
+from .commands import open_input, output_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,7 +95,7 @@ def _predictions(call: Call) -> Path:
 def compare(call: Call) -> None:
     """``fastpart train compare``."""
     _refuse_typos(call)
-    target = output_file(call["out"], (".parquet", *REPORTS)) if call["out"] else None
+    target = output_file(call["out"], (*TABLES, *REPORTS)) if call["out"] else None
     graph = open_input(call)
     compared = train.compare(graph, **call.of("train.compare"))
     # What took hours is shown before the file is written, which may fail.
@@ -113,9 +112,7 @@ def _save(compared: pl.DataFrame, target: Path, call: Call) -> None:
 
         write_training(compared, target, Path(call["file"]).name)
         return
-    buffer = io.BytesIO()
-    compared.write_parquet(buffer)
-    _core.write_file(target, buffer.getvalue())
+    write_tables(target, compared, [table_of("", compared)])
 
 
 def _json(content: Any) -> str:

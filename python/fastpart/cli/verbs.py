@@ -250,8 +250,8 @@ _VERBS: dict[str, Verb | Family] = {
     "info": Verb(
         "commands:info",
         ("info", "open_graph"),
-        {"file": f"{_FILE['file']} With --train, a partition directory of vertices."},
-        "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\n"
+        {"file": f"{_FILE['file']} Or a partition directory."},
+        "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\ninfo parts/\n"
         "info parts/ --train --fanouts 15,10 --workers 2",
         (
             Option(
@@ -295,7 +295,8 @@ _VERBS: dict[str, Verb | Family] = {
         "commands:evaluate",
         ("evaluate", "open_partition", "open_graph"),
         _FILE | _PARTITION_FILE,
-        "evaluate g.bin parts/\nevaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
+        "evaluate g.bin parts/ -o table.tex\nevaluate g.bin part.npy -k 8 --labels y.npy --splits split.npz",
+        _out("A .json (all), .csv or .parquet (the table of the parts), .md or .tex (all tables)."),
     ),
     "cluster": Verb(
         "commands:cluster",
@@ -321,7 +322,8 @@ _VERBS: dict[str, Verb | Family] = {
         "compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html\n"
         "compare g.bin -k 4 --fanouts 15,10 --cache 0,0.1 --splits split.npz",
         _out(
-            "A .json (all, for `fastpart report`), .parquet (the table), .html (the report), .svg, .png or .pdf."
+            "A .json (all, for `fastpart report`), .csv or .parquet (the table), .md or .tex (as printed), "
+            ".html (the report), .svg, .png or .pdf."
         ),
     ),
     "report": Verb(
@@ -431,7 +433,9 @@ _VERBS: dict[str, Verb | Family] = {
                 "--methods sampled,sdt,full --partitioners spring,sigma,random --epochs 50\n"
                 "train compare g.bin -k 4 --features x.npy --labels y.npy --splits s.npz "
                 "--methods distgnn,sancus --partitioners sigma,hdrf,dbh,random -o report.html",
-                _out("A .parquet (the table), .html (a page), .svg, .png or .pdf."),
+                _out(
+                    "A .csv or .parquet (the table), .md or .tex (as printed), .html (a page), .svg, .png or .pdf."
+                ),
             ),
         },
         (

@@ -52,6 +52,9 @@ IdType = Literal["u32", "u64", "i32", "i64"]
 
 Word = TypeVar("Word", bound=str)
 
+TABLES = (".csv", ".md", ".tex", ".parquet")
+"""Suffixes of the files that tables are written to."""
+
 PICTURES = (".svg", ".png", ".pdf")
 """Suffixes of plots."""
 

@@ -22,6 +22,9 @@ _EXPORTS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 MOST_ROWS = 40
 """Most rows of a table that are shown. Of a longer one, the first and last rows are shown."""
 
+MOST_COLUMNS = 8
+"""Most columns of a table of a notebook."""
+
 
 class Assignment:
     """One number per item, in ``assignment``. numpy, DLPack and Arrow consumers get these numbers.
@@ -114,13 +117,23 @@ class MiniBatches(Protocol):
 
 def facts(title: str, named: Mapping[str, Any]) -> str:
     """Return a title and a table of names and values."""
-    rows = (f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in named.items())
-    return f"<div><p>{escape(title)}</p><table>{''.join(rows)}</table></div>"
+    return f"<div><p>{escape(title)}</p>{html_table((), [*named.items()])}</div>"
 
 
-def tables(title: str, *frames: Any) -> str:
-    """Return a title and Polars frames below it."""
-    return f"<div><p>{escape(title)}</p>{''.join(map(_table, frames))}</div>"
+def tables(title: str, *frames: Any, keys: int = 1) -> str:
+    """Return a title and Polars frames below it. A wide frame becomes several tables, each with its first ``keys``."""
+    return f"<div><p>{escape(title)}</p>{''.join(_tables(frame, keys) for frame in frames)}</div>"
+
+
+def _tables(frame: Any, keys: int) -> str:
+    """Return a frame as tables of few columns. One row becomes a list of names and values."""
+    if frame.width <= MOST_COLUMNS:
+        return _table(frame)
+    if len(frame) == 1:
+        return html_table((), frame.row(0, named=True).items())
+    names, step = frame.columns, MOST_COLUMNS - keys
+    places = range(keys, len(names), step)
+    return "".join(_table(frame.select(names[:keys] + names[at : at + step])) for at in places)
 
 
 def _table(frame: Any) -> str:
@@ -128,8 +141,16 @@ def _table(frame: Any) -> str:
     if len(frame) > MOST_ROWS:
         half = MOST_ROWS // 2
         rows = [*rows[:half], ["..."] * frame.width, *frame.tail(half).rows()]
+    return html_table(frame.columns, rows)
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table. Without columns the rows are names and values."""
+    if not columns:
+        named = (f"<tr>{_row('th', row[:1])}{_row('td', row[1:])}</tr>" for row in rows)
+        return f"<table>{''.join(named)}</table>"
     body = "".join(f"<tr>{_row('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{_row('th', frame.columns)}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead><tr>{_row('th', columns)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _row(tag: str, cells: Iterable[Any]) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 from .. import _core
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
+from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..machines import costs as on_cluster
-
-RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
-"""Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""
+from .graph_facts import RATES, GraphFacts
+from .partition_facts import PartitionFacts, is_partition_directory, partition_facts
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
@@ -22,15 +22,15 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 @with_options
 def info(
     graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]
-) -> dict[str, Any]:
-    """Describe a graph: sizes, loops, degrees, isolated vertices, and what partitions of it would cost.
+) -> GraphFacts | PartitionFacts:
+    """Describe a graph, and what partitions of it would cost, or a partition directory.
 
     Parameters
     ----------
     graph : path, array or Graph
-        The graph, as :func:`open_graph` accepts it.
+        The graph, as :func:`open_graph` accepts it, or a partition directory.
     k : int
-        Number of parts that the estimates suppose.
+        Number of parts that the estimates suppose. Those of a partition directory are what they are.
     cluster : int, "auto" or str, optional
         What :func:`partition` would take on a cluster: on so many machines, or on those of a Ray cluster that runs, as
         :func:`partition` names it. None says nothing of it.
@@ -39,21 +39,31 @@ def info(
 
     Returns
     -------
-    dict
-        ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of typed graphs: a dict of
-        each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and scale, see
-        :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``,
-        ``degrees`` (quantiles, by name), ``checksum``, and ``memory``, the bytes that each algorithm, and
-        :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
-        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
-        part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
-        :func:`multilevel` works with each memory limit. A larger one never leads to a worse plan. With ``cluster`` also
-        ``cluster``, what a partition there takes.
+    GraphFacts
+        A dict, which prints as tables: ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of
+        typed graphs: a dict of each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and
+        scale, see :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``, ``degrees``
+        (quantiles, by name), ``checksum``, ``k``, and ``memory``, the bytes that each algorithm, and :func:`refine`,
+        would need, by name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition.
+        The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the
+        memory limit lies in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each
+        memory limit. A larger one never leads to a worse plan. With ``cluster`` also ``cluster``, what a partition
+        there takes.
+
+    PartitionFacts
+        Of a partition directory. A dict, which prints as tables: ``of``, ``k``, ``algorithm`` and ``parameters`` (with
+        the seed), ``n``, ``m``, ``loops``, ``checksum`` and ``directedness`` of its graph, ``halo_hops``, the versions
+        ``fastpart`` and ``schema`` that it was written with, the path of its ``input``, its ``bytes`` and ``files``,
+        ``data`` (what is stored for vertices and edges, or for each type and relation), ``parts`` (vertices, halo,
+        edges and bytes of each), and ``summary``, the measures of its writing. Nothing is measured anew. What is not
+        known is None.
 
     Raises
     ------
     ParameterError
         ``k`` or ``cluster`` is invalid, or there is no such cluster.
+    GraphFormatError
+        The directory is damaged. :func:`fastpart.store.verify` also reads the content of its files.
 
     Notes
     -----
@@ -75,8 +85,20 @@ def info(
     >>> facts = fp.info(np.array([[0, 1], [1, 2], [2, 2]]))
     >>> facts["loops"], facts["degrees"]["max"]
     (1, 2)
+    >>> import tempfile
+    >>> p = fp.partition(np.array([[0, 1], [1, 2]]), k=2)
+    >>> parts = tempfile.mkdtemp()
+    >>> p.save(f"{parts}/parts")
+    >>> fp.info(f"{parts}/parts")["parts"][0]["vertices"] > 0
+    True
     """
     parts = parameters.parts(k)
+    if is_partition_directory(graph):
+        if cluster is not None:
+            raise ParameterError(
+                "cluster: a partition directory has no estimates. Leave it out, or name the graph"
+            )
+        return partition_facts(graph)
     opened = open_graph(graph, **options)
     degrees = opened.degrees(**options)
     loops, checksum = opened.identify()
@@ -86,7 +108,7 @@ def info(
     there = {} if cluster is None else on_cluster.costs(opened, parts, cluster, n - isolated, plans, limits)
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
-    return {
+    described = {
         "n": n,
         "m": opened.num_edges,
         "loops": loops,
@@ -97,10 +119,12 @@ def info(
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
         "checksum": checksum,
+        "k": parts,
         "memory": _core.memory_estimates(opened._source, parts, opened.directedness == "symmetric", limits),
         "plans": plans,
         **({"cluster": there} if there else {}),
     }
+    return GraphFacts(described)
 
 
 def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:

@@ -137,6 +137,33 @@ class Evaluation:
         return json.dumps(without_nan(content))
 
     @declared
+    def save(self, out: StrPath) -> None:
+        """Write the measures to a file, atomically.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.json`` (everything), ``.csv`` and ``.parquet`` (the table of the parts), ``.md`` and ``.tex``
+            (all tables, in Markdown and in LaTeX with the package booktabs).
+
+        Raises
+        ------
+        ParameterError
+            An unknown suffix.
+        OSError
+            With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> table = pathlib.Path(tempfile.mkdtemp()) / "parts.csv"
+        >>> fp.evaluate(np.array([[0, 1], [1, 2]]), [0, 1, 1]).save(table)
+        >>> table.read_text()[:13]
+        'part,vertices'
+        """
+        elsewhere()
+
+    @declared
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
         elsewhere()

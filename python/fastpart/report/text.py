@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.facts import Table
 from ..core.frames import pl
 from ..core.parameters import one_line
 from ..measures.compare import Comparison
@@ -22,17 +23,14 @@ MOST_ROWS = 40
 
 def table(frame: pl.DataFrame) -> str:
     """Return a frame as aligned text. Numbers are right-aligned."""
-    cells = [[_cell(value) for value in column] for column in frame.get_columns()]
-    texts = [dtype == pl.String for dtype in frame.dtypes]
-    widths = [max(map(len, (name, *column))) for name, column in zip(frame.columns, cells, strict=True)]
-    lines = []
-    for row in (frame.columns, *zip(*cells, strict=True)):
-        aligned = (
-            cell.ljust(width) if text else cell.rjust(width)
-            for cell, width, text in zip(row, widths, texts, strict=True)
-        )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
+    return str(table_of("", frame))
+
+
+def table_of(title: str, frame: pl.DataFrame) -> Table:
+    """Return a frame as a table of text."""
+    rows = [[_cell(value) for value in row] for row in frame.iter_rows()]
+    texts = [place for place, dtype in enumerate(frame.dtypes) if dtype == pl.String]
+    return Table(title, frame.columns, rows, texts)
 
 
 def _cell(value: Any) -> str:
@@ -74,17 +72,34 @@ def comparison_text(comparison: Comparison) -> str:
     graph, whole = comparison.graph, comparison.summary
     lines = [f"{one_line(graph['name'])}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
     rows = whole.rows(named=True)
-    for of in MEASURES:
-        measured = [row for row in rows if row["of"] == of and row["error"] is None]
-        if measured:
-            frame = pl.DataFrame(measured, infer_schema_length=None)
-            lines += ["", TITLES[of], table(frame.select(columns_of(of, measured)))]
+    for each in comparison_tables(comparison):
+        lines += ["", str(each)]
     refused = [
         f"{one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: {one_line(row['error'])}"
         for row in rows
         if row["error"] is not None
     ]
     return "\n".join([*lines, *([""] if refused else []), *refused])
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Return a table of vertex partitions and one of edge partitions, of those that were measured."""
+    tables, rows = [], comparison.summary.rows(named=True)
+    for of in MEASURES:
+        measured = [row for row in rows if row["of"] == of and row["error"] is None]
+        if measured:
+            frame = pl.DataFrame(measured, infer_schema_length=None)
+            tables.append(table_of(TITLES[of], frame.select(columns_of(of, measured))))
+    return tables
+
+
+def evaluation_tables(evaluation: Evaluation) -> list[Table]:
+    """Return the summary, one measure per row, and the tables of the parts, types and relations."""
+    known = [name for name in evaluation.summary.columns if getattr(evaluation, name) is not None]
+    rows = [(name, _cell(getattr(evaluation, name))) for name in known]
+    named = {"parts": evaluation.parts, "types": evaluation.types, "relations": evaluation.relations}
+    whole = Table(f"{one_line(evaluation.algorithm)}, k = {evaluation.k:,}", ("measure", "value"), rows)
+    return [whole, *(table_of(title, frame) for title, frame in named.items() if frame is not None)]
 
 
 def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ... import _core
 from ...core.declared import declared, elsewhere
-from ...core.forks import before_polars_threads
 from ...core.frames import pl
-from ...core.parameters import PICTURES, StrPath, output, shown
+from ...core.parameters import PICTURES, TABLES, StrPath
 from ...core.protocols import tables
 from .outcomes import SCHEMA, Outcome, summary_of, types_of
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORTS = (".html", *PICTURES)
-FILES = (".json", ".parquet", *REPORTS)
+FILES = (".json", *TABLES, *REPORTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +67,7 @@ class Comparison:
         whole = self.summary
         known = [column for column in whole.get_columns() if column.null_count() < len(column)]
         title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
-        return tables(title, whole.select(column.name for column in known))
+        return tables(title, whole.select(column.name for column in known), keys=3)
 
     def to_json(self, *, parts: bool = True) -> str:
         """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
@@ -88,14 +85,16 @@ class Comparison:
             rows.append(row)
         return json.dumps({"fastpart_comparison": SCHEMA, "graph": self.graph, "rows": rows}, allow_nan=False)
 
+    @declared
     def save(self, out: StrPath) -> None:
         """Write the comparison to a file, atomically.
 
         Parameters
         ----------
         out : path
-            By suffix: ``.json`` (everything, for :func:`fastpart.open_comparison` and ``fastpart report``),
-            ``.parquet`` (the table), or one that :meth:`report` takes.
+            By suffix: ``.json`` (everything, for :func:`fastpart.open_comparison` and ``fastpart report``), ``.csv``
+            and ``.parquet`` (the table), ``.md`` and ``.tex`` (the tables that are printed, in Markdown and in LaTeX
+            with the package booktabs), or one that :meth:`report` takes.
 
         Raises
         ------
@@ -103,17 +102,17 @@ class Comparison:
             An unknown suffix.
         OSError
             With path and errno. The old file is intact.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> table = pathlib.Path(tempfile.mkdtemp()) / "comparison.tex"
+        >>> fp.compare(graph, k=2, algorithms=["spring"]).save(table)
+        >>> "booktabs" in table.read_text()
+        True
         """
-        target = output(out, FILES)
-        if target.suffix == ".json":
-            _core.write_file(target, self.to_json().encode())
-        elif target.suffix == ".parquet":
-            before_polars_threads(f"out: {shown(target)}")
-            buffer = io.BytesIO()
-            self.summary.write_parquet(buffer)
-            _core.write_file(target, buffer.getvalue())
-        else:
-            self.report(target)
+        elsewhere()
 
     @declared
     def plot(self, out: StrPath | None = None) -> Figure:
