@@ -43,9 +43,8 @@ def require_processes(what: str) -> None:
     """
     if not (hasattr(os, "fork") and hasattr(os, "memfd_create") and hasattr(signal, "pthread_sigmask")):
         raise FastpartError(
-            f"{what} needs Linux, since it starts processes with calls that {sys.platform} lacks. Run it on Linux, in a "
-            "container or in WSL. Partitioning, and training in this process (method='full', or workers=1 where a "
-            "method takes it), work here"
+            f"{what} needs Linux: it starts processes by calls that {sys.platform} lacks. Use Linux, a container or "
+            "WSL. Partitioning works here, and so does training by `full`, which starts none"
         )
 
 

@@ -111,10 +111,7 @@ mod tests {
     #[test]
     fn the_time_of_the_processor_goes_on() {
         let before = processor_time();
-        let mut sum = 0_u64;
-        while processor_time() == before {
-            sum = sum.wrapping_mul(31).wrapping_add(1);
-        }
-        assert!(processor_time() > before && sum > 0);
+        while processor_time() == before {}
+        assert!(processor_time() > before);
     }
 }
