@@ -51,8 +51,10 @@
 // Tests declare partitioners of their own.
 #![cfg_attr(not(test), deny(unreachable_pub))]
 
-#[cfg(not(all(target_os = "linux", target_endian = "little")))]
-compile_error!("fastpart needs Linux, and a processor whose numbers are little-endian, as its files are");
+#[cfg(not(all(any(unix, windows), target_endian = "little", target_pointer_width = "64")))]
+compile_error!(
+    "fastpart needs Linux, macOS or Windows, and a 64-bit processor that is little-endian, as its files are"
+);
 
 mod algorithms;
 mod base;

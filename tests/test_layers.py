@@ -28,7 +28,8 @@ __main__
 
 INSIDE = {
     "core": """
-folders forks frames notes pairs parameters processes progress
+folders frames notes pairs parameters processes progress system
+forks
 options, parsing, protocols
 shared_parameters, vertex_tables
 declared, facts, inputs, rows

@@ -43,8 +43,11 @@ def test_changelog(text, word):
 def test_citation_and_links():
     assert check.citation("version: 0.1.0\n", "0.1.0") == []
     assert check.citation("version: 0.1.0\n", "0.2.0")
-    assert check.urls(dict.fromkeys(check.URLS, "https://example.org")) == []
-    assert "Repository" in check.urls({"Repository": "example.org"})[0]
+    stated = dict.fromkeys(check.URLS, "https://example.org")
+    assert check.urls(stated) == check.undecided(stated) == check.urls({}) == []
+    assert "Repository = 'example.org'" in check.urls({**stated, "Repository": "example.org"})[0]
+    (point,) = check.undecided({"Repository": "https://example.org"})
+    assert "lacks Changelog, Documentation, Issues:" in point
 
 
 @pytest.mark.parametrize(

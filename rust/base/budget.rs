@@ -1,147 +1,10 @@
 //! How much memory this process may still take.
 
-use std::ffi::CString;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use super::system::memory_left;
 
-/// 80 % of the least of: available memory, what the control groups leave, what `ulimit -v` leaves.
+/// 80 % of what the system leaves this process. A system that does not tell refuses an allocation itself.
 pub fn available() -> u64 {
-    let least =
-        [meminfo_available(), cgroup_headroom(), address_space_headroom()].into_iter().flatten().min();
-    // Unknown systems report nothing: then only the allocation itself can be refused.
-    least.map_or(u64::MAX, |bytes| bytes / 5 * 4)
-}
-
-fn meminfo_available() -> Option<u64> {
-    kilobytes(Path::new("/proc/meminfo"), "MemAvailable:")
-}
-
-fn kilobytes(path: &Path, key: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)
-}
-
-/// What is left below the tightest limit between this process's control group and the root.
-///
-/// Pages of written files are free once they are on the disk. The system writes them when memory is short, but not before.
-/// So where they take more than what is left, this waits until they are written.
-fn cgroup_headroom() -> Option<u64> {
-    let tightest = tightest_group()?;
-    if tightest.unwritten <= tightest.free {
-        return Some(tightest.free);
-    }
-    // SAFETY: a call without arguments and without a result.
-    unsafe { libc::sync() };
-    tightest_group().map(|group| group.free)
-}
-
-/// What the limit of a control group leaves.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Left {
-    /// Bytes that are free, or can be given back at once.
-    free: u64,
-    /// Bytes of files that are not on a disk yet.
-    unwritten: u64,
-}
-
-fn tightest_group() -> Option<Left> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mut tightest = None;
-    for line in own.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let (mount, version) = match controllers {
-            "" => ("/sys/fs/cgroup", &V2),
-            "memory" => ("/sys/fs/cgroup/memory", &V1),
-            _ => continue,
-        };
-        let mut relative = PathBuf::from(path.trim_start_matches('/'));
-        loop {
-            let left = version.left(&Path::new(mount).join(&relative));
-            tightest = [tightest, left].into_iter().flatten().min();
-            if !relative.pop() {
-                break;
-            }
-        }
-    }
-    tightest
-}
-
-/// Where a version of control groups says what a group may take and has taken.
-struct Version {
-    limit: &'static str,
-    usage: &'static str,
-    /// The page cache in `memory.stat`, of the group and those below it.
-    cache: &'static str,
-    /// What of it is files in memory.
-    shared: &'static str,
-    /// What of it is not on a disk yet.
-    unwritten: &'static [&'static str],
-}
-
-const V1: Version = Version {
-    limit: "memory.limit_in_bytes",
-    usage: "memory.usage_in_bytes",
-    cache: "total_cache",
-    shared: "total_shmem",
-    unwritten: &["total_dirty", "total_writeback"],
-};
-
-const V2: Version = Version {
-    limit: "memory.max",
-    usage: "memory.current",
-    cache: "file",
-    shared: "shmem",
-    unwritten: &["file_dirty", "file_writeback"],
-};
-
-impl Version {
-    /// What the limit of a group leaves. Clean page cache counts as usage there, but gives way to whatever needs memory.
-    /// None for a group without a limit.
-    fn left(&self, group: &Path) -> Option<Left> {
-        let limit = number(&group.join(self.limit))?;
-        let usage = number(&group.join(self.usage)).unwrap_or(0);
-        let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-        let unwritten: u64 = self.unwritten.iter().map(|key| statistic(&stat, key)).sum();
-        let kept = unwritten + statistic(&stat, self.shared);
-        let clean = statistic(&stat, self.cache).saturating_sub(kept);
-        Some(Left { free: limit.saturating_sub(usage.saturating_sub(clean)), unwritten })
-    }
-}
-
-fn number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-fn statistic(text: &str, key: &str) -> u64 {
-    let value = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok();
-    text.lines().find_map(value).unwrap_or(0)
-}
-
-fn address_space_headroom() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place for the answer.
-    let answered = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
-    if !answered || limit.rlim_cur == libc::RLIM_INFINITY {
-        return None;
-    }
-    let used = kilobytes(Path::new("/proc/self/status"), "VmSize:").unwrap_or(0);
-    Some(limit.rlim_cur.saturating_sub(used))
-}
-
-/// Whether what is written to `dir` takes memory: a file system in memory is mounted there.
-pub(crate) fn lies_in_memory(dir: &Path) -> bool {
-    /// Numbers of tmpfs and ramfs. Their type depends on the processor.
-    const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
-    let Ok(path) = CString::new(dir.as_os_str().as_bytes()) else { return false };
-    let mut stats = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the path ends with a zero, and `stats` is a place for the answer, which is there on success.
-    unsafe {
-        libc::statfs(path.as_ptr(), stats.as_mut_ptr()) == 0
-            && IN_MEMORY.contains(&(stats.assume_init().f_type as u32))
-    }
+    memory_left().map_or(u64::MAX, |bytes| bytes / 5 * 4)
 }
 
 #[cfg(test)]
@@ -149,48 +12,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_memory_is_memory() {
-        assert!(!Path::new("/dev/shm").exists() || lies_in_memory(Path::new("/dev/shm")));
-        assert!(!lies_in_memory(Path::new("/proc")) && !lies_in_memory(Path::new("/nowhere")));
-    }
-
-    #[test]
-    fn clean_page_cache_of_a_group_is_free() {
-        let group = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| fs::write(group.path().join(name), text).unwrap();
-        let stat =
-            "cache 1\ntotal_cache 700\ntotal_shmem 100\ntotal_dirty 50\ntotal_writeback 5\ntotal_cached 9";
-        write("memory.stat", stat);
-        assert_eq!(V1.left(group.path()), None);
-        write("memory.limit_in_bytes", "1000\n");
-        write("memory.usage_in_bytes", "900\n");
-        assert_eq!(
-            V1.left(group.path()),
-            Some(Left { free: 1000 - (900 - (700 - 100 - 50 - 5)), unwritten: 55 })
-        );
-        write(
-            "memory.stat",
-            "anon 200\nfile 700\nfile_mapped 600\nshmem 100\nfile_dirty 40\nfile_writeback 10",
-        );
-        write("memory.max", "1000\n");
-        write("memory.current", "900\n");
-        assert_eq!(
-            V2.left(group.path()),
-            Some(Left { free: 1000 - (900 - (700 - 100 - 40 - 10)), unwritten: 50 })
-        );
-        // Numbers that are not of the same moment, and a group without a limit.
-        write("memory.current", "10\n");
-        assert_eq!(V2.left(group.path()).map(|left| left.free), Some(1000));
-        write("memory.max", "max\n");
-        assert_eq!(V2.left(group.path()), None);
-    }
-
-    #[test]
-    fn something_is_available_and_less_than_all() {
+    fn something_is_available_and_less_than_is_left() {
         let bytes = available();
         assert!(bytes > 1 << 20);
-        if let Some(total) = kilobytes(Path::new("/proc/meminfo"), "MemTotal:") {
-            assert!(bytes < total);
-        }
+        assert!(memory_left().is_none_or(|left| bytes < left + (left >> 3)));
     }
 }

@@ -6,10 +6,8 @@
 //! the coarse levels of the multilevel partitioner make thousands of a few hundred items each.
 
 use std::fs::File;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut, Range};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -18,6 +16,7 @@ use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
 use super::error::{Error, Result, shown};
+use super::system::{self, Access};
 use super::temporary::{Taken, TempFile};
 
 /// Bytes from which on an array is a map of its own.
@@ -46,7 +45,7 @@ impl<T: Zeroable> Buffer<T> {
         if bytes >= LARGE {
             let map = MmapMut::map_anon(bytes).map_err(|_| refused(what, bytes))?;
             // A hint only: without huge pages the array is as good, just slower.
-            let _ = map.advise(memmap2::Advice::HugePage);
+            system::advise(map.as_ptr(), bytes, Access::HugePages);
             return Ok(Self::within(map, 0, len));
         }
         let mut items = reserved(len, what)?;
@@ -115,9 +114,8 @@ impl<T: Pod> Buffer<T> {
     /// read with it.
     pub fn expect_random(&self, random: bool) {
         if let (Some(map), Some(_)) = (&self.map, &self.taken) {
-            use memmap2::Advice::{Normal, Random};
-            // A hint only.
-            let _ = map.advise(if random { Random } else { Normal });
+            let access = if random { Access::Random } else { Access::Normal };
+            system::advise(map.as_ptr(), map.len(), access);
         }
     }
 
@@ -139,17 +137,13 @@ impl<T> Drop for Buffer<T> {
     }
 }
 
-/// Takes the blocks of these bytes now: a write through a map that finds the disk full would end the process.
+/// Takes the disk that these bytes need.
 fn allocate(file: &File, path: &Path, bytes: Range<usize>) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    let (start, len) = (bytes.start as libc::off_t, bytes.len() as libc::off_t);
-    // SAFETY: a call on an open file.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), start, len) } {
-        0 => Ok(()),
-        errno => Err(Error::io(path, io::Error::from_raw_os_error(errno))),
-    }
+    let bytes = bytes.start as u64..bytes.end as u64;
+    system::allocate(file, bytes).map_err(|error| Error::io(path, error))
 }
 
 /// Bytes of `len` values behind `start` bytes. An error if they exceed the address space.

@@ -11,6 +11,7 @@ pub(crate) mod output;
 pub(crate) mod prefetch;
 pub(crate) mod random;
 pub(crate) mod run;
+pub(crate) mod system;
 pub(crate) mod temporary;
 pub(crate) mod usage;
 

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::marker::PhantomData;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 
 use super::error::{Error, Result};
 use super::run::Run;
+use super::system::FileExt as _;
 
 /// The first bytes of every `.npy` file.
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";

@@ -1,5 +1,7 @@
 //! What hot loops ask of the processor: data that they need a few rounds later, and wide registers.
 
+use super::system::{Access, advise};
+
 /// How many rounds before its use data is prefetched, by what the loop goes over. More would leave the first-level cache
 /// before they are used, fewer come too late.
 pub(crate) mod ahead {
@@ -39,13 +41,7 @@ pub(crate) fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) 
 
 /// Asks the system to read soon what lies behind `items`, part of a mapped file. Nothing happens to what is in memory.
 pub(crate) fn read_ahead<T>(items: &[T]) {
-    // SAFETY: a question to the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
-    let before = items.as_ptr().addr() % page;
-    let start = items.as_ptr().cast::<u8>().wrapping_sub(before);
-    // SAFETY: the pages of a slice that is borrowed. The advice changes nothing in them. If it is refused, pages are read
-    // when they are touched.
-    unsafe { libc::madvise(start.cast_mut().cast(), before + size_of_val(items), libc::MADV_WILLNEED) };
+    advise(items.as_ptr().cast(), size_of_val(items), Access::Soon);
 }
 
 /// Does the same work, compiled for AVX2 too, and so on eight items of 32 bits at a time where the processor has it.

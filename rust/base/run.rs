@@ -12,6 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::budget;
 use super::error::{Error, Result, bytes, shown};
+use super::system::{lies_in_memory, processor_time};
 
 /// More threads than any machine has. A larger number is a mistake.
 pub const MAX_THREADS: usize = 1024;
@@ -179,7 +180,7 @@ impl Run {
     /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
     /// memory. In that case `what` also says so and names the remedy.
     pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
-        if files == 0 || !budget::lies_in_memory(dir) {
+        if files == 0 || !lies_in_memory(dir) {
             return (0, what.into());
         }
         let remedy =
@@ -272,14 +273,6 @@ impl Run {
 /// Locks it, even if a thread that held it panicked: what it left is complete, or nobody uses it.
 pub fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Processor time of the process so far.
-fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Looks at the cancel flag of a run once in so many units of work.

@@ -4,14 +4,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::error::{Error, Result};
+use super::system::{self, FileExt as _};
 
 /// A file without a name, read and written at any place, by several threads if need be.
 #[derive(Debug)]
@@ -68,7 +67,7 @@ impl TempFile {
     /// An empty file in the directory `into` that never had a name, or where the file system knows no such files lost
     /// it at once.
     pub fn create(into: &Path) -> Result<Self> {
-        if let Ok(file) = fresh().custom_flags(libc::O_TMPFILE).open(into) {
+        if let Some(file) = system::nameless(into, &mut fresh()) {
             return Ok(Self { path: into.into(), file, taken: Taken::default() });
         }
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -123,10 +122,7 @@ impl TempFile {
 
     /// Tells the system that reads go to any place: what follows them is not to be read, too.
     pub fn expect_random(&self) {
-        // SAFETY: advice on an open file, which changes nothing. Refused, more is read.
-        unsafe {
-            libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM);
-        }
+        system::expect_random(&self.file);
     }
 
     /// Reads items from number `first` on.
@@ -137,13 +133,11 @@ impl TempFile {
 }
 
 fn fresh() -> OpenOptions {
-    File::options().read(true).write(true).mode(0o600).clone()
+    system::private(File::options().read(true).write(true)).clone()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     #[test]

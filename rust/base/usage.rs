@@ -3,10 +3,10 @@
 //! Bytes are those of the whole process, as Linux counts them. What comes from the page cache is not read. Other calls at
 //! the same time count, too.
 
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
+use super::system::counted_io;
 use super::temporary::{forget_most, most_used};
 
 /// What a run took.
@@ -36,12 +36,13 @@ impl Meter {
         if METERS.fetch_add(1, Relaxed) == 0 {
             forget_most();
         }
-        Self { start: Instant::now(), io: counted() }
+        Self { start: Instant::now(), io: counted_io() }
     }
 
     /// What was taken so far.
     pub fn usage(&self) -> Usage {
-        let io = self.io.zip(counted()).map(|(before, now)| [0, 1].map(|i| now[i].saturating_sub(before[i])));
+        let io =
+            self.io.zip(counted_io()).map(|(before, now)| [0, 1].map(|i| now[i].saturating_sub(before[i])));
         Usage { seconds: self.start.elapsed().as_secs_f64(), io, files: most_used() }
     }
 }
@@ -50,13 +51,6 @@ impl Drop for Meter {
     fn drop(&mut self) {
         METERS.fetch_sub(1, Relaxed);
     }
-}
-
-/// Bytes that the process has read and written.
-fn counted() -> Option<[u64; 2]> {
-    let text = fs::read_to_string("/proc/self/io").ok()?;
-    let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok();
-    Some([number("read_bytes:")?, number("write_bytes:")?])
 }
 
 #[cfg(test)]

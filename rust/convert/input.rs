@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -12,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::sink::Intake;
 use super::{Convert, Format, WeightsFrom, matrix, metis, text, with_suffix};
 use crate::base::npy::MAGIC;
+use crate::base::system::FileExt as _;
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, plausible};
 use crate::exec::pass;
@@ -154,7 +153,7 @@ fn is_nearly_text(head: &[u8]) -> bool {
 
 fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
     let now = file.metadata().map_err(|error| Error::io(path, error))?;
-    let state = |metadata: &Metadata| (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    let state = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
     if state(&now) == state(before) {
         return Ok(());
     }

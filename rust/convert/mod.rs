@@ -23,12 +23,12 @@ pub(crate) mod text;
 pub(crate) mod write;
 
 use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use self::input::{Input, Stated};
 use self::sink::{Forward, Intake, RawWriter};
 pub use self::text::Column;
+use crate::base::system::same_file;
 use crate::base::{AtomicFile, Error, Result, Run, named, shown};
 use crate::convert::dedup::dedup;
 use crate::edges::file::Layout;
@@ -273,11 +273,8 @@ fn directory(target: &Path) -> &Path {
 
 /// Refuses to write over the input, under whatever name.
 fn refuse_same(input: &Metadata, path: &Path, output: &Path) -> Result<()> {
-    match std::fs::metadata(output) {
-        Ok(output) if (output.dev(), output.ino()) == (input.dev(), input.ino()) => {
-            let what = format!("{} is the input. Name another file", shown(path));
-            Err(Error::parameter("out", what))
-        }
-        _ => Ok(()),
+    if same_file(input, path, output) {
+        return Err(Error::parameter("out", format!("{} is the input. Name another file", shown(path))));
     }
+    Ok(())
 }

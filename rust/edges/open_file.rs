@@ -2,13 +2,14 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::time::SystemTime;
 
 use memmap2::Mmap;
 
 use crate::base::npy::LONGEST_HEADER;
+use crate::base::system::{self, Access, FileExt as _};
 use crate::base::{Error, Result, shown};
 
 /// How the bytes reach the process.
@@ -28,7 +29,7 @@ pub(crate) struct OpenFile {
     file: File,
     map: Option<Mmap>,
     size: u64,
-    modified: (i64, i64),
+    modified: Option<SystemTime>,
 }
 
 impl OpenFile {
@@ -43,8 +44,10 @@ impl OpenFile {
         let shape = shape(&head, size)?;
         let map = if io == Io::Map && size > 0 { Some(map(path, &file, size)?) } else { None };
         // A hint: passes run from front to back.
-        let _ = map.as_ref().map(|map| map.advise(memmap2::Advice::Sequential));
-        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        if let Some(map) = &map {
+            system::advise(map.as_ptr(), map.len(), Access::Sequential);
+        }
+        let modified = metadata.modified().ok();
         Ok((Self { path: path.to_path_buf(), file, map, size, modified }, shape))
     }
 
@@ -80,7 +83,7 @@ impl OpenFile {
         if now.len() != self.size {
             return Err(self.changed("its size changed"));
         }
-        if (now.mtime(), now.mtime_nsec()) != self.modified {
+        if now.modified().ok() != self.modified {
             return Err(self.changed("its modification time changed"));
         }
         Ok(())
@@ -93,7 +96,7 @@ impl OpenFile {
 
 /// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
 pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata)> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let opened = system::without_waiting(OpenOptions::new().read(true)).open(path);
     refuse_special(path, opened)
 }
 
@@ -119,9 +122,7 @@ pub(crate) fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(F
     let kind = match () {
         () if kind.is_file() => return Ok((file, metadata)),
         () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a FIFO",
-        () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () => "a special file",
+        () => system::kind_of(kind),
     };
     Err(Error::NotARegularFile { path: path.into(), kind })
 }
@@ -131,8 +132,8 @@ pub(crate) fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(F
 pub(crate) fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
     // SAFETY: maps are only ever read through raw pointers, byte copies into private memory, in `decode` and by those
     // who sample. No reference lies over them, so bytes that change cannot break Rust's rules.
-    let map = unsafe { Mmap::map(file) }.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOMEM) => Error::MemoryBudget {
+    let map = unsafe { Mmap::map(file) }.map_err(|error| match error.kind() {
+        io::ErrorKind::OutOfMemory => Error::MemoryBudget {
             what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
             needed: size,
             budget: crate::base::budget::available(),

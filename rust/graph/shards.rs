@@ -17,7 +17,6 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable, bytes_of, cast_slice, cast_slice_mut};
@@ -26,6 +25,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use super::checksum::{self, Hasher, UNIT};
 use super::identity::Identity;
 use super::pieces::{self, Piece};
+use crate::base::system::FileExt as _;
 use crate::base::{AtomicFile, Error, Result, Run, reserved, shown, zeros};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::spill::Spill;

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::key::{Key, Kind};
 use super::spill::{NULL, Side};
 use super::table::{MISSING, Table, read_full};
+use crate::base::system::FileExt as _;
 use crate::base::{Error, Result, Run};
 use crate::exec::map;
 

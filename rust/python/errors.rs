@@ -1,6 +1,5 @@
 //! Every [`Error`] as the exception that `fastpart.errors` declares for it, or as the matching builtin.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
@@ -38,6 +37,7 @@ fn os_error(py: Python<'_>, path: &Path, source: &std::io::Error) -> PyErr {
     let errno = source.raw_os_error().unwrap_or(match source.kind() {
         std::io::ErrorKind::NotFound => libc::ENOENT,
         std::io::ErrorKind::AlreadyExists => libc::EEXIST,
+        std::io::ErrorKind::NotADirectory => libc::ENOTDIR,
         _ => libc::EIO,
     });
     let text = source.to_string();
@@ -50,5 +50,5 @@ fn os_error(py: Python<'_>, path: &Path, source: &std::io::Error) -> PyErr {
 
 /// The name that Python has for `path`: by the encoding of the locale, where pyo3 takes UTF-8 for granted.
 pub fn decoded<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyAny>> {
-    py.import("os")?.call_method1("fsdecode", (PyBytes::new(py, path.as_os_str().as_bytes()),))
+    py.import("os")?.call_method1("fsdecode", (PyBytes::new(py, path.as_os_str().as_encoded_bytes()),))
 }

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 use memmap2::Mmap;
 
 use crate::base::npy::{Header, Item};
+use crate::base::system::{Access, advise};
 use crate::base::{Buffer, Error, Result, shown};
 use crate::edges::open_file::{map, open_with_head};
 
@@ -104,18 +105,26 @@ impl MappedRows {
     /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
     pub(crate) fn read_few(&self) {
         // It is a hint: without it the reads are slower.
-        let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::Random));
+        self.advise(Access::Random);
     }
 
     /// Lets the system read the file ahead, in its order.
     pub(crate) fn read_ahead(&self) {
-        let _ = self.map.as_ref().map(|map| map.advise(memmap2::Advice::WillNeed));
+        self.advise(Access::Soon);
     }
 
     /// Lets the system read so many rows ahead.
     fn read_ahead_of(&self, first: usize, count: usize) {
         let (from, bytes) = (self.offset as usize + first * self.row_bytes, count * self.row_bytes);
-        let _ = self.map.as_ref().map(|map| map.advise_range(memmap2::Advice::WillNeed, from, bytes));
+        if let Some(map) = self.map.as_ref().filter(|map| from + bytes <= map.len()) {
+            advise(map.as_ptr().wrapping_add(from), bytes, Access::Soon);
+        }
+    }
+
+    fn advise(&self, access: Access) {
+        if let Some(map) = &self.map {
+            advise(map.as_ptr(), map.len(), access);
+        }
     }
 
     /// Address of row `index`, or of no row if there is none.

@@ -20,16 +20,15 @@
 //! Source: Park et al., "Ginex: SSD-enabled Billion-scale Graph Neural Network Training on a Single Machine via
 //! Provably Optimal In-memory Caching", VLDB 2022.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::aio::Reads;
 use super::row_space::RowId;
+use crate::base::system::{FileExt as _, Reads, open_direct};
 use crate::base::{Buffer, Error, Result, shown};
 
 /// Bytes that reads begin and end at multiples of. Disks ask for 512 or 4096.
@@ -67,8 +66,7 @@ pub(super) struct DirectFile {
 impl DirectFile {
     /// Opens a file whose rows begin at `start`. None: its file system reads through the page cache only.
     pub(super) fn open(path: &Path, start: u64, row_bytes: usize) -> Option<Self> {
-        let file =
-            OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | libc::O_NONBLOCK).open(path).ok()?;
+        let file = open_direct(path)?;
         // Some take the flag, and then refuse the reads.
         let mut block = [Block::zeroed()];
         file.read_at(bytemuck::cast_slice_mut(&mut block), 0).ok()?;
@@ -352,7 +350,7 @@ mod tests {
     fn a_file_that_became_shorter_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let Some((file, _)) = file(folder.path(), 400) else { return };
-        OpenOptions::new().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
+        File::options().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
         let error = found(&file, &[3, 49], 400).unwrap_err().to_string();
         assert!(error.contains("rows: row 49 is missing. The file became shorter"), "{error}");
         let error = file.stream(3..50, |_| (), &|| Ok(())).unwrap_err().to_string();

@@ -14,6 +14,7 @@ use super::pool::Memory;
 use super::row_space::{RowId, RowSpace};
 use super::topology::Topology;
 use crate::base::npy::Item;
+use crate::base::system::most_open_files;
 use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
 
 /// Rows between two looks at the cancel flag.
@@ -393,10 +394,7 @@ impl Features {
 
 /// How many files may stay open: half of what the system lets the process open.
 fn most_files() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: it writes the struct.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
-    if known { (limit.rlim_cur / 2) as usize } else { 0 }
+    most_open_files() / 2
 }
 
 /// Memory for the features of a batch.

@@ -31,7 +31,6 @@
 //! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
 
 mod ahead;
-mod aio;
 mod array;
 mod batch;
 mod cache;

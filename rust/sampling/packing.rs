@@ -19,8 +19,6 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytemuck::Zeroable;
@@ -28,6 +26,7 @@ use bytemuck::Zeroable;
 use super::direct::{self, Block};
 use super::gather::Features;
 use super::pack::checksum;
+use crate::base::system::{FileExt as _, allocate};
 use crate::base::{Error, Result, Run, npy};
 use crate::exec::scan;
 
@@ -95,9 +94,8 @@ impl<'a> Output<'a> {
         let file = File::create(target.path).map_err(io)?;
         file.write_all_at(&head, 0).map_err(io)?;
         let start = head.len() as u64;
-        // SAFETY: it changes the file only.
-        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, (head.len() + bytes) as libc::off_t) } {
-            libc::ENOSPC => Err(io(std::io::Error::from_raw_os_error(libc::ENOSPC))),
+        match allocate(&file, 0..(head.len() + bytes) as u64) {
+            Err(full) if full.kind() == std::io::ErrorKind::StorageFull => Err(io(full)),
             _ => Ok(Self { target, file, start }), // some file systems cannot take disk before it is written
         }
     }

@@ -15,8 +15,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::aio::Reads;
 use super::direct::{BLOCK, Block, DEPTH, DirectFile};
+use crate::base::system::Reads;
 use crate::base::{Buffer, Error, Random, Result};
 
 /// Blocks of a consecutive read.

@@ -66,5 +66,7 @@ def replaceable(target: Path, marker: str, earlier: str, what: str) -> list[str]
 def below(folder: Path) -> list[str]:
     """Return the files below a folder by their paths there, in order. Links are not followed."""
     return sorted(
-        os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names
+        Path(os.path.relpath(os.path.join(at, name), folder)).as_posix()
+        for at, _, names in os.walk(folder)
+        for name in names
     )

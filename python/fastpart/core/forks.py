@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from ..errors import FastpartError
+from .system import after_fork
 
 
 class _State:
@@ -28,4 +27,4 @@ def _forked() -> None:
     _State.lost |= _State.used
 
 
-os.register_at_fork(after_in_child=_forked)
+after_fork(_forked)

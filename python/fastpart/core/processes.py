@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import re
 import signal
 from contextlib import suppress
 from pathlib import Path
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _PARENT_DEATH_SIGNAL = 1
 """Linux: PR_SET_PDEATHSIG."""
+_PROC = Path("/proc/self/statm").exists()
+"""Whether the system tells about processes in files, as Linux does."""
 
 
 def anonymous_bytes(pid: int | str = "self") -> int:
-    """Return the anonymous memory in RAM. Mapped files do not count, because the kernel can reclaim them."""
+    """Return the anonymous memory in RAM, and 0 where the system does not tell.
+
+    Mapped files do not count, because the kernel can reclaim them.
+    """
+    if not _PROC:
+        return 0
     _, resident, shared = Path(f"/proc/{pid}/statm").read_bytes().split()[:3]
-    return (int(resident) - int(shared)) * _PAGE
+    return (int(resident) - int(shared)) * mmap.PAGESIZE
 
 
 def resident_bytes(peak: bool = False) -> int:
-    """Return the resident memory of this process, or its peak, including mapped files."""
+    """Return the resident memory of this process, or its peak. Mapped files count. 0 where the system does not tell."""
+    if not _PROC:
+        return 0
     name, status = "VmHWM" if peak else "VmRSS", Path("/proc/self/status").read_text()
     match = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
     return int(match[1]) * 1024 if match else 0

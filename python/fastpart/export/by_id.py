@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.parsing import named
+from ..core.system import allocate
 from ..partitions.parts import VertexPartData
 from .common import MASKS, Array, Source, failed, tensor
 
@@ -71,7 +71,7 @@ def scratch(inside: Path, length: int, row: tuple[int, ...] = (), dtype: npt.DTy
         return np.empty(shape, dtype)
     with named(inside), tempfile.TemporaryFile(dir=inside) as file:
         # Without this, writing to the map would kill the process when the disk is full.
-        os.posix_fallocate(file.fileno(), 0, size)
+        allocate(file.fileno(), size)
         array: Array = np.memmap(file, dtype, "r+", shape=shape)
         if dtype.kind == "i":
             array[:] = -1

@@ -22,6 +22,7 @@ from ..core.folders import below
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown, sized
+from ..core.system import try_lock
 from ..errors import FastpartError
 
 MARKER = "entry.json"
@@ -213,13 +214,9 @@ def _bytes(folder: Path) -> int:
 
 def _remove_dead(left: Path) -> None:
     """Remove what a killed process has left. A living one holds a lock on it."""
-    import fcntl
-
     handle = os.open(left, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(left)
-    except BlockingIOError:
-        pass
+        if try_lock(handle):
+            shutil.rmtree(left)
     finally:
         os.close(handle)

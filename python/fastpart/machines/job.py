@@ -8,8 +8,6 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +19,7 @@ import numpy as np
 from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import shown
+from ..core.system import try_lock
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine
@@ -84,14 +83,10 @@ class Job:
     def alone(self) -> Iterator[None]:
         """Keep other commands from work on the same job. The lock ends with the process."""
         with (self.folder / "job.lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise
+            if not try_lock(lock.fileno()):
                 raise ParameterError(
                     f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
-                ) from None
+                )
             yield
 
     def forget(self, paths: list[Path]) -> None:

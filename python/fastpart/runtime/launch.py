@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import socket
 import struct
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from ..core.processes import exit_status, is_stopped
+from ..core.system import after_fork, limits, require_processes
 from .reporting import PARENT, PIPE
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
@@ -28,8 +28,6 @@ _READ_ONCE = (
     *("PYTHON", "PYTORCH", "TORCH_", "VIRTUAL_ENV"),
 )
 """Beginnings of variables that interpreters and libraries read when they are loaded."""
-
-_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 STATUS = struct.Struct("i")
 """A message of the server: first the number of the process, and in the end its exit status."""
@@ -59,6 +57,7 @@ class NewProcess:
         stderr: int | IO[bytes],
         files: Sequence[int] = (),
     ) -> None:
+        require_processes("a process of its own")
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -93,7 +92,7 @@ class ForkedProcess:
             "environment": dict(environment),
             "path": [*filter(None, sys.path)],
             "processors": [*os.sched_getaffinity(0)],
-            "limits": [(limit, *resource.getrlimit(limit)) for limit in _LIMITS],
+            "limits": limits(),
         }
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         request, folder = os.memfd_create("fastpart"), os.open(".", os.O_PATH)
@@ -239,4 +238,4 @@ def _end(control: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-os.register_at_fork(after_in_child=Server.forget)
+after_fork(Server.forget)

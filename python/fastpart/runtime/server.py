@@ -10,7 +10,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import runpy
 import selectors
 import signal
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..core.processes import die_with, exit_status
+from ..core.system import set_limit
 from .launch import STATUS
 from .reporting import PARENT, PIPE
 
@@ -138,9 +138,8 @@ def become(parent: int, request: int, folder: int, stdout: int, stderr: int, rep
         for file in (folder, stdout, stderr):
             os.close(file)
         os.sched_setaffinity(0, processors)
-        for limit, *soft_and_hard in limits:
-            with suppress(OSError, ValueError):  # the kernel may not let this process raise it
-                resource.setrlimit(limit, soft_and_hard)
+        for limit in limits:
+            set_limit(*limit)
         os.environ.clear()
         os.environ.update({**environment, PARENT: str(parent), PIPE: str(reports)})
         sys.path[:] = dict.fromkeys([*path, *sys.path])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import re
 import secrets
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+
+from ..core.system import try_lock
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -104,9 +106,10 @@ def _is_stale(name: str, pid: int, tmp: Path) -> bool:
 
 def _locked(path: Path) -> int:
     """Lock a file or folder, and return its descriptor. Raise BlockingIOError if another process has the lock."""
-    lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    lock = os.open(path, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_lock(lock):
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), str(path))
     except BaseException:
         os.close(lock)
         raise

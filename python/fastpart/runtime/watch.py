@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..core.system import require_processes
 from ..errors import TrainingError
 from .launch import Process, begin, environment_of, is_asleep, send_signal
 from .logs import Output, show
@@ -41,8 +42,8 @@ _TAIL_BYTES, _TAIL_LINES = 16_384, 12
 """Amount of stderr that is stored and shown for each process."""
 
 _HINTS = {
-    signal.SIGKILL: "probably out of memory, see the kernel's log. Use more parts or smaller batches",
-    signal.SIGBUS: "/dev/shm or a disk is full",
+    "SIGKILL": "probably out of memory, see the kernel's log. Use more parts or smaller batches",
+    "SIGBUS": "/dev/shm or a disk is full",
 }
 
 Message = tuple[str, str, Any]
@@ -174,6 +175,7 @@ class Supervisor:
     """
 
     def __init__(self, tmp_dir: Path | None = None, timeout: float = math.inf) -> None:
+        require_processes("training in several processes")
         self._children: list[Child] = []
         self._timeout = timeout
         self._selector = selectors.DefaultSelector()
@@ -401,8 +403,8 @@ def _death(child: Child) -> str:
     elif status >= 0:
         how = f"ended with exit code {status} before its work was done"
     else:
-        number = signal.Signals(-status)
-        how, hint = f"was killed by {number.name}", _HINTS.get(number)
+        name = signal.Signals(-status).name
+        how, hint = f"was killed by {name}", _HINTS.get(name)
     because = f" ({hint})" if hint else ""
     return f"{child.name} {how}{because}. The other processes were stopped{_last_lines(child)}"
 

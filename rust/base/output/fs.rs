@@ -1,11 +1,10 @@
 //! The system calls that an atomic output needs, behind a trait so that tests can fail any one of them.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use crate::base::system::{self, FileExt as _};
 
 /// What may fail between the first byte and the last name.
 pub(super) trait Fs: Sync {
@@ -37,7 +36,7 @@ impl Fs for RealFs {
 
     fn create_dir(&self, path: &Path) -> io::Result<File> {
         std::fs::create_dir(path)?;
-        File::open(path)
+        system::open_dir(path)
     }
 
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -53,14 +52,7 @@ impl Fs for RealFs {
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
-        let (one, other) =
-            (CString::new(one.as_os_str().as_bytes())?, CString::new(other.as_os_str().as_bytes())?);
-        let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
-        // By number: the C library has a function for it only since glibc 2.28.
-        // SAFETY: both paths are NUL-terminated and outlive the call, which only reads them.
-        let status =
-            unsafe { libc::syscall(libc::SYS_renameat2, here, one.as_ptr(), here, other.as_ptr(), flags) };
-        if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        system::exchange(one, other)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -73,10 +65,6 @@ impl Fs for RealFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        match File::open(path)?.sync_all() {
-            // Some network file systems have no such operation.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => Ok(()),
-            synced => synced,
-        }
+        system::sync_dir(path)
     }
 }

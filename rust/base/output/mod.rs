@@ -1,8 +1,8 @@
 //! Files and directories that appear whole or not at all.
 //!
 //! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then renamed. A file is
-//! renamed by `rename`. A directory that replaces another is exchanged by `renameat2(RENAME_EXCHANGE)`. A failure,
-//! a cancelled run or a dropped value leaves the old target and no temporary. Some file systems cannot exchange.
+//! renamed by `rename`. A directory that replaces another is exchanged with it in one step. A failure, a cancelled
+//! run or a dropped value leaves the old target and no temporary. Some file systems, and some systems, cannot exchange.
 //! There the old directory becomes `.NAME.old-PID.COUNT` between two renames. A crash at that moment leaves it
 //! under that name, and it must be renamed back by hand.
 //!
@@ -16,14 +16,13 @@ mod fs;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use self::entries::Entries;
 use self::fs::{Fs, RealFs};
 use super::error::{Error, Result, shown};
+use super::system;
 
 /// Bytes that [`AtomicFile`]'s [`Write`] collects before it calls the system.
 const BUFFER: usize = 1 << 18;
@@ -146,7 +145,7 @@ impl AtomicDir {
         let replaced = match temp.fs.rename(&temp.path, &temp.place.target) {
             // An absent or an empty directory, in one step.
             Ok(()) => None,
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST)) => {
+            Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
                 Some(temp.exchange()?)
             }
             Err(error) => return temp.check(Err(error)),
@@ -175,7 +174,7 @@ fn sync_tree(fs: &dyn Fs, path: &Path) -> io::Result<()> {
         if kind.is_dir() {
             sync_tree(fs, &entry.path())?;
         } else if kind.is_file() {
-            fs.sync(&File::open(entry.path())?)?;
+            fs.sync(&system::open_to_sync(&entry.path())?)?;
         }
     }
     fs.sync_dir(path)
@@ -199,7 +198,7 @@ impl Place {
         let place = Place { target: parent.join(name), parent: parent.into(), name: name.into() };
         match std::fs::metadata(place.directory()) {
             Ok(found) if found.is_dir() => Ok(place),
-            Ok(_) => Err(Error::io(parent, io::Error::from_raw_os_error(libc::ENOTDIR))),
+            Ok(_) => Err(Error::io(parent, ErrorKind::NotADirectory.into())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let text = "no such directory. The parent of an output must exist. Create it first";
                 Err(Error::io(parent, io::Error::new(ErrorKind::NotFound, text)))
@@ -233,7 +232,9 @@ impl Place {
         let prefix = self.prefix("tmp");
         for entry in std::fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let Some(rest) = name.as_bytes().strip_prefix(prefix.as_bytes()) else { continue };
+            let Some(rest) = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes()) else {
+                continue;
+            };
             if rest.is_empty() || !rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
                 continue;
             }
@@ -273,8 +274,7 @@ impl Temp {
             };
             let lock = handle.try_lock();
             // A sweeper that came between creation and lock holds the lock, or has removed the name.
-            let swept = matches!(lock, Err(TryLockError::WouldBlock))
-                || handle.metadata().is_ok_and(|found| found.nlink() == 0);
+            let swept = matches!(lock, Err(TryLockError::WouldBlock)) || system::has_no_name(&handle);
             if !swept {
                 return Ok(Temp { fs, place, path, handle, owner: std::process::id(), placed: false });
             }
@@ -291,9 +291,7 @@ impl Temp {
         let (fs, target) = (self.fs, &self.place.target);
         match fs.exchange(&self.path, target) {
             Ok(()) => return Ok(self.path.clone()),
-            // The file system cannot exchange.
-            Err(error)
-                if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP)) => {}
+            Err(error) if system::is_unsupported(&error) => {}
             Err(error) => return Err(Error::io(target, error)),
         }
         let old = self.place.sibling("old");

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.system import allocate
 from ...errors import MemoryBudgetError, TrainingError
 from ...partitions.part_files import RowType
 from ...runtime.session import SHARED_MEMORY
@@ -137,7 +138,7 @@ def _unlink(file: File) -> None:
 def _created(file: Path, size: int) -> mmap.mmap:
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.posix_fallocate(handle, 0, size)  # otherwise a write to a full /dev/shm would be a SIGBUS
+        allocate(handle, size)  # otherwise a write to a full /dev/shm would be a SIGBUS
         return mmap.mmap(handle, size)
     except OSError as error:
         file.unlink()

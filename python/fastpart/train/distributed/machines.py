@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
-import struct
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -14,13 +12,11 @@ from pathlib import Path
 
 from ...core import parameters
 from ...core.parameters import StrPath, shown
+from ...core.system import address_of
 from ...errors import GraphFormatError, ParameterError
 from ...runtime.machine_watch import MachineWatch
 from ...runtime.watch import START_SECONDS, Supervisor
 from .local import LOOPBACK
-
-_ADDRESS_OF_INTERFACE = 0x8915
-"""Linux: SIOCGIFADDR."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +98,7 @@ def _interfaces() -> dict[str, str]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             with suppress(OSError):
-                request = struct.pack("256s", name.encode()[:15])
-                answer = fcntl.ioctl(any_socket, _ADDRESS_OF_INTERFACE, request)
-                interfaces[socket.inet_ntoa(answer[20:24])] = name
+                interfaces[address_of(name, any_socket)] = name
     return interfaces
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .... import _core
+from ....core.system import allocate
 from ....errors import GraphFormatError
 from ..catalog import RelationTable
 from ..columns.arrays import replacing
@@ -81,12 +81,10 @@ def _create(edges: Path, size: int) -> None:
     with replacing(edges) as partial, partial.open("wb") as file:
         try:
             if size:
-                os.posix_fallocate(file.fileno(), 0, size)
+                allocate(file.fileno(), size)
         except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                partial.unlink()
-                raise OSError(error.errno, os.strerror(error.errno or 0), str(edges)) from None
-            os.truncate(file.fileno(), size)
+            partial.unlink()
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(edges)) from None
 
 
 class _Writer:

@@ -8,8 +8,6 @@ then leaves no journal that tells of files that are gone. The lock is removed la
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
 import shutil
@@ -18,6 +16,7 @@ from typing import Any
 
 from .... import _core
 from ....core.parameters import shown
+from ....core.system import try_lock
 from ....errors import ParameterError
 
 
@@ -40,17 +39,17 @@ class WorkFolder:
 
     def _locked(self) -> int:
         self.path.mkdir(exist_ok=True)
-        lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if try_lock(lock):
+                return lock
         except OSError as error:
             os.close(lock)
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise OSError(error.errno, error.strerror, str(self.path)) from None
-            raise ParameterError(
-                f"out: another ingest is at work in {shown(self.path)}. Wait until it is done, or choose another name"
-            ) from None
-        return lock
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
+        os.close(lock)
+        raise ParameterError(
+            f"out: another ingest is at work in {shown(self.path)}. Wait until it is done, or choose another name"
+        )
 
     def _is_there(self) -> bool:
         try:

@@ -29,7 +29,6 @@ mod steps;
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +38,7 @@ pub(super) use steps::{clusters, lists, parts};
 
 use super::path::{self, Plan};
 use crate::algorithms::multilevel::Multilevel;
+use crate::base::system::without_waiting;
 use crate::base::{Error, Result, Run, output, shown};
 use crate::edges::open_file::{open_regular, refuse_special};
 use crate::graph::Csr;
@@ -222,7 +222,7 @@ fn locked(dir: &Path) -> Result<File> {
     let path = dir.join(format!("{PREFIX}.lock"));
     let mut options = File::options();
     // Neither a FIFO nor a terminal of that name may stop the run.
-    options.create(true).truncate(false).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    without_waiting(options.create(true).truncate(false).write(true));
     let file = regular(refuse_special(&path, options.open(&path)))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -45,7 +45,7 @@ struct Event {
 
 /// Reads under way.
 #[derive(Debug)]
-pub(super) struct Reads {
+pub(crate) struct Reads {
     context: Context,
     events: Vec<Event>,
     under_way: usize,
@@ -53,7 +53,7 @@ pub(super) struct Reads {
 
 impl Reads {
     /// At most so many reads at a time. The system may have none left, or not allow them.
-    pub(super) fn new(most: usize) -> Result<Self> {
+    pub(crate) fn new(most: usize) -> Result<Self> {
         let mut context: Context = 0;
         // SAFETY: it writes the context, which is 0 before, as the call demands.
         answer(unsafe { libc::syscall(libc::SYS_io_setup, most as libc::c_long, &raw mut context) })?;
@@ -65,7 +65,7 @@ impl Reads {
     /// # Safety
     /// Nobody uses the buffer until [`Self::wait`] has told that the read is done, or the value is dropped, and the
     /// file stays open.
-    pub(super) unsafe fn begin(
+    pub(crate) unsafe fn begin(
         &mut self,
         number: usize,
         file: &File,
@@ -99,7 +99,7 @@ impl Reads {
 
     /// Waits until at least `least` reads are done, and returns the number and the bytes of each. Also none, after a
     /// signal.
-    pub(super) fn wait(&mut self, least: usize) -> Result<impl Iterator<Item = (usize, Result<usize>)>> {
+    pub(crate) fn wait(&mut self, least: usize) -> Result<impl Iterator<Item = (usize, Result<usize>)>> {
         let least = least.min(self.under_way) as libc::c_long;
         let (most, events) = (self.events.len() as libc::c_long, self.events.as_mut_ptr());
         let no_limit = std::ptr::null::<libc::timespec>();
