@@ -76,7 +76,7 @@ def _sets(graph: Any, assignment: Any, k: int) -> list[set[Any]]:
 # What networkx calls. The module is the backend.
 
 
-class Converted:
+class BackendGraph:
     """A graph of networkx that is given to this backend."""
 
     __networkx_backend__ = "fastpart"
@@ -85,18 +85,18 @@ class Converted:
         self.graph = graph
 
 
-def convert_from_nx(graph: Any, **_: Any) -> Converted:
+def convert_from_nx(graph: Any, **_: Any) -> BackendGraph:
     """Return the graph for functions of this backend."""
-    return Converted(graph)
+    return BackendGraph(graph)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
     """Return a result, or a graph, for networkx."""
-    return result.graph if isinstance(result, Converted) else result
+    return result.graph if isinstance(result, BackendGraph) else result
 
 
 def kernighan_lin_bisection(
-    converted: Converted,
+    converted: BackendGraph,
     partition: Any = None,
     max_iter: int = 10,
     weight: str | None = "weight",
