@@ -26,6 +26,7 @@ ALLOWED = {
 
 OLD_NAMES = {
     "APACHE": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
