@@ -38,8 +38,12 @@ def _merged(alike: list[Outcome]) -> Outcome:
     if failed or len(alike) == 1:
         return replace(first, row=known)
     rows = [outcome.row for outcome in alike]
-    row = {name: _over_seeds(name, [each[name] for each in rows]) for name in known}
-    if "edges_per_s" in row:
+    row = {
+        name: _over_seeds(name, [each[name] for each in rows])
+        for name in known
+        if all(name in each for each in rows)
+    }
+    if row.get("edges_per_s"):
         row["edges_per_s"] = round(row["m"] / row["seconds"])
     for name in DEVIATIONS:
         if (of := name.removesuffix("_sd")) in row:
