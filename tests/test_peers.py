@@ -202,6 +202,7 @@ REAL = {
     "metis:constraints=2": "pymetis",
     "kaminpar": "kaminpar",
     "kaminpar:preset=strong": "kaminpar",
+    "kaminpar:preset=terapart": "kaminpar",
     "mtkahypar": "mtkahypar",
     "mtkahypar:preset=deterministic": "mtkahypar",
     "mtkahypar:preset=quality": "mtkahypar",

@@ -109,12 +109,13 @@ def kaminpar(
 
     file = folder / "graph.parhip"
     write_parhip(graph, file)
-    loaded = package.load_graph(str(file), package.GraphFileFormat.PARHIP)
+    compressed = preset == "terapart"  # it crashes on other graphs
+    loaded = package.load_graph(str(file), package.GraphFileFormat.PARHIP, compressed)
     file.unlink()
     package.reseed(seed % 2**31)
     partitioner = package.KaMinPar(threads, getattr(package, f"{preset}_context")())
     start = time.perf_counter()
-    result = partitioner.compute_partition(loaded, k, balance - 1)
+    result = partitioner.compute_partition(loaded, k, max(balance - 1, 1e-9))  # 0 is no bound to it
     return np.asarray(result, dtype=np.int64), time.perf_counter() - start
 
 
