@@ -81,8 +81,8 @@ def comparison_text(comparison: Comparison) -> str:
     for each in comparison_tables(comparison):
         lines += ["", str(each)]
     refused = [
-        f"{f'{one_line(row["graph"])}, ' if 'graph' in row else ''}"
-        f"{one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: {one_line(row['error'])}"
+        f"{one_line(row.get('graph', ''))}: {one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: "
+        f"{one_line(row['error'])}".removeprefix(": ")
         for row in comparison.summary.rows(named=True)
         if row["error"] is not None
     ]
