@@ -1,6 +1,7 @@
 """Comparisons that a paper can cite: one bound, several seeds and graphs, and what they were measured with."""
 
 import getpass
+import inspect
 import json
 import math
 import platform
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.measures.compare.entries import BALANCE
 from fastpart.measures.compare.merging import merged, ratios_of
 from fastpart.measures.compare.outcomes import Outcome
 from fastpart.measures.compare.peers import PEERS
@@ -57,6 +59,7 @@ def test_the_default_bound_is_one_for_all_and_none_leaves_each_its_own():
         ]
         assert done.summary["cut_ratio"].to_list() == cuts
         assert [each["balance"] for each in done.provenance["parameters"].values()] == [spring, fennel]
+    assert inspect.signature(fp.compare).parameters["balance"].default == BALANCE
     assert own.summary["above_bound"].to_list() == [None, None]
     assert "Bound" not in str(own)
 

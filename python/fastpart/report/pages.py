@@ -95,7 +95,13 @@ def _provenance(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Yield what was measured with what, as names and texts."""
     machine = facts["machine"]
     yield "date", facts["date"]
-    yield "machine", f"{machine['processor']}, {machine['cores']} cores, {sized(machine['memory'])} of memory"
+    yield (
+        "machine",
+        ", ".join(
+            [machine["processor"], f"{machine['cores']} cores"]
+            + ([] if machine["memory"] is None else [f"{sized(machine['memory'])} of memory"])
+        ),
+    )
     yield "versions", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     yield "seeds", ", ".join(map(str, facts["seeds"]))
     yield "threads", str(facts["threads"])

@@ -32,7 +32,7 @@ class Comparison:
     provenance : dict
         What a paper has to state: ``date``, ``balance`` (the bound, or None), ``seeds``, ``baseline``, ``threads``,
         ``memory_limit``, ``time_limit``, ``versions`` (of fastpart, Python, numpy and the packages of the peers),
-        ``machine`` (``processor``, ``cores``, bytes of ``memory``), and the ``parameters`` of each algorithm.
+        ``machine`` (``processor``, ``cores``, bytes of ``memory`` or None), and the ``parameters`` of each algorithm.
     """
 
     graphs: tuple[dict[str, Any], ...]

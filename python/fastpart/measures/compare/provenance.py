@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ... import _core
 from ...core.parameters import one_line
+from ...core.system import memory_bytes, processor
 from .entries import Entry
 
 MOST_LETTERS = 80
@@ -35,23 +34,13 @@ def provenance_of(entries: Iterable[Entry], settings: Mapping[str, Any]) -> dict
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         **{name: _plain(value) for name, value in settings.items()},
         "versions": versions,
-        "machine": {"processor": _processor(), "cores": os.cpu_count() or 1, "memory": _memory()},
+        "machine": {
+            "processor": one_line(processor(), MOST_LETTERS),
+            "cores": os.cpu_count() or 1,
+            "memory": memory_bytes(),
+        },
         "parameters": parameters,
     }
-
-
-def _processor() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return one_line(value, MOST_LETTERS)
-    return one_line(platform.processor() or platform.machine(), MOST_LETTERS)
-
-
-def _memory() -> int:
-    """Return the bytes of memory of the machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _plain(value: Any) -> Any:

@@ -98,7 +98,7 @@ def _provenance(content: dict[str, Any]) -> dict[str, Any]:
         "machine": {
             "processor": _text("processor", machine["processor"]),
             "cores": _count("cores", machine["cores"]),
-            "memory": _count("memory", machine["memory"]),
+            "memory": None if machine["memory"] is None else _count("memory", machine["memory"]),
         },
         "parameters": dict(parameters_of),
     }
