@@ -82,7 +82,7 @@ bench: build
 	if [ -e .venv-dgl/.package ]; then .venv-dgl/bin/python benches/export.py; fi
 
 quality: build
-	$(VENV)/python benches/quality.py
+	$(VENV)/python benches/quality.py --all-peers
 
 lint: lint-rust lint-python
 

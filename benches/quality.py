@@ -41,6 +41,7 @@ from quality_algorithms import (
     QUICK_PEERS,
     SCHEMA,
     SLOW_PEERS,
+    VERTICES,
     bounds,
     measures,
     version_of,
@@ -102,7 +103,7 @@ def runs_of(graph: Graph, ks: Sequence[int], algorithms: Sequence[str], seeds: S
         row | {"algorithm": names[row["algorithm"]]}
         for seed in seeds
         for row in fp.compare(
-            edges, ks, list(names), seed=seed, threads=1, time_limit=TIME_LIMIT
+            edges, ks, list(names), balance=VERTICES, seed=seed, threads=1, time_limit=TIME_LIMIT
         ).summary.rows(named=True)
     ]
 

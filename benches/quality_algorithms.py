@@ -13,7 +13,9 @@ VERTICES, VOLUME, RECORDS = 1.03, 1.10, 1.05
 """Bounds on the parts, over the mean. The peers have them too."""
 
 ON_REQUEST = (
+    "kaminpar:preset=eco",
     "kaminpar:preset=strong",
+    "kaminpar:preset=terapart",
     "mtkahypar:preset=quality",
     "mtkahypar:preset=deterministic",
     "mtkahypar:preset=deterministic_quality",
@@ -30,6 +32,7 @@ ONE_BOUND = {
     "fast": f"partition:balance={VERTICES}:effort=fast",
     "multilevel files": f"multilevel:balance={VERTICES}:path=two_levels:sample=0.1",
     "heistream": "heistream",
+    "buffcut": "buffcut",
     "metis": "metis",
     "kaminpar": "kaminpar",
     "mtkahypar": "mtkahypar",
@@ -64,7 +67,7 @@ GROUPS = {
 """Groups of algorithms that are compared with one another, and the baseline of each."""
 
 ALGORITHMS = ONE_BOUND | TWO_BOUNDS | OF_EDGES
-QUICK_PEERS = ("heistream", "metis", "kaminpar", "metis/2")
+QUICK_PEERS = ("heistream", "buffcut", "metis", "kaminpar", "metis/2")
 SLOW_PEERS = ("mtkahypar", *ON_REQUEST)
 FIRST_SEED = ("multilevel best", "edges best", *SLOW_PEERS)
 """Algorithms that run with the first seed only."""
@@ -72,7 +75,11 @@ FIRST_SEED = ("multilevel best", "edges best", *SLOW_PEERS)
 ANCHORS = (
     ("multilevel", "mtkahypar"),
     ("multilevel best", "mtkahypar:preset=quality"),
+    ("multilevel best", "mtkahypar:preset=deterministic_quality"),
     ("multilevel best", "kaminpar:preset=strong"),
+    ("multilevel", "mtkahypar:preset=quality"),
+    ("multilevel", "kaminpar:preset=strong"),
+    ("multilevel", "kaminpar:preset=eco"),
     ("multilevel/2", "metis/2"),
     ("multilevel", "kaminpar"),
     ("multilevel quick", "metis"),
@@ -80,6 +87,7 @@ ANCHORS = (
     ("fast", "metis"),
     ("fast", "refennel"),
     ("fast", "heistream"),
+    ("fast", "buffcut"),
     ("edges", "hep"),
 )
 """Pairs whose means say most: ours at an effort, and the peer that is to be met at it."""
@@ -90,9 +98,12 @@ RIVALS = (
     ("multilevel", "mtkahypar"),
     ("multilevel quick", "metis"),
     ("fast", "heistream"),
+    ("fast", "buffcut"),
+    ("multilevel", "kaminpar:preset=eco"),
     ("multilevel best", "mtkahypar"),
     ("multilevel best", "kaminpar:preset=strong"),
     ("multilevel best", "mtkahypar:preset=quality"),
+    ("multilevel best", "mtkahypar:preset=deterministic_quality"),
     ("multilevel files", "metis"),
     ("multilevel/2", "metis/2"),
     ("multilevel files/2", "metis/2"),

@@ -19,9 +19,12 @@ from fastpart.report.look import number
 
 PEERS = {
     "heistream": "HeiStream",
+    "buffcut": "BuffCut",
     "metis": "METIS",
     "kaminpar": "KaMinPar",
+    "kaminpar:preset=eco": "KaMinPar eco",
     "kaminpar:preset=strong": "KaMinPar strong",
+    "kaminpar:preset=terapart": "KaMinPar terapart",
     "mtkahypar": "Mt-KaHyPar",
     "mtkahypar:preset=quality": "Mt-KaHyPar quality",
     "mtkahypar:preset=deterministic": "Mt-KaHyPar deterministic",

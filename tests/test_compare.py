@@ -20,7 +20,7 @@ EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]
 """Two triangles joined by one edge, and a loop."""
 
 ALWAYS = ["of", "algorithm", "k", "n", "m", "loops", "cut_ratio", "vertex_balance", "edge_balance", "halo_rf", "rf",
-          "replica_balance", "seconds", "edges_per_s", "bytes_per_vertex", "error"]  # fmt: skip
+          "replica_balance", "above_bound", "seconds", "edges_per_s", "bytes_per_vertex", "error"]  # fmt: skip
 
 
 def halves(edges, k):
@@ -51,7 +51,7 @@ def test_a_row_is_the_evaluation_of_the_partition(graph, k, data):
         assert {name: row[name] for name in expected if name != "algorithm"} == {
             name: value for name, value in expected.items() if name != "algorithm"
         }
-        told = {name for name in ALWAYS if row[name] is not None} - {"halo_rf"}
+        told = {name for name in ALWAYS if row[name] is not None} - {"halo_rf", "above_bound"}
         assert told == (set(expected) | {"algorithm"}) - {"halo_rf"}
     assert [row["algorithm"] for row in rows(compared)] == ["v", "e"]
 
@@ -92,7 +92,10 @@ def test_a_partitioner_of_edges_is_a_competitor_of_its_own(monkeypatch):
 def test_parameters_reach_the_algorithm():
     edges = fp.open_graph(np.random.default_rng(0).integers(0, 300, (2000, 2), dtype=np.uint32))
     done = fp.compare(edges, 4, ["spring:balance=1.5:batch=1", ("spring", {"strict": False, "passes": 3})])
-    parts = [fp.spring(edges, 4, balance=1.5, batch=1), fp.spring(edges, 4, strict=False, passes=3)]
+    parts = [
+        fp.spring(edges, 4, balance=1.5, batch=1),
+        fp.spring(edges, 4, balance=1.03, strict=False, passes=3),
+    ]
     expected = [fp.evaluate(edges, part).summary["cut_ratio"][0] for part in parts]
     assert done.summary["cut_ratio"].to_list() == expected
     assert done.summary["algorithm"].to_list() == [
@@ -108,7 +111,7 @@ def test_a_parameter_may_be_a_share_or_a_number(chunk):
     done = fp.compare(edges, 4, [f"grem:chunk={chunk}"])
     assert (
         done.summary["cut_ratio"][0]
-        == fp.evaluate(edges, fp.grem(edges, 4, chunk=chunk)).summary["cut_ratio"][0]
+        == fp.evaluate(edges, fp.grem(edges, 4, balance=1.03, chunk=chunk)).summary["cut_ratio"][0]
     )
     assert done.summary["algorithm"][0] == f"grem:chunk={chunk}"
 
@@ -244,7 +247,8 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
             fp.ParameterError,
             "kaminpar:preset: unknown value 'best'",
         ),
-        ({"algorithms": ["heistream:buffer=1"]}, fp.ParameterError, "heistream:buffer: 1 is not between 2"),
+        ({"algorithms": ["buffcut:buffer=1"]}, fp.ParameterError, "buffcut:buffer: 1 is not between 2"),
+        ({"algorithms": ["heistream:batch=0"]}, fp.ParameterError, "heistream:batch: 0 is not between 1"),
         ({"algorithms": []}, fp.ParameterError, "the list is empty"),
         ({"algorithms": [halves, halves]}, fp.ParameterError, "two are called 'halves'"),
         ({"algorithms": "spring"}, TypeError, "expected a list"),
@@ -289,7 +293,7 @@ def compared(tmp_path):
 def test_saved_as_json_and_loaded(compared, tmp_path):
     compared.save(tmp_path / "c.json")
     loaded = fp.open_comparison(tmp_path / "c.json")
-    assert loaded.graph == compared.graph
+    assert loaded == compared
     assert loaded.summary.equals(compared.summary)
     assert str(loaded) == str(compared)
     for ours, theirs in zip(compared.outcomes, loaded.outcomes, strict=True):
@@ -333,9 +337,19 @@ def deep(levels):
 
 DAMAGE = {
     "no comparison": lambda content: content.pop("fastpart_comparison"),
-    "of the future": lambda content: content.update(fastpart_comparison=3),
-    "no graph": lambda content: content.pop("graph"),
-    "n is text": lambda content: content["graph"].update(n="9"),
+    "of the future": lambda content: content.update(fastpart_comparison=4),
+    "no graphs": lambda content: content.pop("graphs"),
+    "n is text": lambda content: content["graphs"][0].update(n="9"),
+    "a row of another graph": lambda content: content["rows"][0].update(graph="other"),
+    "a seed below 0": lambda content: content["rows"][0].update(seed=-1),
+    "a mark that is a number": lambda content: content["rows"][0].update(above_bound=1),
+    "no provenance": lambda content: content.pop("provenance"),
+    "a bound below the mean": lambda content: content["provenance"].update(balance=0.5),
+    "a date that is a number": lambda content: content["provenance"].update(date=2026),
+    "seeds that are a number": lambda content: content["provenance"].update(seeds=3),
+    "versions that are a list": lambda content: content["provenance"].update(versions=["1"]),
+    "a machine without a processor": lambda content: content["provenance"]["machine"].pop("processor"),
+    "parameters that are a list": lambda content: content["provenance"]["parameters"].update(spring=[1]),
     "rows is a number": lambda content: content.update(rows=3),
     "a row is a list": lambda content: content["rows"].append([]),
     "k is text": lambda content: content["rows"][0].update(k="<b>"),
@@ -407,8 +421,9 @@ def test_the_command_prints_the_table(run):
     code, out, err = run("compare", "g.bin", "-k", "2,3", "--algorithms", "spring,spring:passes=2")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[:3] == ["g.bin: n = 6, m = 8, 1 loops", "", "vertex partitions"]
-    assert [line.split()[:2] for line in lines[4:]] == [
+    bound = "Bound: parts of at most 1.03 of the mean, rounded up. * marks parts above it."
+    assert lines[:4] == ["g.bin: n = 6, m = 8, 1 loops", bound, "", "vertex partitions"]
+    assert [line.split()[:2] for line in lines[5:]] == [
         [name, k] for k in "23" for name in ("spring", "spring:passes=2")
     ]
     assert sorted(os.listdir()) == ["g.bin", "g.bin.json"]
@@ -418,7 +433,7 @@ def test_the_command_as_json_and_into_files(run):
     code, out, err = run("compare", "g.bin", "-k", 2, "--algorithms", "spring", "--json", "-o", "c.json")
     assert (code, err) == (0, "")
     content = json.loads(out)
-    assert content["rows"] == rows(fp.open_comparison("c.json"))
+    assert content["rows"] == fp.open_comparison("c.json").runs.rows(named=True)
     code, out, err = run("compare", "g.bin", "-k", 2, "--algorithms", "spring", "-o", "t.parquet")
     assert (code, err, out.splitlines()[-1]) == (0, "", "saved to t.parquet")
     assert pl.read_parquet("t.parquet")["algorithm"].to_list() == ["spring"]

@@ -194,6 +194,13 @@ def _comparison_text(comparison: Comparison) -> str:
     return comparison_text(comparison)
 
 
+@bind(Comparison._repr_html_)
+def _comparison_html(comparison: Comparison) -> str:
+    from .report.text import comparison_html
+
+    return comparison_html(comparison)
+
+
 @bind(Comparison.save)
 def _save_comparison(comparison: Comparison, out: StrPath) -> None:
     from .report.files import save_comparison

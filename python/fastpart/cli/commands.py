@@ -291,11 +291,12 @@ def cache(call: Call) -> None:
     print(f"{sized(total):>10}  {'removed' if call['clear'] else 'in all'}")
 
 
-def open_input(call: Call) -> Graph:
-    """Open the graph that a command line names."""
-    graph = open_graph(call["file"], **call.of("open_graph", "weights"), **_weights_option(call))
+def open_input(call: Call, file: str | None = None) -> Graph:
+    """Open the graph that a command line names, or this one of several."""
+    named = call["file"] if file is None else file
+    graph = open_graph(named, **call.of("open_graph", "weights"), **_weights_option(call))
     if graph._weights is not None:
-        log.info("%s: the records have %s", shown(call["file"]), graph._weights)
+        log.info("%s: the records have %s", shown(named), graph._weights)
     return graph
 
 

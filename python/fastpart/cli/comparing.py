@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
+from typing import Any
 
 from .. import store
 from ..core.parameters import shown
@@ -23,12 +24,13 @@ def compare(call: Call) -> None:
     """``fastpart compare``."""
     target = output_file(call["out"], FILES) if call["out"] else None
     entries_of(call["algorithms"], call["peers"])  # refuses a wrong name before the graph is read
-    graph = open_input(call)
+    graphs = [open_input(call, file) for file in (call["file"], *call["others"])]
     if target is None:
-        comparison = run_comparison(graph, **call.of("compare"))
+        comparison = run_comparison(graphs, **_parameters(call))
     else:
-        saving.refuse_unwritable(target, "file", graph)
-        comparison = _kept_and_saved(call, graph, target)
+        for graph in graphs:
+            saving.refuse_unwritable(target, "file", graph)
+        comparison = _kept_and_saved(call, graphs, target)
     print(comparison.to_json(parts=False) if call["json"] else comparison)
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
@@ -37,7 +39,16 @@ def compare(call: Call) -> None:
         raise FastpartError(f"no algorithm returned a partition. The first error: {reasons[0]}")
 
 
-def _kept_and_saved(call: Call, graph: Graph, target: Path) -> Comparison:
+def _parameters(call: Call) -> dict[str, Any]:
+    """Return the parameters of the comparison. A single number of ``--seeds`` is their number."""
+    given = call.of("compare")
+    match given.get("seeds"):
+        case [count]:
+            given["seeds"] = count
+    return given
+
+
+def _kept_and_saved(call: Call, graphs: list[Graph], target: Path) -> Comparison:
     """Compare, keep each outcome beside the output as soon as it is there, and write the output."""
     kept = partial.Partial(target, "comparison.json")
     file = shown(kept.folder / kept.marker)
@@ -50,7 +61,7 @@ def _kept_and_saved(call: Call, graph: Graph, target: Path) -> Comparison:
         kept.write(json.loads(so_far.to_json()), f"{len(so_far.outcomes)} outcomes")
 
     with kept.named(use):
-        comparison = run_comparison(graph, on_outcome=keep, **call.of("compare"))
+        comparison = run_comparison(graphs, on_outcome=keep, **_parameters(call))
         comparison.save(target)
     kept.remove()
     return comparison
@@ -81,4 +92,4 @@ def _compare_saved(call: Call, target: Path) -> Comparison:
         (shown(name.rstrip("/")), store.open_partition(name, graph, **call.of("open_partition")))
         for name in call["partitions"]
     ]
-    return run_comparison(graph, [], named, **call.of("evaluate"))
+    return run_comparison(graph, [], named, balance=None, **call.of("evaluate"))

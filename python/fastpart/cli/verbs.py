@@ -316,15 +316,17 @@ _VERBS: dict[str, Verb | Family] = {
     "compare": Verb(
         "comparing:compare",
         ("compare", "open_graph"),
-        _FILE,
+        {**_FILE, "others": "More graphs, which are compared one after the other."},
         "compare g.bin -k 8\n"
         "compare g.bin -k 4,8,32 --algorithms spring,spring:passes=2,metis -o comparison.json\n"
         "compare g.bin -k 8 --labels y.npy --splits split.npz -o report.html\n"
-        "compare g.bin -k 4 --fanouts 15,10 --cache 0,0.1 --splits split.npz",
+        "compare g.bin -k 4 --fanouts 15,10 --cache 0,0.1 --splits split.npz\n"
+        "compare a.bin b.bin -k 8 --algorithms metis,multilevel --balance 1.05 --seeds 5",
         _out(
             "A .json (all, for `fastpart report`), .csv or .parquet (the table), .md or .tex (as printed), "
             ".html (the report), .svg, .png or .pdf."
         ),
+        several=True,
     ),
     "report": Verb(
         "comparing:report",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import signal
 import socket
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +95,24 @@ def set_limit(number: int, soft: int, hard: int) -> None:
             resource.setrlimit(number, (soft, hard))
         except (OSError, ValueError):
             return
+
+
+def processor() -> str:
+    """Return the name of the processor of this machine."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def memory_bytes() -> int | None:
+    """Return the memory of this machine, or None where it is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return None
 
 
 def after_fork(call: Callable[[], None]) -> None:

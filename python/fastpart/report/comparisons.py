@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.parameters import StrPath
 from ..measures.compare import Comparison
+from ..measures.compare.merging import merged
 from ..measures.compare.outcomes import MEASURES, TITLES, Outcome
 from .figures import Figure, Panel, figure_of, plotted
 from .panels import bars, matrices, scatter, strokes
@@ -50,52 +52,71 @@ def groups_of(comparison: Comparison) -> Iterable[tuple[str, list[Panel]]]:
                 yield f"{words}: {TITLES[of]}", known
 
 
-def _by_k(comparison: Comparison, of: str) -> list[tuple[int, list[Outcome]]]:
-    """Return the outcomes with a partition by number of parts."""
-    outcomes = [each for each in comparison.outcomes if each.row["of"] == of and not each.row.get("error")]
-    numbers = sorted({outcome.row["k"] for outcome in outcomes})
-    return [(k, [outcome for outcome in outcomes if outcome.row["k"] == k]) for k in numbers]
+class Cell(NamedTuple):
+    """The outcomes with a partition of a graph, for one number of parts."""
+
+    k: int
+    n: int
+    graph: str
+    outcomes: list[Outcome]
+
+    @property
+    def title(self) -> str:
+        """The graph, if there are several, and the number of parts."""
+        return f"{self.graph}, k = {self.k}" if self.graph else f"k = {self.k}"
+
+
+def _cells(comparison: Comparison, of: str) -> list[Cell]:
+    """Return the outcomes over all seeds, by graph and number of parts."""
+    found = [
+        each for each in merged(comparison.outcomes) if each.row["of"] == of and not each.row.get("error")
+    ]
+    cells = []
+    for graph in comparison.graphs:
+        mine = [outcome for outcome in found if outcome.row["graph"] == graph["name"]]
+        name = graph["name"] if len(comparison.graphs) > 1 else ""
+        for k in sorted({outcome.row["k"] for outcome in mine}):
+            cells.append(Cell(k, graph["n"], name, [each for each in mine if each.row["k"] == k]))
+    return cells
 
 
 def _measures(comparison: Comparison, of: str) -> Iterable[Panel]:
-    """Plot each measure as one bar per algorithm and number of parts."""
-    by_k = _by_k(comparison, of)
-    for measure in MEASURES[of]:
+    """Plot each measure of each graph as one bar per algorithm and number of parts."""
+    cells = _cells(comparison, of)
+    for graph, measure in product(dict.fromkeys(cell.graph for cell in cells), MEASURES[of]):
         values = {
-            (outcome.row["algorithm"], k): outcome.row[measure]
-            for k, outcomes in by_k
-            for outcome in outcomes
-            if outcome.row.get(measure) is not None
+            (outcome.row["algorithm"], cell.k): outcome.row[measure]
+            for cell in cells
+            for outcome in cell.outcomes
+            if cell.graph == graph and outcome.row.get(measure) is not None
         }
         if values:
             numbers = sorted({k for _, k in values})
-            yield bars(WORDS[measure], values, numbers, 0.0 if measure == "cut_ratio" else 1.0)
+            title = f"{graph}: {WORDS[measure]}" if graph else WORDS[measure]
+            yield bars(title, values, numbers, 0.0 if measure == "cut_ratio" else 1.0)
 
 
 def _scatters(comparison: Comparison, of: str) -> Iterable[Panel]:
     """Plot cut (or replication factor) against seconds, one plot per number of parts."""
     measure = MEASURES[of][0]
-    for k, outcomes in _by_k(comparison, of):
+    for cell in _cells(comparison, of):
         points = [
             (outcome.row["seconds"], outcome.row[measure], outcome.row["algorithm"])
-            for outcome in outcomes
+            for outcome in cell.outcomes
             if outcome.row.get("seconds")
         ]
         if len(points) > 1:
-            yield scatter(f"k = {k}: {WORDS[measure]} against seconds", WORDS[measure], points)
+            yield scatter(f"{cell.title}: {WORDS[measure]} against seconds", WORDS[measure], points)
 
 
 def _sizes(comparison: Comparison, of: str) -> Iterable[Panel]:
     """Plot the size of each part relative to the mean."""
-    for k, outcomes in _by_k(comparison, of):
-        listed = [outcome for outcome in outcomes if outcome.parts is not None]
+    for cell in _cells(comparison, of):
+        listed = [outcome for outcome in cell.outcomes if outcome.parts is not None]
         for column, words, capped in SIZES[of] if listed else ():
             mean = "n / k" if column == "halo" else "the mean"
-            title = f"k = {k}: {words} of each part relative to {mean}{', cap in red' if capped else ''}"
-            rows = [
-                (each.row["algorithm"], *_relative(each, column, comparison.graph["n"], capped))
-                for each in listed
-            ]
+            title = f"{cell.title}: {words} of each part relative to {mean}{', cap in red' if capped else ''}"
+            rows = [(each.row["algorithm"], *_relative(each, column, cell.n, capped)) for each in listed]
             yield strokes(title, rows)
 
 
@@ -109,9 +130,9 @@ def _relative(outcome: Outcome, column: str, n: int, capped: bool) -> tuple[npt.
 
 def _matrices(comparison: Comparison, of: str) -> Iterable[Panel]:
     """Plot the cut matrices of each number of parts side by side."""
-    for k, outcomes in _by_k(comparison, of):
+    for cell in _cells(comparison, of):
         known: Sequence[tuple[str, npt.NDArray[np.int64]]] = [
-            (outcome.row["algorithm"], outcome.matrix) for outcome in outcomes if outcome.matrix is not None
+            (each.row["algorithm"], each.matrix) for each in cell.outcomes if each.matrix is not None
         ]
         if known:
-            yield matrices(f"k = {k}: records between parts", known)
+            yield matrices(f"{cell.title}: records between parts", known)

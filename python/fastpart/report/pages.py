@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -13,12 +15,13 @@ from markupsafe import Markup
 from .. import _core
 from ..core.frames import pl
 from ..core.notes import log
-from ..core.parameters import StrPath, one_line, output, shown
+from ..core.parameters import StrPath, one_line, output, shown, sized
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
+from ..measures.compare.merging import merged
 from ..measures.compare.outcomes import MEASURES, TITLES
 from .look import DARK, LIGHT, printable
-from .text import MOST_ROWS, columns_of
+from .text import MOST_ROWS, columns_of, conditions_of, measure_text
 
 if TYPE_CHECKING:
     from .figures import Panel
@@ -58,20 +61,55 @@ def write_report(comparison: Comparison, out: StrPath) -> None:
 
         plot_comparison(comparison, target)
         return
-    graph, rows = comparison.graph, comparison.summary.rows(named=True)
+    graphs, rows = comparison.graphs, comparison.summary.rows(named=True)
     tables = [
         _table(of, [row for row in rows if row["of"] == of and row["error"] is None]) for of in MEASURES
     ]
     columns = {name for table in tables for name in table.columns}
+    sizes = [f"{each['n']:,} vertices, {each['m']:,} records, {each['loops']:,} loops" for each in graphs]
+    facts = [f"{each['name']}: {size}." for each, size in zip(graphs, sizes, strict=True)]
     write_page(
         target,
-        title=f"Partitions of {graph['name']}",
-        facts=f"{graph['n']:,} vertices, {graph['m']:,} records, {graph['loops']:,} loops, threads={graph['threads']}",
-        tables=[*(table for table in tables if table.columns), *_tables_by_type(comparison)],
+        title=f"Partitions of {', '.join(each['name'] for each in graphs)}",
+        facts=" ".join([*(facts if len(graphs) > 1 else sizes), *conditions_of(comparison.provenance)]),
+        tables=[
+            *(table for table in tables if table.columns), *_ratios(comparison), *_tables_by_type(comparison),
+        ],
         meanings={name: words for name, words in MEANING.items() if name in columns},
-        refused=[outcome for outcome in comparison.outcomes if outcome.row.get("error") is not None],
+        refused=[outcome for outcome in merged(comparison.outcomes) if outcome.row.get("error") is not None],
+        provenance=list(_provenance(comparison.provenance)),
         groups=lambda: _groups_of(comparison),
+    )  # fmt: skip
+
+
+def _ratios(comparison: Comparison) -> Iterable[Table]:
+    """Yield the geometric means over several graphs."""
+    if len(comparison.graphs) > 1:
+        frame = comparison.ratios
+        rows = [[(cell("", value), False) for value in row] for row in frame.rows()]
+        yield Table("Geometric means over graphs and k, relative to the baseline", frame.columns[1:],
+                    [[row[1:] for row in rows]])  # fmt: skip
+
+
+def _provenance(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Yield what was measured with what, as names and texts."""
+    machine = facts["machine"]
+    yield "date", facts["date"]
+    yield (
+        "machine",
+        ", ".join(
+            [machine["processor"], f"{machine['cores']} cores"]
+            + ([] if machine["memory"] is None else [f"{sized(machine['memory'])} of memory"])
+        ),
     )
+    yield "versions", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    yield "seeds", ", ".join(map(str, facts["seeds"]))
+    yield "threads", str(facts["threads"])
+    for name, values in facts["parameters"].items():
+        yield (
+            name,
+            ", ".join(f"{key}={json.dumps(value)}" for key, value in values.items()) or "no parameters",
+        )
 
 
 def _groups_of(comparison: Comparison) -> Groups:
@@ -136,14 +174,22 @@ def _safe(value: Any) -> Any:
 
 def _table(of: str, rows: list[dict[str, Any]]) -> Table:
     names = columns_of(of, rows) if rows else []
+    first = [row.get("graph") for row in rows]
+
+    def order(row: dict[str, Any]) -> tuple[int, int]:
+        return first.index(row.get("graph")), row["k"]
+
     groups = []
-    for _, group in groupby(sorted(rows, key=lambda row: row["k"]), key=lambda row: row["k"]):
+    for _, group in groupby(sorted(rows, key=order), key=order):
         alike = list(group)
-        best = {name: _best(name, [row[name] for row in alike]) for name in names[2:]}
+        best = {name: _best(name, [row[name] for row in alike]) for name in names[names.index("k") + 1 :]}
         groups.append(
             [
                 [
-                    (cell(name, row[name]), row[name] is not None and row[name] == best.get(name))
+                    (
+                        measure_text(name, row, functools.partial(cell, name)),
+                        row[name] is not None and row[name] == best.get(name),
+                    )
                     for name in names
                 ]
                 for row in alike

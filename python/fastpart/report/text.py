@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
 
 from ..core.facts import Table
 from ..core.frames import pl
 from ..core.parameters import one_line
+from ..core.protocols import MOST_COLUMNS
 from ..measures.compare import Comparison
-from ..measures.compare.outcomes import COST, MEASURES, TITLES, TRAFFIC
+from ..measures.compare.merging import RATIOS
+from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, TITLES, TRAFFIC
 from ..partitions.results import Evaluation
 
 MANY = 10_000
@@ -68,28 +72,85 @@ def _shortened(frame: pl.DataFrame, what: str) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return a line about the graph, a table of vertex partitions, one of edge partitions, and the errors."""
-    graph, whole = comparison.graph, comparison.summary
-    lines = [f"{one_line(graph['name'])}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"]
-    rows = whole.rows(named=True)
+    """Return a line about each graph and about the bound, the tables, and the errors."""
+    lines = [
+        f"{one_line(graph['name'])}: n = {graph['n']:,}, m = {graph['m']:,}, {graph['loops']:,} loops"
+        for graph in comparison.graphs
+    ]
+    lines += conditions_of(comparison.provenance)
     for each in comparison_tables(comparison):
         lines += ["", str(each)]
     refused = [
-        f"{one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: {one_line(row['error'])}"
-        for row in rows
+        f"{one_line(row.get('graph', ''))}: {one_line(row['algorithm'], MOST_LETTERS)}, k = {row['k']}: "
+        f"{one_line(row['error'])}".removeprefix(": ")
+        for row in comparison.summary.rows(named=True)
         if row["error"] is not None
     ]
     return "\n".join([*lines, *([""] if refused else []), *refused])
 
 
-def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return a table of vertex partitions and one of edge partitions, of those that were measured."""
+def comparison_html(comparison: Comparison) -> str:
+    """Return the same for a notebook, in tables of few columns."""
+    names = ", ".join(
+        f"{graph['name']}: n = {graph['n']:,}, m = {graph['m']:,}" for graph in comparison.graphs
+    )
+    refused = comparison.summary.filter(pl.col("error").is_not_null())
+    tables = comparison_tables(comparison, MOST_COLUMNS)
+    if len(refused):
+        tables.append(table_of("no partition", refused.select(pl.col("^(graph|algorithm|k|error)$"))))
+    lines = [f"Partitions of {names}", *conditions_of(comparison.provenance)]
+    return f"<div>{''.join(f'<p>{escape(line)}</p>' for line in lines)}{''.join(each.html for each in tables)}</div>"
+
+
+def conditions_of(provenance: Mapping[str, Any]) -> list[str]:
+    """Return sentences about the bound and the seeds."""
+    balance, seeds = provenance["balance"], provenance["seeds"]
+    lines = []
+    if balance is not None:
+        lines.append(f"Bound: parts of at most {balance:g} of the mean, rounded up. * marks parts above it.")
+    if len(seeds) > 1:
+        lines.append(f"{len(seeds)} seeds: mean \N{PLUS-MINUS SIGN} standard deviation.")
+    return lines
+
+
+def comparison_tables(comparison: Comparison, most: int | None = None) -> list[Table]:
+    """Return a table of vertex partitions, one of edge partitions, and the means over several graphs.
+
+    ``most`` is the most columns.
+    """
     tables, rows = [], comparison.summary.rows(named=True)
     for of in MEASURES:
         measured = [row for row in rows if row["of"] == of and row["error"] is None]
         if measured:
-            frame = pl.DataFrame(measured, infer_schema_length=None)
-            tables.append(table_of(TITLES[of], frame.select(columns_of(of, measured))))
+            names = _few(of, columns_of(of, measured), most)
+            cells = [[measure_text(name, row, _cell) for name in names] for row in measured]
+            tables.append(Table(TITLES[of], names, cells, range(names.index("k"))))
+    return tables + (_ratios(comparison.ratios) if len(comparison.graphs) > 1 else [])
+
+
+def _few(of: str, names: list[str], most: int | None) -> list[str]:
+    """Return at most so many columns. Those that others nearly tell go first."""
+    for least in ("edges_per_s", "bytes_per_vertex", "replica_balance", "edge_balance", "halo_rf"):
+        if most is not None and len(names) > most and least != BOUNDED[of]:
+            names = [name for name in names if name != least]
+    return names[:most]
+
+
+def measure_text(name: str, row: Mapping[str, Any], text: Callable[[Any], str]) -> str:
+    """Return a cell with its standard deviation, or the mark of a part above the bound."""
+    if (deviation := row.get(f"{name}_sd")) is not None:
+        return f"{text(row[name])} \N{PLUS-MINUS SIGN}{text(deviation)}"
+    return f"{text(row[name])}{'*' * (name == BOUNDED[row['of']] and bool(row['above_bound']))}"
+
+
+def _ratios(ratios: pl.DataFrame) -> list[Table]:
+    """Return the geometric means of each kind, without columns that have none."""
+    tables = []
+    for (of, baseline), rows in ratios.group_by("of", "baseline", maintain_order=True):
+        known = [name for name in RATIOS if rows[name].null_count() < len(rows)]
+        title = f"{TITLES[str(of)]}: geometric means over graphs and k, relative to "
+        title += one_line(baseline, MOST_LETTERS)
+        tables.append(table_of(title, rows.select("algorithm", "cells", *known)))
     return tables
 
 
@@ -113,4 +174,4 @@ def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
     ]
     measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
     known = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
-    return ["algorithm", "k", *known]
+    return [*(["graph"] if "graph" in rows[0] else []), "algorithm", "k", *known]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.declared import declared, elsewhere
 from ...core.frames import pl
 from ...core.parameters import PICTURES, TABLES, StrPath
-from ...core.protocols import tables
-from .outcomes import SCHEMA, Outcome, summary_of, types_of
+from .merging import merged, ratios_of
+from .outcomes import SCHEMA, Outcome, table_of, types_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,31 +21,49 @@ FILES = (".json", *TABLES, *REPORTS)
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A comparison of partitions of one graph, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
+    """A comparison of partitions, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
 
     Attributes
     ----------
-    graph : dict
-        ``name`` (of the file, or "graph"), ``n``, ``m``, ``loops``, ``checksum``, and the ``threads`` of the runs.
+    graphs : tuple of dict
+        ``name`` (of the file, or "graph"), ``n``, ``m``, ``loops`` and ``checksum`` of each graph.
     outcomes : tuple of Outcome
-        In the order of the table.
+        One per run, in the order of the runs.
+    provenance : dict
+        What a paper has to state: ``date``, ``balance`` (the bound, or None), ``seeds``, ``baseline``, ``threads``,
+        ``memory_limit``, ``time_limit``, ``versions`` (of fastpart, Python, numpy and the packages of the peers),
+        ``machine`` (``processor``, ``cores``, bytes of ``memory`` or None), and the ``parameters`` of each algorithm.
     """
 
-    graph: dict[str, Any]
+    graphs: tuple[dict[str, Any], ...]
     outcomes: tuple[Outcome, ...]
+    provenance: dict[str, Any]
 
     @property
     def summary(self) -> pl.DataFrame:
-        """One row per algorithm and number of parts."""
-        return summary_of(self.outcomes)
+        """One row per graph, algorithm and number of parts, over all seeds."""
+        return table_of(merged(self.outcomes), graphs=len(self.graphs) > 1)
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: graph, algorithm, number of parts and seed."""
+        return table_of(self.outcomes, graphs=True)
+
+    @property
+    def ratios(self) -> pl.DataFrame:
+        """Geometric means over graphs and numbers of parts, relative to the baseline, one row per algorithm.
+
+        ``cells`` is the number of graphs times k in which both made a partition.
+        """
+        return ratios_of(self.outcomes, self.provenance["baseline"])
 
     @property
     def types(self) -> pl.DataFrame | None:
         """One row per algorithm, number of parts and type of vertices: balance, halo and traffic of the type.
 
-        None if the graph has no types.
+        None if no graph has types. With several seeds they are those of the first.
         """
-        return types_of(self.outcomes)
+        return types_of(merged(self.outcomes))
 
     @declared
     def __str__(self) -> str:
@@ -56,23 +74,22 @@ class Comparison:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Comparison):
             return NotImplemented
-        return self.graph == other.graph and self.outcomes == other.outcomes
+        mine, theirs = ((each.graphs, each.outcomes, each.provenance) for each in (self, other))
+        return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.summary.__arrow_c_stream__(requested_schema)
 
+    @declared
     def _repr_html_(self) -> str:
-        whole = self.summary
-        known = [column for column in whole.get_columns() if column.null_count() < len(column)]
-        title = f"Partitions of {self.graph['name']}: n = {self.graph['n']:,}, m = {self.graph['m']:,}"
-        return tables(title, whole.select(column.name for column in known), keys=3)
+        elsewhere()
 
     def to_json(self, *, parts: bool = True) -> str:
-        """Return the summary as JSON, with the data of the parts that a report shows unless ``parts=False``."""
+        """Return all as JSON, with the data of the parts that a report shows unless ``parts=False``."""
         rows = []
-        for row, outcome in zip(self.summary.rows(named=True), self.outcomes, strict=True):
+        for row, outcome in zip(self.runs.rows(named=True), self.outcomes, strict=True):
             if parts and outcome.parts is not None:
                 row["parts"] = outcome.parts.to_dict(as_series=False)
             if parts and outcome.matrix is not None:
@@ -83,7 +100,13 @@ class Comparison:
             if parts and outcome.traceback is not None:
                 row["traceback"] = outcome.traceback
             rows.append(row)
-        return json.dumps({"fastpart_comparison": SCHEMA, "graph": self.graph, "rows": rows}, allow_nan=False)
+        content = {
+            "fastpart_comparison": SCHEMA,
+            "provenance": self.provenance,
+            "graphs": self.graphs,
+            "rows": rows,
+        }
+        return json.dumps(content, allow_nan=False)
 
     @declared
     def save(self, out: StrPath) -> None:

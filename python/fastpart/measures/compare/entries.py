@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,10 @@ CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": p
 """Functions by name: the partitioners, and those that choose among them."""
 
 SHARED = ("graph", "k", "seed", *NAMES)
-"""Parameters that every algorithm gets from the comparison, if it takes them."""
+"""Parameters that every algorithm gets from the comparison, if it takes them. No entry can have its own."""
+
+BALANCE = 1.03
+"""The bound of all methods by default: the largest part over the mean. It is the usual one of partitioners."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,24 @@ class Entry:
         Whether its partitions are of vertices or of edges, if this is known before the run.
     only_k : int or None
         The number of parts of an existing partition.
+    defaults, given : mapping
+        The parameters of the function with their defaults, and those that the user gave.
+    versions : mapping
+        The version of its package by name.
     """
 
     label: str
     run: Callable[[Graph, int, Mapping[str, Any], Bench], Run]
     of: str | None = None
     only_k: int | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str | None] = field(default_factory=dict)
+
+    def parameters(self, balance: float | None) -> dict[str, Any]:
+        """Return what it runs with under this bound of the comparison. A bound of its own comes first."""
+        bound = {} if balance is None or "balance" not in self.defaults else {"balance": balance}
+        return {**self.defaults, **bound, **self.given}
 
 
 def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> Entry:
@@ -79,12 +94,15 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
         return Run(_as_partition(result, graph, k), seconds, taken.growth)
 
     names = [name for name, known in CALLS.items() if known is function]
-    return Entry(label, run, items_of(names[0], given) if names else None)
+    of = items_of(names[0], given) if names else None
+    return Entry(label, run, of, defaults=_defaults_of(function), given=given)
 
 
 def _existing(label: str, partition: Partition) -> Entry:
     """Return the entry of a partition, which is measured only."""
-    return Entry(one_line(label), lambda *_: Run(partition), partition.of, partition.k)
+    return Entry(
+        one_line(label), lambda *_: Run(partition), partition.of, partition.k, given=partition.parameters
+    )
 
 
 def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
@@ -94,7 +112,10 @@ def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
         parts, seconds, memory = bench.run(peer, label, graph, k, given)
         return Run(VertexPartition(parts, k), seconds, memory)
 
-    return Entry(label, run, "vertices")
+    return Entry(
+        label, run, "vertices", defaults={**peer.defaults, "balance": BALANCE}, given=given,
+        versions={peer.module: peer.version},
+    )  # fmt: skip
 
 
 def entries_of(
@@ -204,6 +225,14 @@ def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramet
         return inspect.signature(function).parameters
     except (TypeError, ValueError):  # some callables written in C
         return {}
+
+
+def _defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the defaults of the parameters that decide what a function returns."""
+    known = {
+        name: each.default for name, each in _parameters_of(function).items() if name not in (*SHARED, "out")
+    }
+    return {name: default for name, default in known.items() if default is not inspect.Parameter.empty}
 
 
 def _as_partition(result: Any, graph: Graph, k: int) -> Partition:

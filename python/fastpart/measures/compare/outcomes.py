@@ -18,7 +18,7 @@ MATRIX_PARTS = 64
 LISTED_PARTS = 1024
 """Up to this many parts the measures of each part are kept."""
 
-SCHEMA = 2
+SCHEMA = 3
 
 TITLES = {"vertices": "vertex partitions", "edges": "edge partitions"}
 
@@ -27,6 +27,9 @@ MEASURES = {
     "edges": ("rf", "edge_balance", "replica_balance", "halo_rf"),
 }
 """The measures that every vertex partition and every edge partition has. Less is better."""
+
+BOUNDED = {"vertices": "vertex_balance", "edges": "edge_balance"}
+"""The measure that ``balance`` bounds."""
 
 COST = ("seconds", "edges_per_s", "bytes_per_vertex")
 
@@ -54,23 +57,27 @@ TRAFFIC = ("remote_rows", "remote_mb")
 """How the names of the columns of predicted traffic begin."""
 
 LAST: dict[str, str] = {
+    "above_bound": "Boolean",
     "seconds": "Float64",
     "edges_per_s": "Int64",
     "bytes_per_vertex": "Int64",
     "error": "String",
 }
 
+DEVIATIONS = ("cut_ratio_sd", "rf_sd", "seconds_sd")
+"""Standard deviations over the seeds, where an algorithm ran with several."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The outcome of one algorithm for one number of parts.
+    """The outcome of one run: an algorithm on a graph, for a number of parts, with a seed.
 
     Attributes
     ----------
     row : dict
-        The row of the table. A missing column is null.
+        ``graph``, ``algorithm``, ``k``, ``seed`` and the measures. A missing one is null.
     parts : polars.DataFrame or None
-        The measures of each part. None above 1,024 parts, and after an error.
+        The measures of each part. None above 1,024 parts, after an error, and for all seeds but the first.
     matrix : numpy.ndarray or None
         The cut matrix. None above 64 parts, and for edge partitions.
     types, relations : polars.DataFrame or None
@@ -100,14 +107,21 @@ class Outcome:
     __hash__ = None  # type: ignore[assignment]
 
 
-def summary_of(outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Return one row per outcome."""
+def table_of(outcomes: Iterable[Outcome], graphs: bool = False) -> pl.DataFrame:
+    """Return one row per outcome, with the name of the graph on request. Columns without any value may be missing."""
     rows = [outcome.row for outcome in outcomes]
+
+    def some(*names: str) -> dict[str, str]:
+        return {name: "Float64" for name in names if any(row.get(name) is not None for row in rows)}
+
     schema = {
+        **({"graph": "String"} if graphs else {}),
+        **({"seed": "UInt64"} if any("seed" in row for row in rows) else {}),
         **COLUMNS,
-        **{name: "Float64" for name in OPTIONAL if any(name in row for row in rows)},
+        **some(*OPTIONAL),
         **{name: "Float64" for row in rows for name in row if name.startswith(TRAFFIC)},
         **LAST,
+        **some(*DEVIATIONS),
     }
     return pl.DataFrame(
         {

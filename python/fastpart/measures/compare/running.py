@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from traceback import format_exception
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ... import _core
 from ...core import parameters
 from ...core.frames import pl
-from ...core.inputs import labels_of, train_of
-from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
-from ...core.parameters import Progress, one_line, shown
+from ...core.parameters import Progress, one_line
 from ...errors import EdgeFileChangedError, FastpartError, ParameterError
 from ...graphs.graph import Graph
-from ...graphs.opening import open_graph
-from ...graphs.typed_splits import typed_splits
 from ...partitions.homes import home_parts
 from ...partitions.loader_options import Fanouts
-from ...partitions.partition import EdgePartition, Partition
+from ...partitions.partition import EdgePartition
+from ...partitions.partitioners.common import cap_of
 from ...partitions.results import Evaluation
 from ..evaluate import evaluate
-from ..row_types import RowTypes, directory_bytes
-from ..sampling_plan import SamplingPlan, edge_keys_of, traffic_of
-from ..traffic import of_input, summed
 from .comparison import Comparison
-from .entries import Entry, Run, entries_of
-from .outcomes import LISTED_PARTS, MATRIX_PARTS, Outcome
+from .entries import BALANCE, Entry, Run, entries_of
+from .outcomes import BOUNDED, LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
+from .provenance import provenance_of
+from .subjects import Subject, subjects_of
 
 
 @with_options
@@ -49,31 +44,37 @@ def compare(
     cache: float | Sequence[float] = (0, 0.1),
     input: str | None = None,
     row_bytes: int | Mapping[str, int] | None = None,
+    balance: float | None = 1.03,
     seed: int | None = 0,
+    seeds: int | Sequence[int] = 1,
+    baseline: str | None = None,
     peers: bool | None = None,
     time_limit: float = 600.0,
     on_outcome: Callable[[Comparison], Any] | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Run partitioners on one graph, one after the other, and measure their partitions and their cost.
+    """Run partitioners under one bound, one after the other, and measure their partitions and their cost.
 
     Parameters
     ----------
-    graph : path, array or Graph
-        The graph, as :func:`open_graph` accepts it.
+    graph : path, array or Graph, or list of these
+        The graph, as :func:`open_graph` accepts it. In a list of paths, of graphs or of two-dimensional arrays each is
+        a graph of its own. Pass ``open_graph(files)`` for one graph in several files.
     k : int or several
         Numbers of parts.
     algorithms : list, optional
         Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in
-        partitioner or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``). A name with parameters:
+        partitioner or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``, ``buffcut``). A name with
+        parameters:
         ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A
         ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or ``(label,
-        partition)``, ``(label, callable)``. A callable also gets ``seed``, ``splits``, ``threads``, ``memory_limit``,
-        ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in partitioners
-        (:func:`bytegnn` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that are
-        installed.
+        partition)``, ``(label, callable)``. A callable also gets ``balance``, ``seed``, ``splits``, ``threads``,
+        ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in
+        partitioners (:func:`bytegnn` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that
+        are installed, also with their presets of highest quality.
     labels, splits, split
-        As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too.
+        As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too. They are of one
+        graph, so several graphs cannot have any.
     fanouts : sequence of int, or mapping of them, optional
         In-edges per vertex in each hop, from the seeds on. Adds the traffic of training on mini-batches that
         :func:`predict_traffic` predicts for vertex partitions. Needs training vertices.
@@ -85,8 +86,19 @@ def compare(
         The type of the seeds in a typed graph, for ``fanouts``. Default: the only one with training vertices.
     row_bytes : int or mapping of str to int, optional
         Bytes of the features of a vertex, or those by type, for ``remote_mb``. Default: those in a graph directory.
+    balance : float, optional
+        The bound of all algorithms and peers: the largest part over the mean, in vertices, or in records for
+        partitions of edges. An algorithm with a ``balance`` of its own (``"spring:balance=1.1"``) keeps that, and a few
+        (:func:`random`, :func:`hash`, :func:`dbh`) take none. Parts above the bound are marked. None: each algorithm
+        has its own default, peers have 1.03, and nothing is marked.
     seed : int, optional
         The seed of all algorithms that take one.
+    seeds : int or sequence of int
+        Number of runs of each algorithm, with the seeds ``seed``, ``seed + 1``, ..., or the seeds themselves. Tables
+        show the mean and the standard deviation of cut (or replication factor) and seconds.
+    baseline : str, optional
+        The algorithm to which :attr:`Comparison.ratios` relates the others of its kind. Default: the first of each
+        kind.
     peers : bool, optional
         True adds the installed peers to the named algorithms. False leaves them out.
     time_limit : float
@@ -99,18 +111,23 @@ def compare(
     Returns
     -------
     Comparison
-        ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, then the measures of
+        ``.summary`` has one row per algorithm and k: ``of, algorithm, k, n, m, loops``, before these ``graph`` if there
+        are several, then the measures of
         :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
         for a typed graph with ``type_balance``, the worst balance of a type of vertices, and with ``.types``, one row
         per algorithm, k and type with the measures of :func:`evaluate` and the traffic of the type,
         with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1 and so on,
-        with ``row_bytes`` the same of ``remote_mb``, then
-        ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null.
+        with ``row_bytes`` the same of ``remote_mb``, then ``above_bound``: whether a part is above ``balance``,
+        ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null. With several
+        ``seeds`` a row has means, the largest balances and memory, and the standard deviations ``cut_ratio_sd, rf_sd,
+        seconds_sd``. ``.runs`` has a row per seed, and ``.provenance`` says what a paper has to state: versions,
+        parameters, machine, date.
 
     Raises
     ------
     ParameterError, TypeError
-        An unknown algorithm or parameter, or labels or splits that do not fit. This is raised before anything runs.
+        An unknown algorithm or parameter, labels or splits that do not fit, or any of these for several graphs. This
+        is raised before anything runs.
     EdgeFileChangedError
         The file changed during the comparison.
 
@@ -123,6 +140,9 @@ def compare(
     are cleared before each run, so every algorithm pays its full cost. ``bytes_per_vertex`` is the largest growth of
     the process's anonymous memory during the call, sampled every millisecond, divided by n. It includes the result and
     fixed buffers, so it means little below some 100,000 vertices. Mapped files do not count, not even temporary ones.
+
+    A bound is rounded up to whole vertices: ``ceil(balance * n / k)``. KaMinPar and Mt-KaHyPar take ``balance *
+    ceil(n / k)``, which may be one more. A part is marked above both.
 
     A peer gets the simple graph (parallel records merged into a weight, loops dropped) in CSR form. Weights of records
     are added up, and halved until their sum is below 2**30. Its seconds are
@@ -140,133 +160,106 @@ def compare(
     wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
     entries = entries_of(algorithms, peers, with_splits=splits is not None)
     run = run_options(**options)
-    limit = parameters.positive("time_limit", time_limit)
-    seed = parameters.seed(seed)
-    opened = open_graph(graph, **options)
-    n = opened.num_vertices
-    measured = {
-        "labels": None if labels is None else labels_of(labels, n, opened._id_tables),
-        "splits": typed_splits(opened, splits, split) or None,
-    }
-    predict = _prediction(opened, measured["splits"], (fanouts, batch_size, cache, row_bytes, input), run)
-    if opened.weights is not None:
-        log.info(
-            "the records are weighted. multilevel and the peers read weights, the others count each record once"
-        )
-    loops, checksum = opened.identify(run)  # this also reads the file into the page cache
-    facts = {
-        "name": shown(Path(opened.path).name) if opened.path else "graph",
-        "n": n,
-        "m": opened.num_edges,
-        "loops": loops,
-        "checksum": checksum,
+    settings: dict[str, Any] = {
+        "balance": None if balance is None else parameters.ratio("balance", balance),
+        "seeds": _seeds(seeds, seed),
+        "baseline": _baseline(baseline, entries),
         "threads": run.threads or _core.default_threads(),
+        "memory_limit": run.memory_limit,
+        "time_limit": parameters.positive("time_limit", time_limit),
     }
-    with Bench(run, seed, limit) as bench:
-        so_far = Comparison(facts, ())
-        for entry, parts in _runs(entries, wanted):
-            outcome = _run(entry, parts, opened, run, bench, measured, predict)
-            so_far = Comparison(facts, (*so_far.outcomes, outcome))
-            if on_outcome is not None:
-                on_outcome(so_far)
+    traffic = (fanouts, batch_size, cache, row_bytes, input)
+    subjects = subjects_of(graph, (labels, splits, split), traffic, run)
+    so_far = Comparison((), (), provenance_of(entries, settings))
+    for subject in subjects:
+        so_far = replace(so_far, graphs=(*so_far.graphs, subject.facts(run)))
+        with Bench(run, settings["time_limit"], settings["balance"] or BALANCE) as bench:
+            for entry, parts, seed in _runs(entries, wanted, settings["seeds"]):
+                outcome = _run(entry, parts, seed, subject, run, bench, settings)
+                so_far = replace(so_far, outcomes=(*so_far.outcomes, outcome))
+                if on_outcome is not None:
+                    on_outcome(so_far)
     return so_far
 
 
-class Predicted(NamedTuple):
-    """The traffic of a partition: columns of its row, and those of its types."""
+def _seeds(seeds: int | Sequence[int], first: int | None) -> list[int]:
+    """Return the seeds of the runs."""
+    start = parameters.seed(first)
+    if not isinstance(seeds, Iterable):
+        return [(start + i) % 2**64 for i in range(parameters.integer("seeds", seeds, 1, 1000))]
+    several = [parameters.integer("seeds", each, 0, 2**64 - 1) for each in seeds]
+    if not several or len(set(several)) < len(several):
+        raise ParameterError("seeds: name at least one seed, and each once")
+    return several
 
-    row: dict[str, float]
-    types: list[pl.Series]
 
-
-Prediction = Callable[[Partition], Predicted]
-
-
-def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptions) -> Prediction:
-    """Return what predicts the columns of the traffic of a partition."""
-    fanouts, batch_size, cache, row_bytes, input = given
-    if fanouts is None:
-        return lambda partition: Predicted({}, [])
-    if not splits:
+def _baseline(name: str | None, entries: list[Entry]) -> str | None:
+    labels = [entry.label for entry in entries]
+    if name is not None and name not in labels:
         raise ParameterError(
-            "splits: the traffic of training depends on its vertices. Pass splits= with train"
+            f"baseline: no algorithm is called {name!r}. They are {', '.join(labels)}{parameters.meant(name, labels)}"
         )
-    train = of_input(splits, graph, input)
-    train_of(train)
-    shares = cache if isinstance(cache, Iterable) else [cache]
-    plan = SamplingPlan.of(fanouts, batch_size, shares, edge_keys_of(graph))
-    names = None if graph.types is None else [each.name for each in graph.types]
-    rows = RowTypes.of(names, row_bytes, directory_bytes(graph))
-
-    def predict(partition: Partition) -> Predicted:
-        if isinstance(partition, EdgePartition):
-            return Predicted({}, [])
-        found = traffic_of(graph, partition, train, plan, rows, run)
-        columns = {}
-        types: list[pl.Series] = []
-        for index, share in enumerate(plan.caches):
-            traffic = summed(found, plan, index, rows)
-            end = f"_{share:g}" if share else ""
-            columns[f"remote_rows{end}"] = float(round(traffic.fetched_rows))
-            if traffic.fetched_mb is not None:
-                columns[f"remote_mb{end}"] = traffic.fetched_mb
-            if traffic.types is not None:
-                types += _of_types(traffic.types, end)
-        return Predicted(columns, types)
-
-    return predict
-
-
-def _of_types(traffic: pl.DataFrame, end: str) -> list[pl.Series]:
-    """Return the columns of the traffic of each type, with this end of their names."""
-    fetched = (traffic["remote_rows"] - traffic["saved_rows"]).round()
-    columns = [fetched.rename(f"remote_rows{end}")]
-    if traffic["fetched_mb"].null_count() < len(traffic):
-        columns.append(traffic["fetched_mb"].rename(f"remote_mb{end}"))
-    return columns
+    return name
 
 
 def _run(
     entry: Entry,
     k: int,
-    graph: Graph,
+    seed: int | None,
+    subject: Subject,
     run: RunOptions,
     bench: Bench,
-    measured: Mapping[str, Any],
-    predict: Prediction,
+    settings: Mapping[str, Any],
 ) -> Outcome:
     """Run and measure one entry. What it raises becomes the ``error`` of its row."""
-    progress = None if run.progress is None else _LabelledProgress(run.progress, f"{entry.label}, k={k}")
+    graph, balance, seeds = subject.graph, settings["balance"], settings["seeds"]
+    about = f"{entry.label}, k={k}" + (f", seed={seed}" if len(seeds) > 1 and seed is not None else "")
+    progress = None if run.progress is None else _LabelledProgress(run.progress, about)
     bench.options = replace(run, progress=progress)
+    bench.seed = seeds[0] if seed is None else seed
     options = vars(bench.options)
+    shared = options | {"seed": bench.seed, "splits": subject.measured["splits"]}
+    row: dict[str, Any] = {"graph": subject.name} | ({} if seed is None else {"seed": seed})
     try:
-        result = entry.run(graph, k, options | {"seed": bench.seed, "splits": measured["splits"]}, bench)
-        more = {} if isinstance(result.partition, EdgePartition) else measured
+        result = entry.run(graph, k, shared if balance is None else shared | {"balance": balance}, bench)
+        more = {} if isinstance(result.partition, EdgePartition) else subject.measured
         evaluation = evaluate(graph, result.partition, **more, **options)
         outcome = _outcome(entry.label, result, evaluation, _home_halo(graph, result, options))
-        columns, of_types = predict(result.partition)
-        outcome.row.update(columns)
+        columns, of_types = subject.predict(result.partition)
+        row |= outcome.row | columns | _above(outcome.row, balance)
+        if seed is not None and seed != seeds[0]:
+            return Outcome(row)
         if outcome.types is None or not of_types:
-            return outcome
-        return replace(outcome, types=pl.DataFrame([*outcome.types.get_columns(), *of_types]))
+            return replace(outcome, row=row)
+        return replace(outcome, row=row, types=pl.DataFrame([*outcome.types.get_columns(), *of_types]))
     except Exception as error:  # functions of users and other packages may raise anything
         if isinstance(error, EdgeFileChangedError) or (progress is not None and error is progress.raised):
             raise
-        sizes = {"n": graph.num_vertices, "m": graph.num_edges, "loops": graph.identify(run)[0]}
-        row = {"of": entry.of, "algorithm": entry.label, "k": k, **sizes, "error": _reason(error)}
+        row |= {"of": entry.of, "algorithm": entry.label, "k": k, **subject.sizes, "error": _reason(error)}
         trace = getattr(error, "traceback", None) if _refusal(error) else "".join(format_exception(error))
         return Outcome(row, traceback=trace)
 
 
-def _runs(entries: list[Entry], wanted: list[int]) -> list[tuple[Entry, int]]:
-    """Return the entries to run with their numbers of parts, in the order of these numbers."""
+def _runs(entries: list[Entry], wanted: list[int], seeds: list[int]) -> list[tuple[Entry, int, int | None]]:
+    """Return the entries to run with number of parts and seed, in the order of the numbers. Partitions have no seed."""
     numbers = dict.fromkeys([*wanted, *(entry.only_k for entry in entries if entry.only_k is not None)])
     return [
-        (entry, parts)
+        (entry, parts, seed)
         for parts in numbers
         for entry in entries
         if (parts in wanted if entry.only_k is None else entry.only_k == parts)
+        for seed in (seeds if entry.only_k is None else [None])
     ]
+
+
+def _above(row: Mapping[str, Any], balance: float | None) -> dict[str, bool]:
+    """Say whether a part is above the bound, however packages round it."""
+    if balance is None:
+        return {}
+    items = row["n"] if row["of"] == "vertices" else row["m"]
+    most = round(row[BOUNDED[row["of"]]] * items / row["k"])
+    bound = max(cap_of(balance, items, row["k"]), int(balance * -(-items // row["k"]) + 1e-9))
+    return {"above_bound": most > bound}
 
 
 def _home_halo(graph: Graph, result: Run, options: Mapping[str, Any]) -> float | None:

@@ -56,7 +56,11 @@ def open_comparison(source: StrPath) -> Comparison:
         content = json.loads(text)
         if content["fastpart_comparison"] != SCHEMA:
             raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
-        comparison = Comparison(_graph(content["graph"]), tuple(map(_outcome, content["rows"])))
+        graphs, provenance = tuple(map(_graph, content["graphs"])), _provenance(content["provenance"])
+        comparison = Comparison(graphs, tuple(map(_outcome, content["rows"])), provenance)
+        names = {graph["name"] for graph in graphs}
+        if any(outcome.row["graph"] not in names for outcome in comparison.outcomes):
+            raise FastpartError("a row of a graph that is not listed")
         _ = comparison.summary  # Polars checks the types
         return comparison
     except (
@@ -71,17 +75,49 @@ def open_comparison(source: StrPath) -> Comparison:
 
 def _graph(content: dict[str, Any]) -> dict[str, Any]:
     texts = {name: _text(name, content[name]) for name in ("name", "checksum")}
-    return texts | {name: _count(name, content[name]) for name in ("n", "m", "loops", "threads")}
+    return texts | {name: _count(name, content[name]) for name in ("n", "m", "loops")}
+
+
+def _provenance(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what was recorded of the circumstances. Parameters may be anything that JSON can hold."""
+    balance, baseline, memory = (content[name] for name in ("balance", "baseline", "memory_limit"))
+    machine, parameters_of = content["machine"], content["parameters"]
+    if not all(isinstance(each, dict) for each in parameters_of.values()):
+        raise FastpartError("parameters: expected those of each algorithm by name")
+    return {
+        "date": _text("date", content["date"]),
+        "balance": None if balance is None else parameters.ratio("balance", balance),
+        "seeds": [_seed(each) for each in content["seeds"]],
+        "baseline": None if baseline is None else _text("baseline", baseline),
+        "threads": _count("threads", content["threads"]),
+        "memory_limit": None if memory is None else _count("memory_limit", memory),
+        "time_limit": "inf"
+        if content["time_limit"] == "inf"
+        else _measure("time_limit", content["time_limit"]),
+        "versions": {name: _text(name, version) for name, version in content["versions"].items()},
+        "machine": {
+            "processor": _text("processor", machine["processor"]),
+            "cores": _count("cores", machine["cores"]),
+            "memory": None if machine["memory"] is None else _count("memory", machine["memory"]),
+        },
+        "parameters": dict(parameters_of),
+    }
+
+
+def _seed(value: Any) -> int:
+    return parameters.integer("seed", value, 0, 2**64 - 1)
 
 
 def _outcome(content: dict[str, Any]) -> Outcome:
     error, of = content["error"], content["of"]
-    row: dict[str, Any] = {"of": of, "algorithm": _text("algorithm", content["algorithm"])}
+    row: dict[str, Any] = {name: _text(name, content[name]) for name in ("graph", "algorithm")} | {"of": of}
+    if content.get("seed") is not None:
+        row["seed"] = _seed(content["seed"])
     row["k"] = parameters.parts(content["k"])
     traffic = [name for name in content if name.startswith(TRAFFIC)]
     for name, dtype in {**COLUMNS, **dict.fromkeys([*OPTIONAL, *traffic], "Float64"), **LAST}.items():
         if name not in ("of", "algorithm", "k", "error") and content.get(name) is not None:
-            row[name] = (_count if dtype == "Int64" else _measure)(name, content[name])
+            row[name] = _CHECKS[dtype](name, content[name])
     if error is not None:
         where = content.get("traceback")
         row["error"] = _text("error", error)
@@ -111,13 +147,12 @@ def _by_type(name: str, content: Any, columns: dict[str, str]) -> pl.DataFrame:
     """Return the measures of types, or of relations."""
     if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
         raise FastpartError(f"{name}: expected the columns of a table")
-    checks = {"String": _text, "Int64": _count, "Float64": _measure}
     more = [column for column in content if column in OPTIONAL or column.startswith(TRAFFIC)]
     return pl.DataFrame(
         [
             *(
                 pl.Series(
-                    column, [checks[dtype](column, value) for value in content[column]], getattr(pl, dtype)
+                    column, [_CHECKS[dtype](column, value) for value in content[column]], getattr(pl, dtype)
                 )
                 for column, dtype in columns.items()
             ),
@@ -165,3 +200,7 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise FastpartError(f"{name}: {value!r} is not a text")
     return value
+
+
+_CHECKS = {"String": _text, "Int64": _count, "Float64": _measure, "Boolean": parameters.flag}
+"""What checks a value of a column."""

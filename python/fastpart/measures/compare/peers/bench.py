@@ -27,10 +27,10 @@ BLOCK = 1 << 16
 
 
 class Bench:
-    """A temporary folder for the graph and the results of peers."""
+    """A temporary folder for the graph and the results of peers, which all run under one bound on the vertices."""
 
-    def __init__(self, options: RunOptions, seed: int, seconds: float) -> None:
-        self.options, self.seed, self.seconds = options, seed, seconds
+    def __init__(self, options: RunOptions, seconds: float, balance: float, seed: int = 0) -> None:
+        self.options, self.seconds, self.balance, self.seed = options, seconds, balance, seed
         self._stack = ExitStack()
         self._graph: Path | FastpartError | None = None
 
@@ -54,7 +54,7 @@ class Bench:
         folder = self._graph_of(graph)
         threads = self.options.threads or _core.default_threads()
         task = {"task": peer.name, "module": peer.module, "k": k, "seed": self.seed, "threads": threads}
-        task |= {"given": dict(given)}
+        task |= {"balance": self.balance, "given": {**peer.defaults, **given}}
         self._child(peer.command, label, task | {"folder": str(folder)})
         try:
             result = json.loads((folder / "result.json").read_text())

@@ -50,11 +50,12 @@ def simple_graph(
     return indptr, targets[order], np.tile(weights.astype(np.int64), 2)[order]
 
 
-def metis(graph: Graph, k: int, seed: int, constraints: int = 1) -> tuple[Ids, float]:
-    """METIS, k-way. Bounds relative to the mean: 1.03 for vertices and, with two constraints, 1.10 for volume."""
+def metis(graph: Graph, k: int, balance: float, seed: int, constraints: int = 1) -> tuple[Ids, float]:
+    """METIS, k-way. The bounds are ``balance`` for vertices and, with two constraints, 1.10 for volume."""
     import pymetis
 
-    options = pymetis.Options(seed=seed % 2**31, ufactor=30)
+    excess = int(round(1000 * (balance - 1), 6))  # in thousandths
+    options = pymetis.Options(seed=seed % 2**31, ufactor=max(excess, 1))
     if constraints == 1:
         indptr, indices, weights = graph
         start = time.perf_counter()
@@ -64,10 +65,10 @@ def metis(graph: Graph, k: int, seed: int, constraints: int = 1) -> tuple[Ids, f
         return np.asarray(result[1], dtype=np.int64), time.perf_counter() - start
     if constraints != 2:
         raise ValueError(f"constraints is 1 or 2, not {constraints}")
-    return _metis_two_constraints(graph, k, options)
+    return _metis_two_constraints(graph, k, balance, options)
 
 
-def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, float]:
+def _metis_two_constraints(graph: Graph, k: int, balance: float, options: Any) -> tuple[Ids, float]:
     """Call METIS in the library of pymetis directly: the functions of pymetis take one constraint only."""
     from pymetis import _internal
 
@@ -80,7 +81,7 @@ def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, flo
     indptr, indices, weights = (np.ascontiguousarray(array, dtype=width) for array in graph)
     n = len(indptr) - 1
     vertex_weights = np.stack([np.ones(n, width), np.diff(indptr) + 1], axis=1)  # as volume_balance does
-    tolerances = np.array([1.03, 1.10], np.float32)
+    tolerances = np.array([max(balance, 1.001), 1.10], np.float32)
     option_values = np.array([options._get(i) for i in range(40)], width)
     part, cut = np.zeros(n, width), np.zeros(1, width)
 
@@ -101,19 +102,20 @@ def _metis_two_constraints(graph: Graph, k: int, options: Any) -> tuple[Ids, flo
 
 
 def kaminpar(
-    graph: Graph, k: int, seed: int, threads: int, folder: Path, preset: str = "default"
+    graph: Graph, k: int, balance: float, seed: int, threads: int, folder: Path, preset: str = "default"
 ) -> tuple[Ids, float]:
-    """KaMinPar for the edge cut. Parts have up to 1.03 times the mean number of vertices."""
+    """KaMinPar for the edge cut. Parts have up to ``balance`` times the mean number of vertices, rounded up."""
     import kaminpar as package
 
     file = folder / "graph.parhip"
     write_parhip(graph, file)
-    loaded = package.load_graph(str(file), package.GraphFileFormat.PARHIP)
+    compressed = preset == "terapart"  # it crashes on other graphs
+    loaded = package.load_graph(str(file), package.GraphFileFormat.PARHIP, compressed)
     file.unlink()
     package.reseed(seed % 2**31)
     partitioner = package.KaMinPar(threads, getattr(package, f"{preset}_context")())
     start = time.perf_counter()
-    result = partitioner.compute_partition(loaded, k, 0.03)
+    result = partitioner.compute_partition(loaded, k, max(balance - 1, 1e-9))  # 0 is no bound to it
     return np.asarray(result, dtype=np.int64), time.perf_counter() - start
 
 
@@ -127,8 +129,10 @@ def write_parhip(graph: Graph, file: Path) -> None:
             array.tofile(out)
 
 
-def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "default") -> tuple[Ids, float]:
-    """Mt-KaHyPar for the edge cut. Parts have up to 1.03 times the mean. The deterministic preset ignores the seed."""
+def mtkahypar(
+    graph: Graph, k: int, balance: float, seed: int, threads: int, preset: str = "default"
+) -> tuple[Ids, float]:
+    """Mt-KaHyPar for the edge cut. Bounds are those of KaMinPar. The deterministic preset ignores the seed."""
     import mtkahypar as package
 
     indptr, indices, weights = graph
@@ -141,7 +145,7 @@ def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "defa
     package.set_seed(seed % 2**31)
     library = package.initialize(threads, False)
     context = library.context_from_preset(getattr(package.PresetType, preset.upper()))
-    context.set_partitioning_parameters(k, 0.03, package.Objective.CUT)
+    context.set_partitioning_parameters(k, balance - 1, package.Objective.CUT)
     loaded = library.create_graph(context, n, len(edges), edges, [1] * n, weights[once].tolist())
     del edges, sources, once
     _begin_peak()  # the lists, which only this interface needs, do not count
@@ -150,8 +154,10 @@ def mtkahypar(graph: Graph, k: int, seed: int, threads: int, preset: str = "defa
     return np.asarray(result.get_partition(), dtype=np.int64), time.perf_counter() - start
 
 
-def heistream(graph: Graph, k: int, seed: int, buffer: int = 262_144, passes: int = 1) -> tuple[Ids, float]:
-    """HeiStream with the buffer of BuffCut, in vertices. Parts have up to 1.03 times the mean. It ignores weights."""
+def stream(
+    graph: Graph, k: int, balance: float, seed: int, batch: int, passes: int, buffer: int = 0
+) -> tuple[Ids, float]:
+    """HeiStream, in batches of so many vertices. With a buffer, in vertices, it is BuffCut. It ignores weights."""
     from chszlablib import Decomposition
     from chszlablib import Graph as Loaded
 
@@ -161,8 +167,9 @@ def heistream(graph: Graph, k: int, seed: int, buffer: int = 262_144, passes: in
     loaded = Loaded.from_csr(graph[0], graph[1])
     start = time.perf_counter()
     result = Decomposition.stream_partition(
-        loaded, k, 3.0, seed % 2**31, max_buffer_size=buffer, num_streams_passes=passes
-    )
+        loaded, k, 100 * (balance - 1), seed % 2**31, max_buffer_size=buffer, batch_size=batch,
+        num_streams_passes=passes,
+    )  # fmt: skip
     return np.asarray(result.assignment, dtype=np.int64), time.perf_counter() - start
 
 
@@ -189,16 +196,16 @@ def _partition(task: dict[str, Any], folder: Path) -> None:
     base = _begin_peak()
     with np.load(folder / "graph.npz", allow_pickle=False) as stored:
         graph = (stored["arr_0"], stored["arr_1"], stored["arr_2"])
-    k, seed, threads, given = (task[name] for name in ("k", "seed", "threads", "given"))
+    k, balance, seed, threads, given = (task[name] for name in ("k", "balance", "seed", "threads", "given"))
     match task["task"]:
         case "metis":
-            part, seconds = metis(graph, k, seed, **given)
+            part, seconds = metis(graph, k, balance, seed, **given)
         case "kaminpar":
-            part, seconds = kaminpar(graph, k, seed, threads, folder, **given)
+            part, seconds = kaminpar(graph, k, balance, seed, threads, folder, **given)
         case "mtkahypar":
-            part, seconds = mtkahypar(graph, k, seed, threads, **given)
+            part, seconds = mtkahypar(graph, k, balance, seed, threads, **given)
         case _:
-            part, seconds = heistream(graph, k, seed, **given)
+            part, seconds = stream(graph, k, balance, seed, **given)
     memory = resident_bytes(peak=True) - base
     np.save(folder / "part.npy", part)
     (folder / "result.json").write_text(json.dumps({"seconds": seconds, "memory": memory}))
