@@ -28,6 +28,7 @@ RUNS = ((1, 1), (4, 2), (4, 4))
 
 POINT = 0.01
 GIVEN: dict[str, Any] = {
+    "decoder": "dot",
     "embeddings": 64,
     "hidden": 64,
     "batch_size": 8192,

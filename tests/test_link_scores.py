@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from fastpart.train.link_prediction import ranking  # noqa: E402
-from fastpart.train.link_prediction.decoders import MLP, Dot  # noqa: E402
+from fastpart.train.link_prediction.decoders import MLP, Cosine, Dot  # noqa: E402
 from fastpart.train.link_prediction.scoring import ranks_among  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -39,7 +39,7 @@ def test_ranks_against_brute_force(count, candidates, levels, seed):
         assert auc == pytest.approx(np.mean(share))
 
 
-@pytest.mark.parametrize("decoder", [Dot(), MLP(5)])
+@pytest.mark.parametrize("decoder", [Cosine(), Dot(), MLP(5)])
 def test_equal_rows_are_ties(decoder, monkeypatch):
     monkeypatch.setattr("fastpart.train.link_prediction.scoring._LOGITS", 70)  # several products
     row, decoder = torch.randn(5, generator=torch.Generator().manual_seed(0)).double(), decoder.double()
@@ -67,7 +67,7 @@ def test_no_positives_have_no_scores():
     assert np.isnan(ranking.scores(torch.zeros(ranking.COUNTS))["mrr"])
 
 
-@pytest.mark.parametrize("decoder", [Dot(), MLP(4)])
+@pytest.mark.parametrize("decoder", [Cosine(), Dot(), MLP(4)])
 def test_decoders_score_pairs_as_all_pairs(decoder):
     random = torch.Generator().manual_seed(0)
     one, other = (torch.randn(5, 4, generator=random) for _ in range(2))

@@ -58,7 +58,12 @@ class Counting:
     @staticmethod
     def open(src, target=None):
         return SimpleNamespace(
-            path=Path(src), manifest={"n": 7}, num_val=1, task=Task(1, 2, False), calls=CALLS
+            path=Path(src),
+            manifest={"n": 7},
+            num_val=1,
+            task=Task(1, 2, False),
+            partition=SimpleNamespace(parts=[]),
+            calls=CALLS,
         )
 
     def round(self, epochs, scored):
@@ -103,6 +108,9 @@ class Counted(driver.Driver):
 
     def summary(self):
         return {"added": 1}
+
+    def guessing(self):
+        return None
 
 
 @contextmanager

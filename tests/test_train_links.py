@@ -141,7 +141,10 @@ def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):
     np.testing.assert_allclose(rows, trained.predict(saved(splits, tmp_path / "one", 1)), atol=1e-5)
     np.testing.assert_allclose(trained.predict(parts, vertices=[9, 2]), rows[[9, 2]], atol=1e-6)
     pairs = splits.test[:50]
-    logits = (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(1)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = ((rows / lengths)[pairs[:, 0]] * (rows / lengths)[pairs[:, 1]]).sum(1)
+    log_scale, offset = (float(trained.weights[f"decoder.{name}"]) for name in ("log_scale", "offset"))
+    logits = np.exp(log_scale) * cosines + offset
     np.testing.assert_allclose(trained.probabilities(parts, pairs), 1 / (1 + np.exp(-logits)), rtol=1e-4)
     assert "test MRR" in repr(trained)
     assert not (tmp_path / "out" / "history.svg").exists()
@@ -177,7 +180,7 @@ def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_p
     assert all(np.isnan(trained.summary[name]) for name in ("val_mrr", "test_hits@1", "test_auc"))
 
 
-@pytest.mark.parametrize(("decoder", "candidates"), [("dot", 1000), ("mlp", 37)])
+@pytest.mark.parametrize(("decoder", "candidates"), [("cosine", 400), ("dot", 1000), ("mlp", 37)])
 def test_scores_against_brute_force(parts, alone, splits, decoder, candidates):
     trained = alone(parts, decoder=decoder, candidates=candidates, **QUICK)
     rows, network = torch.from_numpy(trained.predict(parts)).double(), trained.network().double()
@@ -370,8 +373,8 @@ def test_without_validation_the_last_epoch_is_the_best(splits, alone, tmp_path):
         ({}, "embeddings: the directory has no features. Pass the width"),
         ({"embeddings": 0}, "embeddings: 0"),
         (
-            {"embeddings": 4, "decoder": "cosine"},
-            "decoder: unknown value 'cosine'. Valid values are 'dot', 'mlp'",
+            {"embeddings": 4, "decoder": "sine"},
+            "decoder: unknown value 'sine'. Valid values are 'cosine', 'dot', 'mlp'",
         ),
         ({"embeddings": 4, "negatives": "hard"}, "negatives: unknown value 'hard'"),
         ({"embeddings": 4, "num_negatives": 0}, "num_negatives: 0"),

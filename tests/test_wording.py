@@ -234,6 +234,7 @@ def test_columns_are_known_by_their_names(tmp_path):
         ("strict=False keeps no cap. Write cites=2,writes=0.5", "strict=False keeps no cap. Write cites=2,writes=0.5"),
         ("here connected=False keeps them", "here --no-connected keeps them"),
         ("Pass connected=True to join", "Pass --connected to join"),
+        ("Save the partition with standardise=True, or", "Save the partition with --standardise, or"),
         ("Open it with weights=False", "Open it with --weights no"),
         ("balance_on=[] leaves that out", "--balance-on vertices leaves that out"),
         ("Raise memory_limit or free memory", "Raise --memory-limit or free memory"),

@@ -21,6 +21,7 @@ _CALL = r"[\w.]+\([^()]*\)"
 """Python code, which stays as it is. A word and a parenthesis of a sentence have a space between."""
 
 _PHRASES = {
+    "standardise=True": "--standardise",  # of another command
     "fp.open_partition opens it": "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` "
     "checks it",
     "fp.restore(result, graph=graph) brings": "-o with a .parquet and --restore, or `fastpart restore`, bring",

@@ -339,9 +339,10 @@ class Partition(Assignment):
             :func:`fastpart.generate.planted` writes them, are copied.
         standardise : bool
             Store features minus their mean, divided by their standard deviation. Both are those of the training
-            vertices in ``splits``, column by column, in float64. A column that is constant there is not divided. The
-            directory keeps them in ``feature_statistics.npy``. Rows become float32 unless ``feature_dtype`` says
-            otherwise, and rows that are given with 8 bits are coded anew.
+            vertices in ``splits``, column by column, in float64, or of all vertices if there are ``edge_splits`` only.
+            A column that is constant there is not divided. The directory keeps them in ``feature_statistics.npy``.
+            Rows become float32 unless ``feature_dtype`` says otherwise, and rows that are given with 8 bits are coded
+            anew.
         labels : array, or path of a .npy or a table, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.

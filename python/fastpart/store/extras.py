@@ -80,7 +80,7 @@ class Extras(dict[str, Any]):
         for name in ("halo_features", "feature_dtype", "standardise"):
             if completed[name] and completed["features"] is None:
                 raise ParameterError(f"{name}: there are no features. Pass features=")
-        if completed["standardise"] and completed["splits"] is None:
+        if completed["standardise"] and completed["splits"] is None and completed["edge_splits"] is None:
             raise ParameterError("standardise: takes the statistics of the training vertices. Pass splits=")
         return completed
 

@@ -79,7 +79,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     if not content or not folder.has_checkpoint:
         raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
     with damaged(path / MARKER, "not the list of a training"):
-        method, arguments = content["must_agree"]["method"], dict(content["may_change"]["arguments"])
+        method = content["must_agree"]["method"]
+        dict(content["may_change"]["arguments"])
         os.fspath(content["may_change"]["source"])
         options = Options.of_stored(content["options"])
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
@@ -89,7 +90,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
     how = content["must_agree"]["how"]
-    make = _make(method, arguments, how)
+    make = _make(method, how)
     own = options.model not in NAMES + TYPED_NAMES
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
@@ -104,7 +105,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     if method == "links":
-        return _links(trained, arguments)
+        return _links(trained, how)
     if method == "embeddings":
         return TrainedEmbeddings.of_training(trained, how, _learned(trained))
     if isinstance(task, TypedTask) and task.learned:
@@ -113,11 +114,11 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     return trained
 
 
-def _make(method: str, arguments: dict[str, Any], how: dict[str, Any]) -> Make:
+def _make(method: str, how: dict[str, Any]) -> Make:
     """Return what makes the networks of a method."""
     if method == "embeddings":
         return relation_network(how["decoder"], how["relations"], how["reciprocal"])
-    return network_with(arguments.get("decoder", "dot")) if method == "links" else build
+    return network_with(how["decoder"]) if method == "links" else build
 
 
 def _remedy(folder: RunFolder) -> str:
@@ -134,9 +135,9 @@ def _found(model: Any, run: Path) -> Any:
     return f"{moved}:{name}" if file.endswith(".py") and not Path(file).exists() and moved.exists() else model
 
 
-def _links(trained: TrainedModel, arguments: dict[str, Any]) -> TrainedLinks:
-    learned = None if arguments.get("embeddings") is None else _learned(trained)
-    return TrainedLinks(**vars(trained), decoder=arguments.get("decoder", "dot"), embeddings=learned)
+def _links(trained: TrainedModel, how: dict[str, Any]) -> TrainedLinks:
+    learned = None if how["embeddings"] is None else _learned(trained)
+    return TrainedLinks(**vars(trained), decoder=how["decoder"], embeddings=learned)
 
 
 def _learned(trained: TrainedModel) -> Any:

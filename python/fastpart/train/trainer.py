@@ -23,7 +23,7 @@ from .keywords import BatchTraining, SamplingRule, ScoredTraining, TemporalRule,
 from .libraries import import_torch
 
 DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
-PairDecoderName = Literal["dot", "mlp"]
+PairDecoderName = Literal["cosine", "dot", "mlp"]
 PoolRule = Literal["uniform", "degree", "batch", "all"]
 Objective = Literal["softmax", "binary", "self_adversarial"]
 Order = Literal["global", "parts"]
@@ -54,7 +54,7 @@ class Pairs:
 
     negatives: NegativeRule = "uniform"
     num_negatives: int = 1
-    decoder: PairDecoderName = "dot"
+    decoder: PairDecoderName = "cosine"
     candidates: int = 1000
     temporal: TemporalRule | None = None
 

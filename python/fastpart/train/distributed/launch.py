@@ -8,7 +8,10 @@ from ...errors import ParameterError
 from ...runtime.environment import refuse_several
 from ...runtime.watch import Supervisor
 from ..config import Call
+from ..data import Dataset
 from ..jobs.following import follow, output_of
+from ..jobs.scales import remedy_of, warn_of_scales
+from ..jobs.unlearned import watched
 from ..learning.trainable import refuse_not_importable
 from ..libraries import import_dgl
 from ..memory import left_by
@@ -53,12 +56,15 @@ class Driver:
             graph.refuse_small_memory(machines.here)
             left_by(graph.needs(machines.here, self._trainers, self._samplers, options), run)
             path = parameters.path("source", self._source)
+            dataset = Dataset(path) if path.is_dir() else None  # else an earlier export
+            if dataset is not None:
+                warn_of_scales(dataset)
             begin(folder, resume, options, must_agree("distdgl", options, {}, graph.identity), path, None)
             with folder.kept():
                 history = History("distdgl", options, folder, resume)
                 plan = Plan(graph, machines, self._trainers, self._samplers, run.threads)
                 plan.start(group, history, resume)
-                return follow(group, history, call.report)
+                return follow(group, history, watched(call.report, None, remedy_of(dataset)))
 
     def _machines(self, graph: Export, group: Supervisor) -> Machines:
         if self._ip_config is None:

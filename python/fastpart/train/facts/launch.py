@@ -78,6 +78,9 @@ class Driver(driver.Driver):
         """The types whose rows are learned as inputs of an encoder."""
         return self.task.learned if isinstance(self.task, TypedTask) else ()
 
+    def guessing(self) -> None:
+        """Return nothing: the loss of guessing depends on the objective and on what there is to tell apart."""
+
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows, and hand over the table of hard negatives."""
         self.running["out"] = os.path.abspath(launch.folder.path)

@@ -1,45 +1,40 @@
-"""A training that learns nothing says so, instead of going on for all its epochs without a word."""
+"""The loss of guessing: that of a network that gives all vertices, or all pairs, the same output."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...errors import GraphWarning, warn
-from ..runs.history import score_of
-from .loop import Report
+import torch
 
-_NEARLY = 0.98
-"""Share of the loss of guessing from which on a loss is no better."""
+from ..data import AnyDataset
 
 
-def guessing(negatives: int) -> float:
+def of_pairs(negatives: int) -> float:
     """Return the cross entropy of guessing which of ``1 + negatives`` pairs are edges, if one of them is."""
-    share = 1 / (1 + negatives)
-    return -share * math.log(share) - (1 - share) * math.log(1 - share)
+    return _entropy(torch.tensor([1.0, negatives], dtype=torch.float64))
 
 
-def watched(report: Report, chance: float) -> Report:
-    """Return a report of epochs that warns once if one has taught nothing.
+def of_classes(dataset: AnyDataset[Any]) -> float | None:
+    """Return the cross entropy of guessing the classes of the training vertices by their frequencies.
 
-    The loss of such an epoch is at least that of guessing, ``chance``, and its validation score is that of the epoch
-    before, to the last digit: the network gives all vertices the same row. A first large step does this where features
-    are large or much alike.
+    It is at most the logarithm of the number of classes. In a multi-label task it is the mean over the classes. None if
+    the task has no classes, or all training vertices are of the same one, which leaves nothing to learn.
     """
-    last, told = math.nan, False
+    task = dataset.task
+    if task.regression:
+        return None
+    counts, vertices = torch.zeros(task.classes, dtype=torch.float64), 0
+    for part in dataset.partition.parts:
+        labels = dataset.labels(part)[dataset.splits(part)["train"]]
+        vertices += len(labels)
+        counts += labels.sum(0) if task.multilabel else torch.bincount(labels, minlength=task.classes)
+    if not task.multilabel:
+        return _entropy(counts) or None
+    each = [_entropy(torch.stack([count, vertices - count])) for count in counts]
+    return math.fsum(each) / len(each) or None
 
-    def reported(row: dict[str, Any]) -> None:
-        nonlocal last, told
-        score = score_of(row)
-        if score == last and row["loss"] >= _NEARLY * chance and not told:
-            told = True
-            warn(
-                f"epoch {row['epoch']}: the network has learned nothing, its loss of {row['loss']:.3g} is that of "
-                "guessing. Where features are large or much alike, save the partition with standardise=True, or use a "
-                "smaller lr",
-                GraphWarning,
-            )
-        last = score
-        report(row)
 
-    return reported
+def _entropy(counts: torch.Tensor) -> float:
+    """Return the entropy of a distribution, in nats."""
+    return float(torch.special.entr(counts / counts.sum()).sum())

@@ -24,12 +24,17 @@ from ..runs.identity import data_of, must_agree
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..trainer import Trainer
-from .chance import watched
+from .chance import of_classes
 from .following import follow
 from .group import refuse_few_gpus
 from .job import Job
 from .launch import Launch, launching
+from .scales import remedy_of, warn_of_scales
 from .settings import torch_settings
+from .unlearned import Guessing, watched
+
+_STEPS = 30
+"""A network that learns classes may begin with the loss of guessing, or more, for so many steps."""
 
 PROCESS = "fastpart.train.jobs.process"
 """The module that a worker executes."""
@@ -71,9 +76,6 @@ class Driver(ABC):
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
 
-    chance: float | None = None
-    """Loss of guessing, where it is known."""
-
     def __init__(
         self, trainer: Trainer, call: Call, dataset: AnyDataset[Any], workers: int, asked: int | None = None
     ) -> None:
@@ -109,6 +111,13 @@ class Driver(ABC):
             self.task, self.options, self.copies, self.make, self.example, self.synchronised
         )
 
+    def guessing(self) -> Guessing | None:
+        """Return how the network looks if it learns nothing. None where that is not known, as of losses of users."""
+        loss = None if self.options.loss is not None else of_classes(self.dataset)
+        size = self.options.batch_size or self.dataset.num_train
+        steps = -(-self.dataset.num_train // size)
+        return None if loss is None else Guessing(loss, rows=3, epochs=-(-_STEPS // steps))
+
     def prepare(self, launch: Launch, stack: ExitStack) -> None:  # noqa: B027  # most methods have nothing to prepare
         """Do what comes before the workers. The stack ends with them."""
 
@@ -128,6 +137,8 @@ class Driver(ABC):
         with launching(self.call, self._asked, self.alone) as launch, ExitStack() as stack:
             self.prepare(launch, stack)
             refuse_patience_without_validation(self.dataset, self.options)
+            if is_first():
+                warn_of_scales(self.source)
             self.running["free_bytes"], copies = self._state_memory(launch)
             self.begin(launch)
             with launch.folder.kept():
@@ -172,7 +183,7 @@ class Driver(ABC):
             running={"timeout": launch.timeout, "steps": self.call.steps, **self.running},
         )
         history = History(job.method, job.options, launch.folder, job.resume)
-        report = self.call.report if self.chance is None else watched(self.call.report, self.chance)
+        report = watched(self.call.report, self.guessing(), remedy_of(self.source))
         if launch.group is not None:
             refuse_few_gpus(launch.device, self.workers)
             _start(launch.group, job, self.workers, copies)

@@ -11,6 +11,7 @@ from ...errors import TrainingError
 from ..learning.learner import Learner
 from ..ranks import barrier, differing, from_first, world_size
 from ..runs.history import History
+from .dead_layers import DeadLayers
 
 Report = Callable[[dict[str, Any]], object]
 """Called with each new row of the history."""
@@ -64,7 +65,7 @@ def train(
     history : History or None
         Keeps the epochs. Rank 0 has one, and other processes may.
     report : callable
-        Called with each new row, where there is a history.
+        Called with each new row, where there is a history. It has the number of a dead layer, if there is one.
     every : int
         Epochs of a round.
     steps : bool
@@ -76,18 +77,20 @@ def train(
     else:
         with history.restoring():
             worker = new(state)
+    dead = None if history is None else DeadLayers(worker.network)
     while not from_first(history and history.over):
         epochs, scored = from_first(history and history.next(every))
         row = worker.round(epochs, scored)
         losses = {"steps": worker.learner.losses_of_all()} if steps else {}
         _refuse_different(worker.network)
+        found = {} if dead is None else dead.after_round()
         if history is not None:
             history.add(row, lambda: on_cpu(worker.network), epochs)
         if from_first(history and history.due):
             _save(worker, history)
         if history is not None:
             try:
-                report({**history.rows[-1], **losses})
+                report({**history.rows[-1], **losses, **found})
             except BaseException:  # what the user raises between two epochs loses none
                 alone = world_size() == 1 or not hasattr(
                     worker, "store"

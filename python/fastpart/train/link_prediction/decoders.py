@@ -21,6 +21,12 @@ from ..trainer import DecoderName, PairDecoderName
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 OF_PAIRS: tuple[PairDecoderName, ...] = get_args(PairDecoderName)
 
+_COSINE_SCALE = 5.0
+"""First scale of cosines."""
+
+_SHORT = 1e-3
+"""Rows that are shorter have no direction."""
+
 _NUMBERS = 1 << 22
 """Numbers of a block of pairs with candidates that are not compared by a product of matrices."""
 
@@ -35,6 +41,36 @@ class Dot(nn.Module):
     def against(self, sources: Tensor, targets: Tensor) -> Tensor:
         """Return the logit of each source with each target."""
         return sources @ targets.T
+
+
+class Cosine(nn.Module):
+    """The cosine of the angle between two vertices, times a learned scale, plus a learned offset.
+
+    Inner products of long rows are large, and the first steps of a training then shrink all rows until nothing is left
+    to learn from. Cosines do not depend on the lengths of rows, and so not on the scale of the features. The scale is
+    learned by its logarithm (Radford et al. 2021, section 2.3).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.tensor(math.log(_COSINE_SCALE)))
+        self.offset = nn.Parameter(torch.tensor(0.0))
+
+    def forward(self, sources: Tensor, targets: Tensor) -> Tensor:
+        """Return the logit of each pair of rows."""
+        return self._logits((_directions(sources) * _directions(targets)).sum(-1))
+
+    def against(self, sources: Tensor, targets: Tensor) -> Tensor:
+        """Return the logit of each source with each target."""
+        return self._logits(_directions(sources) @ _directions(targets).T)
+
+    def _logits(self, cosines: Tensor) -> Tensor:
+        return cosines * self.log_scale.exp() + self.offset
+
+
+def _directions(rows: Tensor) -> Tensor:
+    """Return rows of length 1. Those that are nearly zero stay short, as their gradients would be huge."""
+    return F.normalize(rows, dim=-1, eps=_SHORT)
 
 
 class MLP(nn.Module):
@@ -204,6 +240,9 @@ class Decoder(nn.Module):
         return self.score.against(moved, others)
 
 
+PairDecoder = Cosine | Dot | MLP
+
+
 class LinkNetwork(nn.Module):
     """A network that says whether two vertices are linked.
 
@@ -215,7 +254,7 @@ class LinkNetwork(nn.Module):
         Returns a logit for each pair of rows.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: Dot | MLP) -> None:
+    def __init__(self, encoder: nn.Module, decoder: PairDecoder) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
@@ -225,6 +264,8 @@ def network_with(decoder: PairDecoderName) -> Callable[[Task, Options], LinkNetw
 
     def make(task: Task, options: Options) -> LinkNetwork:
         encoder = build(task, options)
+        if decoder == "cosine":
+            return LinkNetwork(encoder, Cosine())
         return LinkNetwork(encoder, Dot() if decoder == "dot" else MLP(task.classes))
 
     return make

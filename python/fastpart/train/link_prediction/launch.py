@@ -20,9 +20,10 @@ from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
 from ..jobs import driver
-from ..jobs.chance import guessing
+from ..jobs.chance import of_pairs
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
+from ..jobs.unlearned import Guessing
 from ..memory import (
     BatchSize,
     Need,
@@ -97,7 +98,6 @@ class Driver(driver.Driver):
             processors = torch.cuda.device_count()
         count = number_of_workers(dataset.partition.k, asked, processors)
         super().__init__(trainer, call, dataset, count, asked)
-        self.chance = guessing(how["num_negatives"])
         self.how, self.running, self._width = how, {"ahead": ahead, **kept(rows)}, width
         known = dataset.task
         self.task = Task(
@@ -106,6 +106,10 @@ class Driver(driver.Driver):
         self.make, self.example = network_with(decoder), (torch.zeros(2), torch.zeros(2))
         if temporal is not None:
             refuse_degrees(self.task, options)
+
+    def guessing(self) -> Guessing | None:
+        """Return how the network looks if it gives all vertices the same row."""
+        return None if self.options.loss is not None else Guessing(of_pairs(self.how["num_negatives"]))
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows."""

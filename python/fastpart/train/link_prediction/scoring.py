@@ -27,7 +27,7 @@ from ..inference import Fits, Inference
 from ..ranks import barrier, is_first, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
-from .decoders import MLP, Dot, LinkNetwork
+from .decoders import LinkNetwork, PairDecoder
 
 _BLOCK = 256
 """Positives at a time."""
@@ -198,7 +198,7 @@ class Scorer:
 
 
 def ranks_among(
-    decoder: Dot | MLP, pairs: Tensor, sources: Tensor, positives: Tensor, candidates: Tensor, heads: Tensor
+    decoder: PairDecoder, pairs: Tensor, sources: Tensor, positives: Tensor, candidates: Tensor, heads: Tensor
 ) -> Tensor:
     """Return the rank of each pair's target among candidates that are no ends of the pair.
 

@@ -37,14 +37,14 @@ class TrainedLinks(TrainedModel):
     summary : dict
         As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, ``val_auc``
         and the same of ``test``.
-    decoder : {"dot", "mlp"}
+    decoder : {"cosine", "dot", "mlp"}
         The decoder.
     embeddings : numpy.ndarray or None
         float32, of shape (n, width): the learned row of each vertex, which is also in ``embeddings.npy`` in the output
         folder. None if only features were used.
     """
 
-    decoder: PairDecoderName = "dot"
+    decoder: PairDecoderName = "cosine"
     embeddings: npt.NDArray[np.float32] | None = None
 
     def network(self) -> LinkNetwork:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def links(
     source: StrPath,
     *,
-    decoder: PairDecoderName = "dot",
+    decoder: PairDecoderName = "cosine",
     negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     embeddings: int | None = None,
@@ -37,8 +37,10 @@ def links(
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. It needs no labels, and no
         features if ``embeddings`` is given.
-    decoder : {"dot", "mlp"}
-        How a pair is scored: by the inner product of both rows, or by a perceptron over their elementwise product.
+    decoder : {"cosine", "dot", "mlp"}
+        How a pair is scored: by the cosine of the angle between both rows with a learned scale and offset, by their
+        inner product, or by a perceptron over their elementwise product. With large features, inner products are so
+        large at first that training may fail.
     negatives : {"uniform", "batch", "local"}
         Where the targets of negatives come from, as for :meth:`fastpart.VertexPartition.link_loader`: all vertices,
         targets of other edges of the batch, or the parts of the worker. ``"local"`` is biased.
