@@ -151,6 +151,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
 @pytest.mark.parametrize("method", METHODS)
 def test_help_lists_what_the_methods_of_training_take(text_of, method):
     assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set()) | {
+        "--log": None,
         "--predictions": None,
         "--restore": None,
     }
@@ -158,7 +159,7 @@ def test_help_lists_what_the_methods_of_training_take(text_of, method):
 
 @pytest.mark.torch
 def test_help_lists_what_training_of_links_takes(text_of):
-    assert listed(text_of("train", "links")) == expected((fp.train.links,), set())
+    assert listed(text_of("train", "links")) == expected((fp.train.links,), set()) | {"--log": None}
 
 
 @pytest.mark.torch

@@ -81,6 +81,57 @@ def test_full_prints_the_epochs_and_the_summary(run):
 
 
 @pytest.mark.torch
+def test_rows_come_while_it_trains_in_80_columns(run, monkeypatch):
+    printed, train = [], fp.train.sampled
+
+    def followed(*args, on_epoch, **given):
+        def after(row):
+            on_epoch(row)
+            printed.append(len(sys.stdout.getvalue().splitlines()))
+
+        return train(*args, on_epoch=after, **given)
+
+    monkeypatch.setattr(fp.train, "sampled", followed)
+    code, out, err = run(
+        "sampled", "parts", *QUICK, "--workers", "2", "--eval-every", "2", "--log", "m.jsonl"
+    )
+    assert (code, err) == (0, "fastpart: note: starting 2 workers\n")
+    assert printed == [2, 3, 4]  # with the names
+    table, summary = out.split("\n\n")
+    names, *rows = (line.split() for line in table.split("\n"))
+    assert names == ["epoch", "loss", "val_accuracy", "val_f1", "seconds", "remote_bytes"]
+    assert [row[0] for row in rows] == ["0", "1", "2"]
+    assert [row[2] == "-" for row in rows] == [True, False, False]
+    assert {len(line) for line in table.split("\n")} == {len(table.split("\n")[0])}
+    assert max(map(len, table.split("\n"))) <= 80
+    assert summary.startswith("method ")
+    logged = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
+    assert [f"{row['loss']:.4f}" for row in logged] == [row[1] for row in rows]
+
+
+def test_columns_that_do_not_fit_are_left_out(capsys):
+    from fastpart.cli.epochs import EpochRows
+
+    rows = EpochRows()
+    scores = {f"val_{'long' * n}": 0.5 for n in range(1, 9)}
+    rows({"epoch": 0, "loss": 1.0, **scores, "seconds": 0.1, "remote_bytes": 10**13})
+    rows({"epoch": 1, "loss": 12345.0, **scores, "seconds": 9999.0, "remote_bytes": 10**13})
+    names, first, second = capsys.readouterr().out.splitlines()
+    assert names.split()[:2] == ["epoch", "loss"]
+    assert names.split()[-2:] == ["seconds", "remote_bytes"]
+    assert len(names) == len(first) == len(second) <= 80
+
+
+@pytest.mark.torch
+def test_a_training_without_further_epochs_prints_those_it_has(run):
+    _, first, _ = run("full", "parts", *QUICK, "-o", "run")
+    code, again, _ = run("full", "parts", *QUICK, "-o", "run", "--resume")
+    assert code == 0
+    assert again.split("\n\n")[1] == first.split("\n\n")[1]
+    assert [line.split()[0] for line in again.split("\n\n")[0].split("\n")] == ["epoch", "0", "1", "2"]
+
+
+@pytest.mark.torch
 def test_json_has_summary_and_history(run):
     code, out, err = run("full", "parts", *QUICK, "--json")
     assert (code, err) == (0, "")
@@ -125,13 +176,13 @@ def test_resume_goes_on_where_the_checkpoint_ends(run):
 def test_sdt_and_its_own_options(run):
     own = ("--workers", "1", "--average-every", "2", "--parts", "auto", "--memory-per-worker", "1G")
     code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--json")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "fastpart: note: starting 1 worker\n")
     content = json.loads(out)
     summary = content["summary"]
     assert [row["epoch"] for row in content["history"]] == [1, 2]
     assert (summary["parts"], summary["workers"], summary["sizing"]["parts_by_rule"]) == (1, 1, 1)
     assert {"parts-1", "best.pt"} <= set(os.listdir("run"))
-    code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--resume")
+    code, out, err = run("sdt", "parts", *QUICK, *own, "-o", "run", "--resume", "-q")
     assert (code, err) == (0, "")
     assert re.search(r"^sizing +graph_bytes [\d,]+, memory_per_worker 1,073,741,824, ", out, re.MULTILINE)
 

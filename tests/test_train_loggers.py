@@ -1,5 +1,6 @@
 """Callbacks, and the loggers that are some."""
 
+import json
 import subprocess
 import sys
 import types
@@ -12,7 +13,7 @@ from trainable import planted
 
 pytest.importorskip("torch")
 
-from fastpart.train.loggers import MLflow, TensorBoard, WandB
+from fastpart.train.loggers import JsonLines, MLflow, TensorBoard, WandB
 
 QUICK = {"epochs": 3, "hidden": 8, "threads": 1, "eval_every": 2}
 
@@ -162,3 +163,43 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, logger, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=f"{name} is not installed, .*: pip install {name}"):
         logger()
+
+
+def test_json_lines_can_be_read_while_training_and_after_a_resume(parts, tmp_path):
+    file, seen = tmp_path / "metrics.jsonl", []
+
+    def epochs():
+        return [json.loads(line)["epoch"] for line in file.read_text().splitlines()]
+
+    def look(row):
+        seen.append((row["epoch"], epochs()))
+
+    logger = types.SimpleNamespace(on_epoch=look)  # after the one that writes
+    fp.train.full(parts, **QUICK, out=tmp_path / "run", callbacks=[JsonLines(file), logger])
+    assert seen == [(0, [0]), (1, [0, 1]), (2, [0, 1, 2])]
+    assert (
+        json.loads(file.read_text().splitlines()[0])["val_accuracy"] is None
+    )  # scores come after two epochs
+    with file.open("a") as end:
+        end.write('{"epoch": 3}\n{"epoch": 4, "lo')  # a training that was killed had come further
+    fp.train.open(tmp_path / "run").resume(epochs=5, callbacks=[JsonLines(file)])
+    assert epochs() == [0, 1, 2, 3, 4]
+    assert json.loads(file.read_text().splitlines()[3])["loss"] > 0
+    fp.train.full(parts, **QUICK, callbacks=[JsonLines(file)])
+    assert epochs() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("content", ["notes\n", '{"epoch": 0}\n[]\n{"epoch": 1}\n', '{"loss": 1}\n'])
+def test_json_lines_replace_nothing_else(tmp_path, content):
+    file = tmp_path / "notes.jsonl"
+    file.write_text(content)
+    with pytest.raises(
+        fp.ParameterError, match=r"log: line \d of .*notes.jsonl is no epoch. Name another file"
+    ):
+        JsonLines(file)
+    assert file.read_text() == content
+
+
+def test_json_has_no_nan(tmp_path):
+    JsonLines(tmp_path / "m.jsonl").on_epoch({"epoch": 0, "loss": float("nan"), "best": float("inf")})
+    assert json.loads((tmp_path / "m.jsonl").read_text()) == {"epoch": 0, "loss": None, "best": None}

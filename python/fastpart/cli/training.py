@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from contextlib import nullcontext, redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from logging import LogRecord
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import train
+from ..core.notes import log
 from ..core.parameters import TABLES, choice, shown
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
@@ -18,9 +21,11 @@ from ..partitions.partitioners import PARTITIONERS
 from ..report.files import write_tables
 from ..report.text import table, table_of
 from ..runtime.environment import is_other_rank
+from ..train.loggers import JsonLines
 from ..train.plugged.model_source import checked
 from .call import Call
 from .commands import open_input, output_file
+from .epochs import EpochRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,6 +50,13 @@ def train_over(call: Call) -> None:
     given = call.of(f"train.{call.name}")
     if predictions is not None and call["out"] is None:  # hours of training outlive predictions that fail
         given["out"] = predictions.with_name(f"{predictions.name}.partial")
+    if call["log"]:
+        given["callbacks"] = [JsonLines(call["log"])]
+    rows = EpochRows()
+    if not (call["json"] or call["quiet"]):
+        given["on_epoch"] = rows
+        if sys.stdout.isatty():
+            given["progress"] = False  # rows would be printed into the bar
     with redirect_stdout(sys.stderr) if call["json"] else nullcontext():  # for what models of users print
         trained = getattr(train, call.name)(**given)
     if is_other_rank():
@@ -56,10 +68,17 @@ def train_over(call: Call) -> None:
     if call["json"]:
         print(_json({"summary": trained.summary, "history": trained.history.rows(named=True)}))
         return
-    print(trained)
+    print(f"\n{_result(trained)}" if rows.printed else trained)
     if not call["quiet"]:
         for target in filter(None, (call["out"], call["predictions"])):
             print(f"\nsaved to {shown(target)}")
+
+
+def _result(trained: TrainedModel) -> str:
+    """Return what follows the epochs that were printed."""
+    from ..train.runs.trained import result_of
+
+    return result_of(trained)
 
 
 def _predict(trained: TrainedModel, run: Path, call: Call, predictions: Path) -> None:
@@ -92,12 +111,27 @@ def _predictions(call: Call) -> Path:
     return output_file(out, suffixes)
 
 
+@contextmanager
+def _without_starts() -> Iterator[None]:
+    """Leave out the notes that workers start, one for each training of a comparison."""
+
+    def is_other(record: LogRecord) -> bool:
+        return not record.msg.startswith("starting ")
+
+    log.addFilter(is_other)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_other)
+
+
 def compare(call: Call) -> None:
     """``fastpart train compare``."""
     _refuse_typos(call)
     target = output_file(call["out"], (*TABLES, *REPORTS)) if call["out"] else None
     graph = open_input(call)
-    compared = train.compare(graph, **call.of("train.compare"))
+    with _without_starts():
+        compared = train.compare(graph, **call.of("train.compare"))
     # What took hours is shown before the file is written, which may fail.
     print(_json(compared.rows(named=True)) if call["json"] else table(compared), flush=True)
     if target is not None:

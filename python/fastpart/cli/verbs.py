@@ -163,6 +163,10 @@ def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (Option("out", "StrPath", default, doc=doc),)
 
 
+_LOG = Option(
+    "log", "StrPath", None, doc="A .jsonl that gets an object for each epoch, to read while training."
+)
+
 _SAVED = (
     replace(read("save")["out"], default=None),
     Option(
@@ -418,6 +422,7 @@ _VERBS: dict[str, Verb | Family] = {
                 {"source": "A partition directory with edge splits."},
                 "train links parts/ --epochs 20 --patience 3 -o run/\n"
                 "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
+                (_LOG,),
             ),
             "embeddings": Verb(
                 "training:train_over",
@@ -426,6 +431,7 @@ _VERBS: dict[str, Verb | Family] = {
                 "train embeddings parts/ --width 200 --reciprocal --dropout 0.4 --eval-every 10 -o run/\n"
                 "train embeddings parts/ --decoder complex --negatives degree --relation-weights cites=2,writes=0.5\n"
                 "train embeddings parts/ --encoder rgcn --hidden 64 --lr 0.01",
+                (_LOG,),
             ),
             "compare": Verb(
                 "training:compare",
@@ -441,6 +447,7 @@ _VERBS: dict[str, Verb | Family] = {
             ),
         },
         (
+            _LOG,
             Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),
             Option(
                 "restore",

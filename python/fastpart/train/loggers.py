@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
 from ..core import parameters
-from ..core.parameters import StrPath
+from ..core.parameters import StrPath, shown
+from ..errors import ParameterError
 
 if TYPE_CHECKING:
     from .runs.trained import TrainedModel
 
-__all__ = ["MLflow", "TensorBoard", "WandB"]
+__all__ = ["JsonLines", "MLflow", "TensorBoard", "WandB"]
+
+
+class JsonLines:
+    """Write the history to a file with a JSON object for each epoch, which can be read while training.
+
+    A training that goes on appends its epochs. Those that it repeats, since they came after the last checkpoint, take
+    the place of the earlier ones, and so do those of another training. NaN and infinity become null.
+
+    Parameters
+    ----------
+    file : path
+        The file, by convention ``.jsonl``. Its folder must exist.
+
+    Raises
+    ------
+    ParameterError
+        The file holds something else.
+
+    Examples
+    --------
+    >>> from fastpart.train.loggers import JsonLines
+    >>> train = lambda parts: fp.train.sampled(parts, callbacks=[JsonLines("metrics.jsonl")])
+    """
+
+    def __init__(self, file: StrPath) -> None:
+        self._file = parameters.path("log", file)
+        self._begun = False
+        self._earlier = self._read()
+
+    def _read(self) -> list[tuple[int, str]]:
+        """Return the lines so far with their epochs. The last one may have been cut off."""
+        lines = self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
+        found = []
+        for place, line in enumerate(lines):
+            try:
+                found.append((int(json.loads(line)["epoch"]), line))
+            except (ValueError, TypeError, KeyError):
+                if not place or place + 1 < len(lines):
+                    raise ParameterError(
+                        f"log: line {place + 1} of {shown(self._file)} is no epoch. Name another file"
+                    ) from None
+        return found
+
+    def on_epoch(self, row: Mapping[str, Any]) -> None:
+        """Append an epoch."""
+        if not self._begun:
+            kept = [f"{line}\n" for epoch, line in self._earlier if epoch < row["epoch"]]
+            _core.write_file(self._file, "".join(kept).encode())
+            self._begun = True
+        known = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(known) + "\n")
 
 
 class TensorBoard:

@@ -80,7 +80,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
     with damaged(path / MARKER, "not the list of a training"):
         method = content["must_agree"]["method"]
-        dict(content["may_change"]["arguments"])
+        if not isinstance(content["may_change"]["arguments"], dict):
+            raise TypeError("arguments: expected an object")
         os.fspath(content["may_change"]["source"])
         options = Options.of_stored(content["options"])
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from ... import _core
+from ...core.notes import log
 from ...runtime.watch import START_SECONDS, Supervisor
 from ..runs.history import History
 from .exported import Export
@@ -29,6 +30,8 @@ class Plan:
 
     def start(self, group: Supervisor, history: History, resume: bool) -> None:
         """Start the servers and the trainers of this machine."""
+        here = len(self.machines.here)
+        log.info("starting %d servers and %d trainers of DGL", here, here * self.trainers_per_part)
         settings = group.folder / "run.json"
         settings.write_text(self._settings(history, resume))
         common = self._environment()

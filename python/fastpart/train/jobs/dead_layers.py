@@ -22,13 +22,21 @@ _FEW = 64
 
 
 class DeadLayers:
-    """Watches the rows between the layers of a network in training. Networks of users are not watched."""
+    """Watches the rows between the layers of a network in training, once per epoch and layer unless all are zero.
+
+    Networks of users are not watched.
+    """
 
     def __init__(self, network: nn.Module) -> None:
         self._seen: set[int] = set()
         self._alive: set[int] = set()
         self._rounds: dict[int, int] = {}
-        for each in network.modules():
+        modules = list(network.modules())
+        if any(
+            hasattr(each, "_orig_mod") for each in modules
+        ):  # torch.compile would break its graph at a look
+            return
+        for each in modules:
             if isinstance(each, Network | TypedNetwork):
                 for index, layer in enumerate(each.layers):
                     if index:

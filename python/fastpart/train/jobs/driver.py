@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from ... import _core
+from ...core.notes import log
 from ...errors import ParameterError
 from ...runtime.watch import Supervisor
 from ..config import Call
@@ -203,6 +204,7 @@ class Driver(ABC):
 
 def _start(group: Supervisor, job: Job, workers: int, copies: bool) -> None:
     """Start the workers, as copies of a server or as new interpreters."""
+    log.info("starting %d worker%s", workers, "" if workers == 1 else "s")
     file = group.folder / "job.json"
     file.write_text(job.to_json())
     common = {

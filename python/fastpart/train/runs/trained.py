@@ -252,11 +252,7 @@ class TrainedModel:
     def __str__(self) -> str:
         from ...report.text import table
 
-        known = {name: value for name, value in self.summary.items() if value is not None}
-        known.pop("per_worker", None)
-        lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
-        workers = [] if self.workers is None else [table(self.workers), ""]
-        return "\n".join([table(self.history.tail(_SHOWN)), "", *workers, *lines])
+        return f"{table(self.history.tail(_SHOWN))}\n\n{result_of(self)}"
 
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot loss and validation scores by epoch.
@@ -316,6 +312,17 @@ def _after_first(column: pl.Series) -> pl.Series:
 
 def _rounded(value: Any) -> int:
     return round(value)
+
+
+def result_of(trained: TrainedModel) -> str:
+    """Return the rows of the workers of a training, if there are any, and its summary, as text."""
+    from ...report.text import table
+
+    known = {name: value for name, value in trained.summary.items() if value is not None}
+    known.pop("per_worker", None)
+    lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
+    workers = [] if trained.workers is None else [table(trained.workers), ""]
+    return "\n".join([*workers, *lines])
 
 
 def _shown(value: Any) -> str:
