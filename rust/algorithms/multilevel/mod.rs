@@ -66,6 +66,7 @@ mod greedy;
 mod halo;
 pub(crate) mod jet;
 mod keeping;
+mod loose;
 pub(crate) mod migration;
 mod move_gains;
 mod moves;
