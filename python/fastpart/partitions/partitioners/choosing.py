@@ -128,7 +128,7 @@ def partition(
     volume_balance : float, optional
         A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
         where m counts edges without loops. A worker that trains on a part computes and stores in proportion to its
-        volume. If a bound cannot be kept, a warning says so. With None volumes are not bounded, which cuts 1 to 4 %
+        volume. A warning says if that cannot be kept. With None, or k, volumes are not bounded, which cuts 1 to 4 %
         fewer edges. Only for vertices.
     machines : list of int, optional
         How many parts each machine has, as ``[8, 8]``. Their sum is k. Few edges between machines then come first, and
