@@ -330,7 +330,7 @@ def test_wrong_parameters_are_named(wrong, names, file):
 
 
 def test_edges_have_no_bound_on_volumes(file):
-    with pytest.raises(fp.ParameterError, match="^volume_balance: needs"):
+    with pytest.raises(fp.ParameterError, match=r"^volume_balance: needs"):
         fp.partition(file, 4, "edges", volume_balance=1.5)
     assert fp.partition(file, 4, "edges", volume_balance=None) == fp.partition(file, 4, "edges")
 
