@@ -34,7 +34,6 @@ use super::objective::Machines;
 use super::problem::{Problem, copied};
 use super::rebalancing::Rebalance;
 use super::refiner::Refiner;
-use super::rounds::Rounds;
 use super::start::Start;
 use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, plus, repair};
@@ -90,11 +89,8 @@ impl Goal {
             None => start.parts(&problem, 1 + bounds.len(), machines)?,
         };
         let mut assignment = problem.assignment(part_of)?;
-        let caps = match start {
-            Start::Mended(_, Rounds { in_order: true, .. }) => raised(&assignment.loads, &caps, gives_way),
-            _ => caps.clone(),
-        };
-        let problem = Problem { caps: &caps, ..problem };
+        let caps = if start.is_in_order() { raised(&assignment.loads, &caps, gives_way) } else { caps };
+        let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
         let (caps, dealt) = Limits { problem, csr, bounds, shares: &shares }.keep(&mut assignment)?;
         fill(&graph, &mut assignment, &least, &caps, run)?;
         let mut warnings = Vec::new();

@@ -6,7 +6,7 @@ use super::problem::{Objective, Problem};
 use super::refiner::Size;
 use super::rounds::Rounds;
 use super::scheme::{Effort, Scheme};
-use super::semi_external::{Placement, path};
+use super::semi_external::{Path, Placement, path};
 use super::{rounds, topology};
 use crate::base::{Buffer, Result, Run};
 
@@ -27,6 +27,15 @@ pub(crate) enum Start<'a> {
 }
 
 impl Start<'_> {
+    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share them.
+    pub(super) fn is_in_order(self) -> bool {
+        match self {
+            Start::Anew(_, placement) => placement.plan.path != Path::Memory,
+            Start::Mended(_, rounds) => rounds.in_order,
+            Start::From(..) | Start::Keeping(_) => false,
+        }
+    }
+
     /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
     /// for that to pay.
     pub(super) fn available(self, size: &Size, objective: Objective, run: &Run) -> u64 {
