@@ -30,7 +30,7 @@ def test_the_halo_falls(edges):
 
 def test_machines(edges):
     made = fp.partition(edges, 8, machines=[4, 4])
-    assert made == fp.multilevel(edges, 8, machines=np.array([4, 4]), threads=2)
+    assert made == fp.multilevel(edges, 8, machines=np.array([4, 4]), volume_balance=2.0, threads=2)
     assert made.loads.max() <= made.cap
     assert made.parameters["machines"] == [4, 4]
     assert fp.multilevel(edges, 3, machines=(3,)) == fp.multilevel(edges, 3)

@@ -5,6 +5,7 @@ import statistics
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,6 +45,39 @@ def test_it_is_multilevel(file):
     }
 
 
+def test_volumes_are_bounded_unless_that_is_left_out(tmp_path):
+    skewed = fp.generate.rmat(tmp_path / "skewed.bin", n=4000, m=60_000, seed=1)
+    bounded, free = fp.partition(skewed, 8), fp.partition(skewed, 8, volume_balance=None)
+    assert bounded == fp.multilevel(skewed, 8, volume_balance=2.0)
+    assert is_light(bounded, 2.0)
+    assert repr(bounded).endswith(f", volume balance {bounded.evaluate().volume_balance:.2f}>")
+    assert free == fp.multilevel(skewed, 8)
+    assert not is_light(free, 2.0)
+    assert "volume" not in repr(free)
+    assert is_light(fp.partition(skewed, 8, volume_balance=1.1), 1.1)
+    left_out = fp.partition(skewed, 8, effort="best").parameters["chosen"]["left_out"]
+    assert left_out["fennel"] == f"a part has a volume above {bounded.volume_cap}"
+
+
+def test_a_volume_out_of_reach_is_said():
+    star = np.stack([np.zeros(400, int), np.arange(1, 401)], axis=1)
+    with pytest.warns(
+        fp.CapacityWarning, match=r"^volume_balance: .* 301 .* Fewer parts or a higher volume_balance"
+    ):
+        p = fp.partition(star, 8)
+    assert p.loads.max() <= p.cap
+    assert p.volume_loads.max() == p.volume_cap
+
+
+@pytest.mark.filterwarnings("default:volume_balance")
+def test_the_shell_names_the_option_for_volumes(tmp_path, capsys):
+    np.save(tmp_path / "star.npy", np.stack([np.zeros(400, int), np.arange(1, 401)], axis=1))
+    assert main(["partition", str(tmp_path / "star.npy"), "-k", "8"]) == 0
+    captured = capsys.readouterr()
+    assert "a higher --volume-balance avoid" in captured.err
+    assert "  volume_balance\n" in captured.out
+
+
 @pytest.mark.parametrize("effort", ["fast", "default", "best"])
 @pytest.mark.parametrize("of", ["vertices", "edges"])
 def test_the_parameters_give_the_same_partition(file, of, effort):
@@ -54,22 +88,28 @@ def test_the_parameters_give_the_same_partition(file, of, effort):
     assert again(p, file) == p == fp.partition(file, 8, of, effort=effort, threads=1)
 
 
+def is_light(p, ratio):
+    """Whether no part has more than this ratio to the mean of the sums of degree + 1."""
+    volumes = p.evaluate().parts.select(pl.col("volume") + pl.col("vertices")).to_series()
+    return volumes.max() <= int(np.ceil(min(ratio, p.k) * volumes.sum() / p.k))
+
+
 def others(graph, k, of, balance):
-    """Every partitioner with its variants, within the cap."""
+    """Every partitioner with its variants, within the cap, and within that on volumes or knowing it."""
     for name, function in PARTITIONERS.items():
         if needs_splits(name):
             continue
         for variant in ({}, *VARIANTS[name]):
             if items_of(name, variant) == of:
-                bound = (
-                    {"balance": balance}
-                    if "balance" in {field.name for field in ALGORITHMS[name].fields}
-                    else {}
-                )
+                known = {field.name for field in ALGORITHMS[name].fields}
+                bound = {"balance": balance} if "balance" in known else {}
+                if of == "vertices" and "volume_balance" in known:
+                    bound["volume_balance"] = 2.0
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     p = function(graph, k, **bound, **variant)
-                if p.loads.max(initial=0) <= int(np.ceil(min(balance, k) * len(p) / k)):
+                bounded = of == "edges" or p.volume_cap is not None or is_light(p, 2.0)
+                if bounded and p.loads.max(initial=0) <= int(np.ceil(min(balance, k) * len(p) / k)):
                     yield name, getattr(p.evaluate(), MEASURES[of])
 
 
@@ -146,10 +186,15 @@ def test_fast_is_levels_in_memory_or_a_stream(tmp_path):
     file = tmp_path / "dense.bin"
     fp.generate.rmat(file, n=10_000, m=300_000, seed=1)
     p = fp.partition(file, 8, effort="fast")
-    assert p == fp.multilevel(file, 8, effort="fast", path="memory")
+    assert p == fp.multilevel(file, 8, effort="fast", path="memory", volume_balance=2.0)
     assert again(p, file) == p
     limit = fp.info(file, 8)["plans"][0]["memory"]
-    with pytest.warns(UserWarning, match='instead of "fast", because multilevel:effort=fast exceeds the'):
+    with (
+        pytest.warns(UserWarning, match='instead of "fast", because multilevel:effort=fast exceeds the'),
+        pytest.warns(
+            fp.CapacityWarning, match=r"a part has [\d.]+ times .* refennel:passes=2 does not bound"
+        ),
+    ):
         p = fp.partition(file, 8, effort="fast", memory_limit=limit)
     assert p == fp.refennel(file, 8, passes=2, balance=1.03)
     assert again(p, file) == p
@@ -216,7 +261,10 @@ def test_less_memory_leads_to_files_and_then_to_streams(tmp_path):
     assert p.parameters["path"] == plans[0]["path"] == "one_level"
     assert "a level in files" in p.parameters["chosen"]["because"]
     assert again(p, file) == p
-    with pytest.warns(UserWarning, match='instead of "default", because multilevel exceeds the memory limit'):
+    with (
+        pytest.warns(UserWarning, match='instead of "default", because multilevel exceeds the memory limit'),
+        pytest.warns(fp.CapacityWarning, match="A higher memory_limit or time_limit leads to multilevel"),
+    ):
         p = fp.partition(file, 8, memory_limit=plans[0]["memory"] - 1)
     assert p.algorithm == "refennel"
     assert again(p, file) == p
@@ -281,6 +329,12 @@ def test_wrong_parameters_are_named(wrong, names, file):
         fp.partition(file, **{"k": 2} | wrong)
 
 
+def test_edges_have_no_bound_on_volumes(file):
+    with pytest.raises(fp.ParameterError, match=r"^volume_balance: needs"):
+        fp.partition(file, 4, "edges", volume_balance=1.5)
+    assert fp.partition(file, 4, "edges", volume_balance=None) == fp.partition(file, 4, "edges")
+
+
 def test_an_unknown_option_is_refused_with_the_list(file):
     with pytest.raises(TypeError, match=r"no parameter 'thread'.*threads"):
         fp.partition(file, 2, thread=1)
@@ -295,8 +349,8 @@ def test_the_command_line_says_what_was_chosen(file, tmp_path, capsys):
 
 
 def test_an_option_of_one_algorithm_names_it(file, capsys):
-    assert main(["partition", str(file), "-k", "4", "--volume-balance", "1.1"]) == 2
-    assert "--volume-balance is an option of sigma, multilevel" in capsys.readouterr().err
+    assert main(["partition", str(file), "-k", "4", "--balance-on", "x.npy"]) == 2
+    assert "--balance-on is an option of" in capsys.readouterr().err
 
 
 def test_it_can_be_compared(file):

@@ -8,10 +8,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::edges::EdgeSource;
 use super::errors::raise;
+use super::partitioners::bounded;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::from_python;
-use fastpart::internals::algorithms::multilevel::{self, Multilevel, Plan, replicate};
+use fastpart::internals::algorithms::multilevel::{self, Plan, replicate};
 use fastpart::internals::base::{Error, Meter, Result, locked};
 use fastpart::internals::exec::Peers;
 use fastpart::internals::graph::shards::{self, Counts};
@@ -166,9 +167,9 @@ pub fn partition_replica<'py>(
 /// Bytes of memory that a replica of a multilevel partition into `k` parts needs, beside its lists. Its top has the
 /// share `sample` of the entries.
 #[pyfunction]
-pub fn replica_memory(n: u64, entries: u64, k: u32, sample: f64) -> u64 {
+pub fn replica_memory(n: u64, entries: u64, k: u32, sample: f64, volume_balance: Option<f64>) -> u64 {
     let offsets = n.saturating_add(1).saturating_mul(8);
     Plan { path: multilevel::Path::TwoLevels, sample }
-        .memory(&Multilevel::new(k), n, entries)
+        .memory(&bounded(k, volume_balance), n, entries)
         .saturating_add(offsets)
 }

@@ -13,7 +13,7 @@ use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
 use fastpart::internals::algorithms::multilevel::refining::Refine;
-use fastpart::internals::algorithms::multilevel::{Costs, Multilevel};
+use fastpart::internals::algorithms::multilevel::{self, Costs, Goal, Multilevel};
 use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
 use fastpart::internals::base::{Error, Meter, Result, Run};
 use fastpart::internals::edges::Directedness;
@@ -152,17 +152,26 @@ pub struct PlanCosts {
     seconds: f64,
 }
 
-/// The plans of the multilevel partitioner for `k` parts, by memory limit, the lowest first.
+/// The multilevel partitioner with the defaults for `k` parts, and with a bound on volume if one is given.
+pub fn bounded(k: u32, volume_balance: Option<f64>) -> Multilevel {
+    let bounds = volume_balance.map(multilevel::Bound::Volume).into_iter().collect();
+    Goal { bounds, ..Goal::new(k) }.into()
+}
+
+/// The plans of the multilevel partitioner for `k` parts, with or without a bound on volume, by memory limit, the lowest
+/// first.
 #[pyfunction]
 pub fn multilevel_plans(
     py: Python<'_>,
     edges: &EdgeSource,
     k: u32,
     symmetric: bool,
+    volume_balance: Option<f64>,
     options: Options,
 ) -> PyResult<Vec<PlanCosts>> {
     let directedness = if symmetric { Directedness::Symmetric } else { Directedness::Undirected };
-    let costs = |run: &Run| Ok(Multilevel::new(k).costs(&edges.input(true, directedness), run));
+    let multilevel = bounded(k, volume_balance);
+    let costs = |run: &Run| Ok(multilevel.costs(&edges.input(true, directedness), run));
     let costs = detached(py, &options, costs)?;
     let row = |costs: Costs| PlanCosts {
         memory: costs.memory,

@@ -99,6 +99,31 @@ def test_bounds_and_efforts_are_those_of_one_machine(name, given, tmp_path):
     same_everywhere(GRAPHS[name](), 4, Place(Threads(3), tmp_path, Shards(2, 7)), **given)
 
 
+def heavy(n, m):
+    """Communities, one of which has half of the edges."""
+    own = np.where(RNG.random(m) < 0.5, 0, RNG.integers(0, 8, m))
+    other = np.where(RNG.random(m) < 0.9, own, RNG.integers(0, 8, m))
+    ends = RNG.integers(0, n // 8, (2, m)) * 8
+    return np.stack([ends[0] + own, ends[1] + other], axis=1)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_default_bounds_are_mended_as_on_one_machine(workers, tmp_path):
+    graph = fp.open_graph(heavy(8000, 60_000), num_vertices=8000)
+    place = Place(Threads(workers), tmp_path, Shards(2, 5))
+    free = same_everywhere(graph, 8, place)
+    made = fp.partition(graph, 8, cluster=Threads(workers), shared=tmp_path, threads=1)
+    assert made.volume_loads.max() <= made.volume_cap < free.evaluate().parts["volume"].max()
+    assert made == same_everywhere(graph, 8, place, sample=0.25, volume_balance=2.0)
+
+
+@pytest.mark.filterwarnings("ignore:volume_balance. the parts cannot")
+def test_a_hub_heavier_than_the_bound_is_no_error_on_a_cluster(tmp_path):
+    star = np.stack([np.zeros(5000, int), np.arange(1, 5001)], axis=1)
+    graph = fp.open_graph(np.concatenate([star, planted(5000, 9000)]), num_vertices=5001)
+    same_everywhere(graph, 16, Place(Threads(3), tmp_path, Shards(2, 5)), volume_balance=2.0)
+
+
 def test_partition_names_its_cluster(tmp_path):
     graph = GRAPHS["planted"]()
     made = fp.partition(graph, 4, cluster=Threads(2), shared=tmp_path, threads=1)
@@ -106,7 +131,7 @@ def test_partition_names_its_cluster(tmp_path):
     assert made.parameters["sample"] == 0.25
     assert made.parameters["chosen"]["because"] == "2 workers of a cluster make it"
     assert made.costs["messages"] > 0
-    again = fp.multilevel(graph, 4, path="two_levels", sample=0.25)
+    again = fp.multilevel(graph, 4, volume_balance=2.0, path="two_levels", sample=0.25)
     np.testing.assert_array_equal(made.assignment, again.assignment)
 
 

@@ -63,7 +63,7 @@ def cora() -> LabelledGraph:
     >>> import fastpart as fp
     >>> data = fp.datasets.cora()
     >>> fp.partition(data.graph, k=4)
-    <VertexPartition: multilevel, k=4, 2708 vertices, loads 641..698>
+    <VertexPartition: multilevel, k=4, 2708 vertices, loads 641..698, volume balance 1.10>
     """
     return _opened("cora")
 

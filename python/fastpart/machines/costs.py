@@ -18,7 +18,13 @@ _MOST = 1 << 16
 
 
 def costs(
-    graph: Graph, k: int, cluster: int | str, vertices: int, plans: list[dict[str, Any]], limits: RunOptions
+    graph: Graph,
+    k: int,
+    volume_balance: float | None,
+    cluster: int | str,
+    vertices: int,
+    plans: list[dict[str, Any]],
+    limits: RunOptions,
 ) -> dict[str, Any]:
     """Return what ``multilevel`` takes on a cluster, and whether this machine is enough.
 
@@ -28,6 +34,8 @@ def costs(
         The graph.
     k : int
         Number of parts.
+    volume_balance : float, optional
+        The bound on the volumes of the parts.
     cluster : int or str
         A number of machines, or a cluster that runs, as :func:`~.starting.connected` takes it.
     vertices : int
@@ -47,7 +55,7 @@ def costs(
     return {
         "machines": workers,
         "sample": sample,
-        "memory": _core.replica_memory(n, entries, k, sample),
+        "memory": _core.replica_memory(n, entries, k, sample, volume_balance),
         "shared": _SHARED[0] * entries + _SHARED[1] * n,
         "messages": predicted_messages(vertices, k, workers),
         "one_machine": here[-1] if here else None,

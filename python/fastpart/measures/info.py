@@ -13,6 +13,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..machines import costs as on_cluster
+from ..partitions.partitioners.candidates import VOLUME_BALANCE
 from .graph_facts import RATES, GraphFacts
 from .partition_facts import PartitionFacts, is_partition_directory, partition_facts
 
@@ -46,7 +47,7 @@ def info(
         (quantiles, by name), ``checksum``, ``k``, and ``memory``, the bytes that each algorithm, and :func:`refine`,
         would need, by name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition.
         The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the
-        memory limit lies in temporary files and is not counted. ``plans`` says how :func:`multilevel` works with each
+        memory limit lies in temporary files and is not counted. ``plans`` says how :func:`partition` works with each
         memory limit. A larger one never leads to a worse plan. With ``cluster`` also ``cluster``, what a partition
         there takes.
 
@@ -105,7 +106,9 @@ def info(
     limits = run_options(**options)
     n, isolated = opened.num_vertices, int(np.count_nonzero(degrees == 0))
     plans = _plans(opened, parts, limits)
-    there = {} if cluster is None else on_cluster.costs(opened, parts, cluster, n - isolated, plans, limits)
+    there = {}
+    if cluster is not None:
+        there = on_cluster.costs(opened, parts, VOLUME_BALANCE, cluster, n - isolated, plans, limits)
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
     described = {
@@ -128,8 +131,10 @@ def info(
 
 
 def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:
-    """Return how the multilevel partitioner works with each memory limit, the lowest limit first."""
-    plans = _core.multilevel_plans(graph._source, k, graph.directedness == "symmetric", limits)
+    """Return how the multilevel partitioner works with each memory limit, within the default bounds."""
+    plans = _core.multilevel_plans(
+        graph._source, k, graph.directedness == "symmetric", VOLUME_BALANCE, limits
+    )
     return [
         {
             "memory": plan.memory,

@@ -183,12 +183,23 @@ class Partition(Assignment):
             parameters.one_line(self.algorithm, 60),
             f"loads {self.loads.min()}..{self.loads.max()}",
         )
-        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}>"
+        more = f", volume balance {balance:.2f}" if (balance := self._volume_balance) is not None else ""
+        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}{more}>"
 
     def _repr_html_(self) -> str:
         named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}
         named |= {"loads": f"{self.loads.min():,} to {self.loads.max():,}", "cap": self.cap}
+        if (balance := self._volume_balance) is not None:
+            named["volume balance"] = f"{balance:.2f}"
         return facts(type(self).__name__, named | ({"folder": self.folder} if self.folder else {}))
+
+    @property
+    def _volume_balance(self) -> float | None:
+        """The largest volume relative to the mean, where volumes are bounded and parts are to have equal ones."""
+        loads = getattr(self, "volume_loads", None)
+        if loads is None or self.parameters.get("sizes") is not None:
+            return None
+        return float(loads.max() * self.k / max(int(loads.sum()), 1))
 
     def _values(self) -> tuple[Any, ...]:
         return (self.k,)

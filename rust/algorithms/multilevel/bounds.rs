@@ -7,13 +7,7 @@
 //! Where the cap on vertices lets a part have all of them and the only other bound is on volume, the scheme
 //! works with the volumes alone. Edge partitions are made of such partitions.
 //!
-//! **Loose bounds.** A bound on volume of 1.25 or more is ignored at first, if all levels are in memory. Many graphs
-//! keep it anyway. Otherwise the parts are brought within it and improved in rounds ([`rounds`](super::rounds)). On 17
-//! graphs and 4, 8 and 32 parts a bound of 2 then costs 1, 4 and 3 % of the cut, and one of 1.3 costs 23, 23 and 10 %,
-//! in 1.0 to 1.6 times the time of no bound. If all bounds hold from the start on, they cost 4, 8 and 7 %, and 25, 23
-//! and 12 %, in twice the time. Tight bounds cost less from the start on. Where parts are far above a bound, mending
-//! takes longer: an R-MAT graph (n = 2 M, m = 20 M, k = 16, one part with 13 times its share) takes 3.0 times the time of
-//! no bound for a bound of 2, and 2.1 times from the start on, for the same cut.
+//! **Loose bounds** are ignored at first where that pays ([`loose`](super::loose)).
 //!
 //! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is
 //! then enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one
@@ -40,53 +34,15 @@ use super::objective::Machines;
 use super::problem::{Problem, copied};
 use super::rebalancing::Rebalance;
 use super::refiner::Refiner;
-use super::scheme::Effort;
-use super::semi_external::Path;
 use super::start::Start;
 use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, plus, repair};
 use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
 
-/// Rounds in which parts that ignored a bound are improved under it, at most: with the least effort and with little.
-const MENDING: [u64; 2] = [1, 2];
-
 impl Goal {
-    /// Partitions the graph of `csr`. Returns the number of rounds, too.
-    pub(super) fn partition(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
-        let Some((parts, rounds, mending)) = self.relaxed(start, csr, run)? else {
-            return self.bounded(start, csr, run);
-        };
-        let (partition, _) = self.bounded(Start::From(&parts, mending), csr, run)?;
-        Ok((partition, rounds))
-    }
-
-    /// Parts that are made without the loose bounds, the number of rounds, and how much work it takes to keep these.
-    fn relaxed(&self, start: Start, csr: &Csr, run: &Run) -> Result<Option<(Buffer<u32>, u64, Effort)>> {
-        let Start::Anew(effort, placement) = start else { return Ok(None) };
-        let (loose, bounds): (Vec<Bound>, Vec<Bound>) =
-            self.bounds.iter().cloned().partition(Bound::is_loose);
-        let shares = self.shares()?;
-        let is_alone = self.volume_alone(start, &shares, csr.graph().n).is_some();
-        if loose.is_empty() || is_alone || placement.plan.path != Path::Memory {
-            return Ok(None);
-        }
-        let tight = Goal { bounds, connected: false, ..self.clone() };
-        let (partition, rounds) = tight.bounded(start, csr, run)?;
-        let mut parts: Buffer<u32> =
-            Buffer::zeroed(partition.assignment.len(), "parts without loose bounds")?;
-        parts.iter_mut().zip(partition.assignment.iter()).for_each(|(to, &part)| *to = part as u32);
-        let most = match effort {
-            _ if loose.iter().all(|bound| bound.holds(csr, &shares, &parts)) => Some(0),
-            Effort::Fast => Some(MENDING[0]),
-            Effort::Quick => Some(MENDING[1]),
-            _ => None,
-        };
-        Ok(Some((parts, rounds, Effort::Best { rounds: most, time_limit: None })))
-    }
-
     /// Partitions the graph of `csr` under all bounds at once.
-    fn bounded(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
+    pub(super) fn bounded(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         match self.size(0, 0).bounds {
             1 => self.under::<1>(start, csr, run),
             2 => self.under::<2>(start, csr, run),
@@ -120,7 +76,8 @@ impl Goal {
             }
             caps
         };
-        let caps_of = |shares: &Shares| attainable(&graph, shares, asked_of(shares));
+        let gives_way = |index: usize| bound(index).is_some_and(Bound::is_loose);
+        let caps_of = |shares: &Shares| attainable(&graph, shares, asked_of(shares), gives_way);
         let (asked, least) = (asked_of(&shares), self.least(n)?);
         let caps = with_fixed_loads(&graph, caps_of(&shares), run)?;
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
@@ -132,6 +89,8 @@ impl Goal {
             None => start.parts(&problem, 1 + bounds.len(), machines)?,
         };
         let mut assignment = problem.assignment(part_of)?;
+        let caps = if start.is_in_order() { raised(&assignment.loads, &caps, gives_way) } else { caps };
+        let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
         let (caps, dealt) = Limits { problem, csr, bounds, shares: &shares }.keep(&mut assignment)?;
         fill(&graph, &mut assignment, &least, &caps, run)?;
         let mut warnings = Vec::new();
@@ -144,7 +103,7 @@ impl Goal {
     }
 
     /// The bound on volume, if a new partition has no other: each part may have all `n` vertices.
-    fn volume_alone(&self, start: Start, shares: &Shares, n: u64) -> Option<&Bound> {
+    pub(super) fn volume_alone(&self, start: Start, shares: &Shares, n: u64) -> Option<&Bound> {
         match (start, &self.bounds[..]) {
             (Start::Anew(..), [bound @ Bound::Volume(_)]) => {
                 shares.caps(self.balance, n).all(|cap| cap >= n).then_some(bound)
@@ -218,11 +177,17 @@ fn first<const D: usize>(cap: u64) -> Load<D> {
     std::array::from_fn(|index| if index == 0 { cap } else { 0 })
 }
 
-/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair.
-fn attainable<const D: usize>(graph: &Graph<D>, shares: &Shares, mut caps: Vec<Load<D>>) -> Vec<Load<D>> {
+/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair, unless it
+/// gives way.
+fn attainable<const D: usize>(
+    graph: &Graph<D>,
+    shares: &Shares,
+    mut caps: Vec<Load<D>>,
+    gives_way: impl Fn(usize) -> bool,
+) -> Vec<Load<D>> {
     for index in 1..D {
         let too_heavy = caps.iter().all(|cap| graph.heaviest()[index] > cap[index]);
-        if D > 2 && too_heavy {
+        if too_heavy && (D > 2 || gives_way(index)) {
             let always = always(graph, shares, index);
             caps.iter_mut().zip(always).for_each(|(cap, always)| cap[index] = always);
         }
@@ -248,6 +213,19 @@ fn with_fixed_loads<const D: usize>(graph: &Graph<D>, caps: Vec<Load<D>>, run: &
 /// The cap of each part that dealing always keeps, if this is the only bound beside that on vertices.
 fn always<const D: usize>(graph: &Graph<D>, shares: &Shares, index: usize) -> impl Iterator<Item = u64> {
     shares.least_caps(graph.total()[index]).map(move |cap| cap + graph.heaviest()[index])
+}
+
+/// The caps, where those of bounds that give way are raised to what was reached.
+fn raised<const D: usize>(
+    loads: &[Load<D>],
+    caps: &[Load<D>],
+    gives_way: impl Fn(usize) -> bool,
+) -> Vec<Load<D>> {
+    let all = reached(loads, caps).into_iter().zip(caps);
+    all.map(|(reached, cap)| {
+        std::array::from_fn(|index| if gives_way(index) { reached[index] } else { cap[index] })
+    })
+    .collect()
 }
 
 /// The caps, each raised in the proportion in which some load exceeds its cap most.

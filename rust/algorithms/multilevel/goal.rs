@@ -49,17 +49,9 @@ impl Bound {
         }
     }
 
-    /// Whether parts that ignore the bound are a better start than none.
+    /// Whether parts that ignore the bound may be a better start than none. See [`loose`](super::loose).
     pub(super) fn is_loose(&self) -> bool {
         matches!(self, Bound::Volume(ratio) if *ratio >= LOOSE)
-    }
-
-    /// Whether given parts keep it.
-    pub(super) fn holds(&self, csr: &Csr, shares: &Shares, parts: &[u32]) -> bool {
-        let caps = self.caps(csr, shares);
-        let mut loads = vec![0; caps.len()];
-        (0..).zip(parts).for_each(|(v, &part)| loads[part as usize] += self.weight(csr, v));
-        loads.iter().zip(&caps).all(|(load, cap)| load <= cap)
     }
 
     /// The requested cap of each part.

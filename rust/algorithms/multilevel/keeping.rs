@@ -99,7 +99,7 @@ impl<const D: usize> Updating<'_, D> {
             let migration = self.migration(price);
             let priced = Problem { migration: migration.as_ref(), ..self.problem };
             let grouped = self.regrouped(&priced, state, splitmix64(priced.seed ^ step))?;
-            let (next, more) = improve(&priced, grouped, ROUNDS)?;
+            let (next, more) = improve(&priced, grouped, ROUNDS.into())?;
             rounds += more;
             let too_many = self.moved(&next.0) > allowed;
             state = next;

@@ -14,7 +14,8 @@
 //! bisection. During uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], [`fm`] on
 //! small graphs, and [`flows`] where boundaries are short). [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth
 //! more. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a
-//! cap in the end, and how every part gets its least number of vertices.
+//! cap in the end, and how every part gets its least number of vertices. A loose bound on volume is
+//! left out at first ([`loose`]).
 //!
 //! If the objective is the communication volume, the partition is refined for it at the end ([`halo`]). If
 //! parts are on machines, an edge between machines costs more than others ([`topology`], [`prices`]).
@@ -66,6 +67,7 @@ mod greedy;
 mod halo;
 pub(crate) mod jet;
 mod keeping;
+mod loose;
 pub(crate) mod migration;
 mod move_gains;
 mod moves;

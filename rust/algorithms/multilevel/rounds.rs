@@ -51,9 +51,24 @@ const PATIENCE: u32 = 2;
 const SLACK: [f64; 2] = [0.1, 0.3];
 const LENIENCE: [f64; 2] = [0.25, 0.75];
 
+/// How to refine in rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rounds {
+    /// How many there are.
+    pub effort: Effort,
+    /// Whether lists are read in the order of the vertices only. A round has no greedy passes then.
+    pub in_order: bool,
+}
+
+impl From<Effort> for Rounds {
+    fn from(effort: Effort) -> Self {
+        Self { effort, in_order: false }
+    }
+}
+
 /// Bytes beside the adjacency: the given parts, the best parts, those at hand, and the refiners.
 pub(super) fn memory(objective: Objective, size: &Size) -> u64 {
-    let refiners = [brought_within::<1>(), searches(objective, true, 0.0), finish(objective)];
+    let refiners = [brought_within::<1>(), searches(objective, true, 0.0, false), finish(objective)];
     let most = refiners.iter().map(|list| refiner::memory(list, size)).max().unwrap_or(0);
     most.saturating_add(12 * size.n).saturating_add(128 * size.k)
 }
@@ -64,13 +79,13 @@ fn brought_within<const D: usize>() -> Refiners<D> {
 }
 
 /// The refiners of a round that search for a lower cut, with at least this slack.
-fn searches<const D: usize>(objective: Objective, is_odd: bool, slack: f64) -> Refiners<D> {
+fn searches<const D: usize>(objective: Objective, is_odd: bool, slack: f64, in_order: bool) -> Refiners<D> {
     if objective == Objective::Halo && !is_odd {
         return vec![];
     }
     let (slack, lenience) = (SLACK[usize::from(is_odd)].max(slack), LENIENCE[usize::from(is_odd)]);
     let jet = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE };
-    vec![Box::new(jet), Box::new(Greedy)]
+    if in_order { vec![Box::new(jet)] } else { vec![Box::new(jet), Box::new(Greedy)] }
 }
 
 /// The refiners at the end of a round.
@@ -84,9 +99,9 @@ fn finish<const D: usize>(objective: Objective) -> Refiners<D> {
 pub(super) fn solve<const D: usize>(
     problem: &Problem<D>,
     start: &[u32],
-    effort: Effort,
+    rounds: Rounds,
 ) -> Result<(Buffer<u32>, u64)> {
-    let ((part_of, _), rounds) = improve(problem, begin(problem, start)?, effort)?;
+    let ((part_of, _), rounds) = improve(problem, begin(problem, start)?, rounds)?;
     Ok((part_of, rounds))
 }
 
@@ -101,19 +116,19 @@ pub(super) fn begin<const D: usize>(problem: &Problem<D>, start: &[u32]) -> Resu
 pub(super) fn improve<const D: usize>(
     problem: &Problem<D>,
     start: Solution,
-    effort: Effort,
+    Rounds { effort, in_order }: Rounds,
 ) -> Result<(Solution, u64)> {
     let ends = effort.ends();
     let mut progress = Progress::new(start, Patience::LONG);
     while effort.goes_on(progress.rounds, ends) && progress.goes_on() {
-        let next = round(problem, &progress.best.0, progress.rounds)?;
+        let next = round(problem, &progress.best.0, progress.rounds, in_order)?;
         progress.take(next);
     }
     Ok((progress.best, progress.rounds))
 }
 
 /// One round, from the parts that are best so far.
-fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64) -> Result<Solution> {
+fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64, in_order: bool) -> Result<Solution> {
     let &Problem { graph, caps, run, objective, .. } = problem;
     let seed = splitmix64(problem.seed ^ splitmix64(round + 1));
     let problem = Problem { seed, ..*problem };
@@ -122,7 +137,7 @@ fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64) -> Resu
     // Slack for one vertex more, however small the parts.
     let one = 1.5 / caps.iter().map(|cap| cap[0]).min().unwrap_or(1).max(1) as f64;
     let mut assignment = problem.assignment(copied(best)?)?;
-    apply(&searches(objective, !round.is_multiple_of(2), one), &problem, &mut assignment)?;
+    apply(&searches(objective, !round.is_multiple_of(2), one, in_order), &problem, &mut assignment)?;
     run.advance(each)?;
     refiner::refined(&finish(objective), &problem, assignment.part_of)
 }

@@ -4,8 +4,9 @@ use super::keeping::{self, OldParts};
 use super::objective::{self, Machines};
 use super::problem::{Objective, Problem};
 use super::refiner::Size;
+use super::rounds::Rounds;
 use super::scheme::{Effort, Scheme};
-use super::semi_external::{Placement, path};
+use super::semi_external::{Path, Placement, path};
 use super::{rounds, topology};
 use crate::base::{Buffer, Result, Run};
 
@@ -19,17 +20,28 @@ pub(crate) enum Start<'a> {
     Anew(Effort, &'a Placement),
     /// Given parts, which are refined in rounds.
     From(&'a [u32], Effort),
+    /// Parts that ignore a loose bound, which are brought within it and refined in rounds.
+    Mended(&'a [u32], Rounds),
     /// Old parts, which most vertices keep.
     Keeping(OldParts<'a>),
 }
 
 impl Start<'_> {
+    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share them.
+    pub(super) fn is_in_order(self) -> bool {
+        match self {
+            Start::Anew(_, placement) => placement.plan.path != Path::Memory,
+            Start::Mended(_, rounds) => rounds.in_order,
+            Start::From(..) | Start::Keeping(_) => false,
+        }
+    }
+
     /// Bytes that are available for lists in files. Larger lists are packed. An update makes too few passes
     /// for that to pay.
     pub(super) fn available(self, size: &Size, objective: Objective, run: &Run) -> u64 {
         match self {
             Start::Anew(_, placement) => placement.available,
-            Start::From(..) => {
+            Start::From(..) | Start::Mended(..) => {
                 path::available(run.budget().saturating_sub(rounds::memory(objective, size)), run)
             }
             Start::Keeping(_) => u64::MAX,
@@ -52,7 +64,8 @@ impl Start<'_> {
                 let scheme = Scheme { units, ..Scheme::new(bounds, effort) };
                 objective::partition(problem, machines, &scheme, placement)
             }
-            Start::From(parts, effort) => rounds::solve(&priced, parts, effort),
+            Start::From(parts, effort) => rounds::solve(&priced, parts, effort.into()),
+            Start::Mended(parts, rounds) => rounds::solve(&priced, parts, rounds),
             Start::Keeping(old_parts) => keeping::solve(&priced, old_parts),
         }
     }

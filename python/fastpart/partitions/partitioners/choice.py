@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CapacityError, MemoryBudgetError, warn
-from ..partition import Partition
+from ...errors import CapacityError, CapacityWarning, MemoryBudgetError, warn
+from ..partition import Partition, VertexPartition
+from ..results import Evaluation
 from .candidates import Candidate, Request
 from .common import cap_of, folder_beside
 from .type_bounds import training_of
@@ -55,6 +56,7 @@ def choose(request: Request, time_limit: float | None, target: Path | None) -> P
             os.replace(choice.file, target)
     if reason:
         warn(f'effort: {choice.label} instead of "{request.effort}", because {reason}', UserWarning)
+    choice.warn_of_volumes()
     return best
 
 
@@ -128,13 +130,46 @@ class Choice:
             return
         score = self._score
         if not alone:
-            score = getattr(partition.evaluate(**self.request.options), self._measure)
+            evaluation = partition.evaluate(**self.request.options)
+            if heavy := self._heavy(partition, evaluation):
+                self._left_out[candidate.label] = heavy
+                return
+            score = getattr(evaluation, self._measure)
             self._compared[candidate.label] = score
         if self.best is None or score <= self._score:
             self.best, self.label, self._score, self._warnings = partition, candidate.label, score, issued
             if self.file is not None:
                 self.file.unlink()
             self.file = given.get("out")
+
+    def _heavy(self, partition: Partition, evaluation: Evaluation) -> str | None:
+        """Return what is wrong with the volumes, if the algorithm does not bound them."""
+        ratio = self.request.volume_balance
+        if ratio is None or not isinstance(partition, VertexPartition) or partition.volume_cap is not None:
+            return None
+        volumes = (evaluation.parts["volume"] + evaluation.parts["vertices"]).to_numpy()
+        cap = cap_of(ratio, int(volumes.sum()), self.request.k)
+        return f"a part has a volume above {cap}" if volumes.max(initial=0) > cap else None
+
+    def warn_of_volumes(self) -> None:
+        """Warn if the best partition breaks the bound on volumes, and the algorithm does not know it."""
+        best, request = self.best, self.request
+        ratio = request.volume_balance
+        if ratio is None or not isinstance(best, VertexPartition) or best.volume_cap is not None:
+            return
+        try:
+            degrees = request.graph.degrees(**request.options)
+        except MemoryBudgetError:  # the partition is more important
+            return
+        volumes = np.bincount(best.assignment, degrees, minlength=request.k) + best.loads
+        found = volumes.max(initial=0) * request.k / max(volumes.sum(), 1)
+        if found > ratio:
+            warn(
+                f"volume_balance: a part has {found:.3g} times its share of the volume, more than {ratio:g}, because "
+                f"{self.label} does not bound volumes. A higher memory_limit or time_limit leads to multilevel, which "
+                "does",
+                CapacityWarning,
+            )
 
     def _crowded(self, partition: Partition) -> str | None:
         """Return the type of whose training vertices some part has too many, if the algorithm does not bound them."""

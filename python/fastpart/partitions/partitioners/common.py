@@ -55,7 +55,8 @@ def vertex_partition(
             on_infeasible,
         )
     if volume and not (result.dealt and alone):
-        _refuse_raised("volume_balance", " (sum of degree + 1)", *volume, on_infeasible)
+        remedy = ". Fewer parts or a higher volume_balance avoid that"
+        _refuse_raised("volume_balance", " (sum of degree + 1)", *volume, on_infeasible, remedy)
     for index, (nominal, cap) in enumerate(zip(result.weight_nominals, result.weight_caps, strict=True)):
         if "splits" in given:
             name, unit = "split_balance", f" {SPLITS[index]} vertices"
@@ -78,7 +79,9 @@ def _shown_fixed(parts: npt.NDArray[np.uint32]) -> str:
     return f"array of {len(parts)} parts, {np.count_nonzero(parts != NONE)} vertices fixed"
 
 
-def _refuse_raised(name: str, unit: str, nominal: Any, cap: Any, on_infeasible: str) -> None:
+def _refuse_raised(
+    name: str, unit: str, nominal: Any, cap: Any, on_infeasible: str, remedy: str = ""
+) -> None:
     of_parts = (
         [(None, nominal, cap)] if isinstance(cap, int) else list(zip(count(), nominal, cap, strict=False))
     )
@@ -91,7 +94,7 @@ def _refuse_raised(name: str, unit: str, nominal: Any, cap: Any, on_infeasible: 
     else:
         more = f", and {len(raised) - 1} others" if len(raised) > 1 else ""
         what = f"part {part} cannot be kept within {asked}{unit}. Its cap was raised to {kept}{more}"
-    _infeasible(f"{name}: {what}", on_infeasible)
+    _infeasible(f"{name}: {what}{remedy}", on_infeasible)
 
 
 def edge_partition(

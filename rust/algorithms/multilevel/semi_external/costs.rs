@@ -20,7 +20,7 @@
 
 use super::path::{self, Path, Plan};
 use super::sampling::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Multilevel, Objective};
+use crate::algorithms::multilevel::{Bound, Multilevel, Objective};
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::graph::csr::expected;
@@ -39,7 +39,7 @@ const REFINE: f64 = 125.0;
 /// top.
 const MEMORY: f64 = 220.0;
 const VERTEX: f64 = 20_000.0;
-/// How much longer refinement and the partition of the top take under several bounds.
+/// How much longer refinement and the partition of the top take under several bounds. Loose ones hardly count.
 const BOUNDS: f64 = 3.0;
 /// How much longer partitions for machines take, and partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
@@ -280,7 +280,7 @@ impl Multilevel {
         outside: bool,
         available: f64,
     ) -> Totals {
-        let bounds = if self.goal.bounds.is_empty() { 1.0 } else { BOUNDS };
+        let bounds = if self.goal.bounds.iter().all(Bound::is_loose) { 1.0 } else { BOUNDS };
         let [passes, all, one] = PASSES;
         let refining = if self.effort.is_little() { one } else { all };
         let attempts = 1.0 + self.effort.rounds() as f64;
