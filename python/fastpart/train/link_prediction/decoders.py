@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
 from ..config import Options
+from ..learning.trainable import refuse_untrainable
 from ..models import TypedNetwork, build
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
@@ -264,9 +265,10 @@ def network_with(decoder: PairDecoderName) -> Callable[[Task, Options], LinkNetw
 
     def make(task: Task, options: Options) -> LinkNetwork:
         encoder = build(task, options)
-        if decoder == "cosine":
-            return LinkNetwork(encoder, Cosine())
-        return LinkNetwork(encoder, Dot() if decoder == "dot" else MLP(task.classes))
+        if decoder == "mlp":
+            return LinkNetwork(encoder, MLP(task.classes))
+        refuse_untrainable(encoder, options.model)  # scale and offset alone change no rank
+        return LinkNetwork(encoder, Cosine() if decoder == "cosine" else Dot())
 
     return make
 
