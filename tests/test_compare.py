@@ -355,6 +355,9 @@ DAMAGE = {
     "k is text": lambda content: content["rows"][0].update(k="<b>"),
     "k is huge": lambda content: content["rows"][0].update(k=2**40),
     "of is foreign": lambda content: content["rows"][0].update(of="both"),
+    "of is a number": lambda content: content["rows"].append(
+        {**content["rows"][0], "seed": 1, "error": "no room", "of": 1.5}
+    ),
     "the algorithm is a number": lambda content: content["rows"][0].update(algorithm=1),
     "seconds is text": lambda content: content["rows"][0].update(seconds="fast"),
     "cut is a list": lambda content: content["rows"][0].update(cut_ratio=[1]),

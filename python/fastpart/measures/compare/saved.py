@@ -61,7 +61,7 @@ def open_comparison(source: StrPath) -> Comparison:
         names = {graph["name"] for graph in graphs}
         if any(outcome.row["graph"] not in names for outcome in comparison.outcomes):
             raise FastpartError("a row of a graph that is not listed")
-        _ = comparison.summary  # Polars checks the types
+        _ = comparison.runs, comparison.summary  # Polars checks the types
         return comparison
     except (
         ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, pl.exceptions.PolarsError
