@@ -85,6 +85,15 @@ def test_links_whose_features_are_large_and_alike(tmp_path, decoder):
         fp.train.links(tmp_path / "parts", decoder=decoder, **given)
 
 
+def test_links_learn_from_words_as_they_are(tmp_path):
+    data = fp.datasets.cora()
+    splits = fp.split_edges(data.graph)
+    p = fp.VertexPartition(np.zeros(2708, int), 1)
+    p.save(tmp_path / "parts", graph=splits.graph, edge_splits=splits, features=data.features)
+    trained = fp.train.links(tmp_path / "parts", epochs=2, eval_every=2, fanouts=[5, 5], workers=1)
+    assert trained.summary["test_auc"] > 0.8  # inner products reach 0.6
+
+
 def test_links_are_standardised_by_all_vertices(tmp_path):
     splits, random = fp.split_edges(RING, val=0.1, test=0.1), np.random.default_rng(1)
     features = (1000 + random.random((N, 16))).astype(np.float32)

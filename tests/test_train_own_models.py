@@ -408,7 +408,8 @@ def test_what_a_model_prints_is_shown_but_not_among_results(parts, tmp_path, mon
     done = run_alone("fastpart", *words, "--model", "own:Mine")
     assert done.code == 0, done.errors
     assert json.loads(done.out)["summary"]["workers"] == 2
-    first, second, warning = sorted(done.errors.splitlines(), key=lambda line: (len(line), line))
+    first, second, note, warning = sorted(done.errors.splitlines(), key=lambda line: (len(line), line))
+    assert note == "fastpart: note: starting 2 workers"
     assert (first, second) == ("worker 0: classes 4", "worker 1: classes 4")
     assert "UserWarning: an old layer (" in warning
     words[1] = "full"
