@@ -157,9 +157,12 @@ def test_the_shell_asks_did_you_mean(shell, words, given, meant):
 
 
 # 12: a partition directory is no graph.
-def test_what_measures_a_partition_directory(shell):
+def test_what_opens_a_partition_directory(shell):
     assert shell("partition", "g.bin", "-k", "2", "-o", "parts", "-q")[0] == 0
-    code, _, err = shell("info", "parts")
+    code, out, _ = shell("info", "parts")
+    assert code == 0
+    assert "2 parts of vertices by multilevel" in out
+    code, _, err = shell("partition", "parts", "-k", "2")
     assert code == 1
     assert "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` checks it" in err
     with pytest.raises(fp.GraphFormatError, match=r"fp\.open_partition opens it"):
