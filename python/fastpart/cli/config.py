@@ -29,6 +29,7 @@ _HEAD = "# Options of a run of fastpart."
 """The first line of a file that may be replaced."""
 
 _UNSAVED = {
+    "log",
     "out",
     "resume",
     "overwrite",
