@@ -76,10 +76,17 @@ def test_partition_saves_in_each_form(run, out):
     assert printed.endswith(f"saved to {out.rstrip('/')}\n")
     loaded = fp.open_partition(out, graph="g.bin", k=2)
     assert loaded.assignment.tolist() == fp.spring("g.bin", 2).assignment.tolist()
-    assert sorted(os.listdir()) == ["g.bin", "g.bin.json", out.rstrip("/")]
+    beside = [f"{out}.run.toml"] if "." in out else []
+    assert sorted(os.listdir()) == ["g.bin", "g.bin.json", out.rstrip("/"), *beside]
     if "." not in out:
         parts = ["part-00000", "part-00001"]
-        assert sorted(os.listdir(out)) == ["assignment.npy", "manifest.json", "metrics.parquet", *parts]
+        assert sorted(os.listdir(out)) == [
+            "assignment.npy",
+            "manifest.json",
+            "metrics.parquet",
+            *parts,
+            "run.toml",
+        ]
         assert loaded.parameters["balance"] == 1.05
 
 

@@ -32,7 +32,7 @@ OBJECTS = {
 """What only Python can give, and what stands without a name: FILE, SOURCE, PARTITION."""
 
 RUNNING = {"threads", "memory_limit", "tmp_dir"}
-ADDED = {"--json", "--quiet", "--debug"}
+ADDED = {"--config", "--json", "--quiet", "--debug"}
 
 GRAPH = fp.open_graph
 MEASURED = (fp.open_partition, GRAPH)

@@ -9,6 +9,7 @@ import pydoc
 import re
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -161,7 +162,8 @@ def test_resume_goes_on_where_the_checkpoint_ends(run):
     code, out, _ = run("full", "parts", *QUICK, "-o", "run")
     assert code == 0
     assert out.endswith("\nsaved to run\n")
-    assert {"best.pt", "checkpoint.pt", "history.parquet"} <= set(os.listdir("run"))
+    assert {"best.pt", "checkpoint.pt", "history.parquet", "run.toml"} <= set(os.listdir("run"))
+    assert tomllib.loads(Path("run/run.toml").read_text())["train"]["full"]["source"] == "parts"
     assert pl.read_parquet("run/history.parquet")["epoch"].to_list() == [0, 1, 2]
     code, out, _ = run("full", "parts", *QUICK, "-o", "run", "--resume", "-q")
     assert code == 0

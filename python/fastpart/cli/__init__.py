@@ -26,6 +26,7 @@ from ..core.notes import log
 from ..core.parameters import meant, shown
 from ..errors import FastpartError, GraphWarning, ParameterError
 from .app import STANDARD_INPUT, make_app
+from .config import expanded
 from .verbs import algorithms_with
 from .wording import Wording
 
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     wording = Wording(arguments)
     try:
+        arguments = expanded(arguments)
+        wording, debug = Wording(arguments), "--debug" in arguments
         _log_to_stderr(wording, quiet=not {"-q", "--quiet"}.isdisjoint(arguments))
         _run(arguments, wording)
         sys.stdout.flush()

@@ -32,6 +32,7 @@ from ..partitions.order import order as order_vertices
 from ..store import saving
 from ..train.libraries import import_torch
 from .call import Call
+from .config import save_options
 from .spelling import flag
 from .verbs import OF_TRAINING
 
@@ -160,6 +161,7 @@ def evaluate(call: Call) -> None:
     print(evaluation.to_json() if call["json"] else evaluation, flush=True)
     if target is not None:
         evaluation.save(target)
+        save_options(call, target)
         if not (call["json"] or call["quiet"]):
             print(f"\nsaved to {shown(target)}")
 
@@ -178,6 +180,7 @@ def cluster(call: Call) -> None:
     if target is not None:
         with call.run() as run:
             _core.write_npy(target, clustering.assignment, run)
+        save_options(call, target)
     facts = {
         "method": clustering.method,
         "n": clustering.num_vertices,

@@ -18,6 +18,7 @@ from ..measures.compare.entries import entries_of
 from ..store import partial, saving
 from .call import Call
 from .commands import open_input, output_file
+from .config import save_options
 
 
 def compare(call: Call) -> None:
@@ -31,6 +32,7 @@ def compare(call: Call) -> None:
         for graph in graphs:
             saving.refuse_unwritable(target, "file", graph)
         comparison = _kept_and_saved(call, graphs, target)
+        save_options(call, target)
     print(comparison.to_json(parts=False) if call["json"] else comparison)
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")

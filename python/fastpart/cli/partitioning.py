@@ -30,6 +30,7 @@ from ..store import partial, restore, saving
 from ..store.extras import Extras
 from .call import Call
 from .commands import open_input
+from .config import options_file, save_options
 from .signatures import REQUIRED, read
 
 _UNASKED = {"graph", "out", "checkpoints", "shared", *NAMES}
@@ -114,10 +115,14 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
                 restore(result, target, graph=call["restore"])
             else:
                 with call.run() as run:
-                    saving.write(result, target, form, run, evaluation, graph, contents, place)
+                    saving.write(
+                        result, target, form, run, evaluation, graph, contents, place, options_file(call)
+                    )
         kept.remove()
         if call["export"] is not None:
             _export(call, target)
+    if target is not None and form != "directory":
+        save_options(call, target)
     print(evaluation.to_json() if call["json"] else evaluation)
     if not (call["json"] or call["quiet"]):
         chosen = result.parameters.get("chosen")

@@ -11,7 +11,7 @@ from logging import LogRecord
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import train
+from .. import _core, train
 from ..core.notes import log
 from ..core.parameters import TABLES, choice, shown
 from ..errors import ParameterError
@@ -21,10 +21,12 @@ from ..partitions.partitioners import PARTITIONERS
 from ..report.files import write_tables
 from ..report.text import table, table_of
 from ..runtime.environment import is_other_rank
+from ..store.directory import RUN_OPTIONS
 from ..train.loggers import JsonLines
 from ..train.plugged.model_source import checked
 from .call import Call
 from .commands import open_input, output_file
+from .config import options_file, save_options
 from .epochs import EpochRows
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ def train_over(call: Call) -> None:
         trained = getattr(train, call.name)(**given)
     if is_other_rank():
         return
+    if call["out"] is not None:
+        _save_options(call)
     if predictions is not None:
         _predict(trained, Path(given["out"]), call, predictions)
         if call["out"] is None:
@@ -79,6 +83,15 @@ def _result(trained: TrainedModel) -> str:
     from ..train.runs.trained import result_of
 
     return result_of(trained)
+
+
+def _save_options(call: Call) -> None:
+    """Write the options of the command to the folder of the training."""
+    from ..train.runs.run_folder import RunFolder
+
+    folder = RunFolder(Path(call["out"]))
+    folder.add([RUN_OPTIONS])
+    _core.write_file(folder.path / RUN_OPTIONS, options_file(call, "train"))
 
 
 def _predict(trained: TrainedModel, run: Path, call: Call, predictions: Path) -> None:
@@ -136,6 +149,7 @@ def compare(call: Call) -> None:
     print(_json(compared.rows(named=True)) if call["json"] else table(compared), flush=True)
     if target is not None:
         _save(compared, target, call)
+        save_options(call, target, "train")
     if target is not None and not (call["json"] or call["quiet"]):
         print(f"\nsaved to {shown(target)}")
 

@@ -44,6 +44,9 @@ TITLES = ("Options", WITH_TRAIN, *_TITLE_OF.values(), "Common options")
 """Groups of options, in the order of the help."""
 
 _COMMON = (
+    Option(
+        "config", "StrPath", None, doc="A .toml with options by name, or with a table of them for each verb."
+    ),
     Option("json", "bool", None, doc="Print JSON instead of tables."),
     Option("quiet", "bool", None, doc="No progress bar, no notes."),
     Option("debug", "bool", None, doc="Show the traceback of an error."),

@@ -41,6 +41,9 @@ from .manifest import Listing, as_json, manifest_bytes, replaced_files
 from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, TYPED, caps_of
 
+RUN_OPTIONS = "run.toml"
+"""The file with the options of the command that made a partition."""
+
 
 def identity(partition: Partition) -> dict[str, Any]:
     """Return the entries of a manifest that identify the partition and its graph."""
@@ -65,8 +68,12 @@ def write_directory(
     graph: Graph | None,
     contents: Contents | None,
     place: Place | None = None,
+    run_options: bytes | None = None,
 ) -> None:
-    """Write the directory under a temporary name, and rename it when it is complete. Workers may write its parts."""
+    """Write the directory under a temporary name, and rename it when it is complete. Workers may write its parts.
+
+    ``run_options`` is the content of a file with the options of the command that made the partition.
+    """
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
     directory = _core.AtomicDir(target, replaced_files(target))
     workers: WrittenParts | None = None
@@ -74,6 +81,8 @@ def write_directory(
         inside = Path(directory.path)
         listing = Listing(inside, options)
         _core.write_npy(inside / "assignment.npy", partition.assignment, options)
+        if run_options is not None:
+            _put(inside / RUN_OPTIONS, run_options)
         if graph is not None and evaluation is not None and contents is not None:
             manifest |= _describe(graph, evaluation, options)
             if place is not None:

@@ -91,6 +91,7 @@ def write(
     graph: Graph | None = None,
     contents: Contents | None = None,
     place: Place | None = None,
+    run_options: bytes | None = None,
 ) -> None:
     """Write a partition and its measures to a target that :func:`output` accepted, on this machine or in a place."""
     match form:
@@ -101,7 +102,7 @@ def write(
         case "parquet":
             _write_parquet(target, partition)
         case _:
-            write_directory(target, partition, options, evaluation, graph, contents, place)
+            write_directory(target, partition, options, evaluation, graph, contents, place, run_options)
 
 
 def output(out: object) -> tuple[Path, str]:
