@@ -47,9 +47,9 @@ class Dot(nn.Module):
 class Cosine(nn.Module):
     """The cosine of the angle between two vertices, times a learned scale, plus a learned offset.
 
-    Inner products of long rows are large, and the first steps of a training then shrink all rows until nothing is left
-    to learn from. Cosines do not depend on the lengths of rows, and so not on the scale of the features. The scale is
-    learned by its logarithm (Radford et al. 2021, section 2.3).
+    Inner products of long rows are large, from which a training may not recover. Cosines do not depend on the lengths
+    of rows, and so less on the scale of the features. The scale is learned by its logarithm (Radford et al. 2021,
+    section 2.3).
     """
 
     def __init__(self) -> None:
