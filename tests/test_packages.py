@@ -57,7 +57,7 @@ def sources(*patterns: str) -> set[str]:
 def test_source_distribution_has_what_a_build_takes_and_no_more(sdist):
     with tarfile.open(sdist) as archive:
         members = {member.name.partition("/")[2] for member in archive if member.isfile()}
-    assert sources("rust", "python", "benches/*.rs", "examples") <= members
+    assert sources("rust", "python", "benches/*.rs", "examples/*.rs") <= members
     assert {
         "Cargo.toml",
         "Cargo.lock",
