@@ -6,8 +6,8 @@ import threading
 from functools import cache
 from typing import Any
 
-_MANY = 100_000
-"""From this number of units on, the bar shows thousands, millions, ..."""
+_FORMAT = "{l_bar}{bar}| {elapsed} min, {remaining} left"
+"""No counts: what a step counts is of no use to a reader, such as vertices and entries together."""
 
 
 class Bar:
@@ -23,9 +23,8 @@ class Bar:
         if step is None or (self._phase, step.total) != (phase, total) or done < step.n:
             self.close()
             self._phase = phase
-            many = total >= _MANY
             step = self._step = _tqdm()(
-                total=total, desc=phase, leave=False, unit="", unit_scale=many, mininterval=0.05
+                total=total, desc=phase, leave=False, bar_format=_FORMAT, mininterval=0.05
             )
         step.update(done - step.n)
 

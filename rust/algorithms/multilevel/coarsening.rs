@@ -69,15 +69,16 @@ pub(crate) trait Store<const D: usize>: Sync {
         contract(step.graph, clustering, step.run)
     }
 
-    /// The parts of a level, refined. The given graph is level 0.
+    /// The parts of a level, refined, which is worth so many units of progress. The given graph is level 0.
     fn refined(
         &self,
         _level: usize,
         refiners: &[Box<dyn Refiner<D>>],
         problem: &Problem<D>,
         part_of: Buffer<u32>,
+        units: u64,
     ) -> Result<Solution> {
-        refined(refiners, problem, part_of)
+        refined(refiners, problem, part_of, units)
     }
 }
 

@@ -238,5 +238,5 @@ impl<const D: usize> Updating<'_, D> {
 
 /// Parts, and their quality.
 fn judged<const D: usize>(problem: &Problem<D>, parts: &[u32]) -> Result<Solution> {
-    refined(&[], problem, copied(parts)?)
+    refined(&[], problem, copied(parts)?, 0)
 }

@@ -38,7 +38,7 @@ pub(super) fn partition<const D: usize>(
 ) -> Result<(Buffer<u32>, u64)> {
     let finish = |problem: &Problem<D>, part_of: Buffer<u32>| match &problem.objective.refiners()[..] {
         [] => Ok(part_of),
-        refiners => refined(refiners, problem, part_of).map(|(part_of, _)| part_of),
+        refiners => refined(refiners, problem, part_of, 0).map(|(part_of, _)| part_of),
     };
     let Some(Machines { parts: machines, plain }) = machines else {
         let ((part_of, _), rounds) = match placement.plan.path {

@@ -109,7 +109,7 @@ pub(super) fn solve<const D: usize>(
 pub(super) fn begin<const D: usize>(problem: &Problem<D>, start: &[u32]) -> Result<Solution> {
     let mut parts = copied(start)?;
     problem.graph.place_fixed(&mut parts, problem.run)?;
-    refiner::refined(&brought_within(), problem, parts)
+    refiner::refined(&brought_within(), problem, parts, 0)
 }
 
 /// The parts after as many rounds as pay, and the number of rounds.
@@ -137,7 +137,6 @@ fn round<const D: usize>(problem: &Problem<D>, best: &[u32], round: u64, in_orde
     // Slack for one vertex more, however small the parts.
     let one = 1.5 / caps.iter().map(|cap| cap[0]).min().unwrap_or(1).max(1) as f64;
     let mut assignment = problem.assignment(copied(best)?)?;
-    apply(&searches(objective, !round.is_multiple_of(2), one, in_order), &problem, &mut assignment)?;
-    run.advance(each)?;
-    refiner::refined(&finish(objective), &problem, assignment.part_of)
+    apply(&searches(objective, !round.is_multiple_of(2), one, in_order), &problem, &mut assignment, each)?;
+    refiner::refined(&finish(objective), &problem, assignment.part_of, 0)
 }

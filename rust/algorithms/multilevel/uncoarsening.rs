@@ -50,9 +50,9 @@ impl<const D: usize> Uncoarsening<'_, D> {
                 let seed = problem.seed ^ level as u64;
                 let problem = Problem { graph: here, caps, seed, ..*problem };
                 let quality;
-                (part_of, quality) = store.refined(level, &refiners(level), &problem, part_of)?;
                 let now = share(units, here, graph);
-                run.advance(now - std::mem::replace(&mut reached, now))?;
+                let ahead = now - std::mem::replace(&mut reached, now);
+                (part_of, quality) = store.refined(level, &refiners(level), &problem, part_of, ahead)?;
                 if level == 0 {
                     return Ok((part_of, quality));
                 }

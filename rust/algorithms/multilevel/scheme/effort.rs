@@ -155,8 +155,7 @@ impl Scheme {
         let rating = self.first()?;
         let rating = if round % 4 < 2 { rating } else { rating.opposite() };
         if round.is_multiple_of(2) {
-            let again = self.v_cycle(problem, rating, &best.0, &best.0, seed)?;
-            return problem.run.advance(self.units).map(|()| again);
+            return self.v_cycle(problem, rating, [&best.0, &best.0], seed);
         }
         let other = self.multilevel(&Problem { seed, ..*problem })?;
         let [one, other] = if other.1.beats(best.1) { [&other.0, &best.0] } else { [&best.0, &other.0] };

@@ -195,9 +195,9 @@ impl Scheme {
         let found = self.uncoarsen(problem, is_refined)?;
         let better = match self.effort.is_little() {
             true => found,
-            false => self.again(problem, found, rating.opposite(), splitmix64(problem.seed))?,
+            false => self.again(problem, found, rating.opposite(), splitmix64(problem.seed), last)?,
         };
-        problem.run.advance(last)?;
+        problem.run.advance(if self.effort.is_little() { last } else { 0 })?;
         Ok(better)
     }
 
@@ -208,9 +208,10 @@ impl Scheme {
         found: Solution,
         rating: Rating,
         seed: u64,
+        units: u64,
     ) -> Result<Solution> {
-        let scheme = Self { flows: true, ..self.clone() };
-        let next = scheme.v_cycle(problem, rating, &found.0, &found.0, seed)?;
+        let scheme = Self { flows: true, units, ..self.clone() };
+        let next = scheme.v_cycle(problem, rating, [&found.0, &found.0], seed)?;
         Ok(if next.1.beats(found.1) { next } else { found })
     }
 
@@ -272,26 +273,27 @@ impl Scheme {
             let next = number.len() as u32;
             communities[v as usize] = *number.entry((one[v as usize], other[v as usize])).or_insert(next);
         })?;
-        self.v_cycle(problem, rating, &communities, one, seed)
+        Self { units: 0, ..self.clone() }.v_cycle(problem, rating, [&communities, one], seed)
     }
 
     /// A V-cycle: coarsens by clusters within communities, each of which lies within one part of a given
-    /// partition, and uncoarsens.
+    /// partition, and uncoarsens. A quarter of the progress is coarsening.
     fn v_cycle<const D: usize>(
         &self,
         problem: &Problem<D>,
         rating: Rating,
-        communities: &[u32],
-        part_of: &[u32],
+        [communities, part_of]: [&[u32]; 2],
         seed: u64,
     ) -> Result<Solution> {
-        let how = Coarsening { rating, entries: 0, seed, units: 0 };
+        let quarter = self.units / 4;
+        let how = Coarsening { rating, entries: 0, seed, units: quarter };
         let levels = self.levels(problem, how, Some(communities))?;
         let mut parts = copied(part_of)?;
         for (clustering, _) in &levels {
             parts = clustering.labels(&parts, problem.run)?;
         }
-        self.uncoarsen(problem, Uncoarsening { tight: true, ..Uncoarsening::of(levels, parts) })
+        let units = self.units - quarter;
+        self.uncoarsen(problem, Uncoarsening { tight: true, units, ..Uncoarsening::of(levels, parts) })
     }
 
     /// Coarsens the graph, partitions the coarsest one, and uncoarsens.
@@ -326,7 +328,7 @@ impl Scheme {
 
     /// Refines given parts.
     pub fn refine<const D: usize>(&self, problem: &Problem<D>, part_of: Buffer<u32>) -> Result<Solution> {
-        refined(&self.refiners(0), problem, part_of)
+        refined(&self.refiners(0), problem, part_of, self.units)
     }
 }
 

@@ -167,11 +167,17 @@ impl<const D: usize> Store<D> for Files<'_> {
         refiners: &[Box<dyn Refiner<D>>],
         problem: &Problem<D>,
         part_of: Buffer<u32>,
+        units: u64,
     ) -> Result<Solution> {
         let sizes = (problem.graph.len(), problem.caps.len());
         let done = (self.placement.checkpoints.as_ref(), problem.graph.division());
-        let make = || refined(refiners, problem, part_of).map(|solution| (solution, 0));
-        checkpoints::parts(done, level, sizes, problem.run, make).map(|(solution, _)| solution)
+        let mut left = units;
+        let make = || {
+            let units = std::mem::take(&mut left);
+            refined(refiners, problem, part_of, units).map(|solution| (solution, 0))
+        };
+        let (solution, _) = checkpoints::parts(done, level, sizes, problem.run, make)?;
+        problem.run.advance(left).map(|()| solution)
     }
 }
 
