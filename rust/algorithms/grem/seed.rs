@@ -6,7 +6,8 @@
 
 use super::clusters;
 use super::entries::Entries;
-use crate::algorithms::multilevel::graph::{Builder, Graph};
+use crate::algorithms::multilevel::building::Builder;
+use crate::algorithms::multilevel::graph::Graph;
 use crate::algorithms::multilevel::problem::Problem;
 use crate::algorithms::multilevel::{Effort, Rating, Scheme};
 use crate::base::{Buffer, CancelCheck, Error, NONE, Result, Run};

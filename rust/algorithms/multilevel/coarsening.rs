@@ -3,9 +3,10 @@
 //! A policy says how each graph is clustered, which clusterings are worth a level, and when the graph is
 //! small enough. A store says where the levels lie: in memory, or in files. All callers share the loop.
 
+use super::building::Builder;
 use super::clustering::{Clusterer, Clustering};
 use super::contraction::contract;
-use super::graph::{Builder, Graph};
+use super::graph::Graph;
 use super::problem::{Problem, Solution};
 use super::refiner::{Refiner, refined};
 use crate::base::{Buffer, Result, Run};

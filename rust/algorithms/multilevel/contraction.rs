@@ -3,8 +3,9 @@
 //! **Parallelism.** The clusters, in waves: threads sum the edges of some clusters each, and one thread
 //! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs.
 
+use super::building::{Builder, Lists};
 use super::clustering::Clustering;
-use super::graph::{Builder, Graph, Lists};
+use super::graph::Graph;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::plus;
 use crate::exec::{scratches, share};

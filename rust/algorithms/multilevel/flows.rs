@@ -302,7 +302,7 @@ impl<'a, const D: usize> Corridor<'a, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::multilevel::graph::Builder;
+    use crate::algorithms::multilevel::building::Builder;
     use crate::base::{NONE, Random, Run};
 
     const SIDE: u32 = 24;

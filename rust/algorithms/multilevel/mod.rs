@@ -46,6 +46,7 @@
 pub(crate) mod assignment;
 mod boundary_gains;
 pub(crate) mod bounds;
+pub(crate) mod building;
 pub(crate) mod clustering;
 mod coarsening;
 mod connected;

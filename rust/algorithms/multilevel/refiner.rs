@@ -82,7 +82,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::algorithms::multilevel::graph::Builder;
+    use crate::algorithms::multilevel::building::Builder;
     use crate::base::Run;
 
     /// Notes how far the run is.

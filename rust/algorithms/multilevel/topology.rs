@@ -34,9 +34,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::assignment::Quality;
+use super::building::Builder;
 use super::clustering::{Clustering, Rating};
 use super::contraction::contract;
-use super::graph::{Builder, Graph};
+use super::graph::Graph;
 use super::prices::Prices;
 use super::problem::{Problem, Solution};
 use super::scheme::Scheme;

@@ -26,9 +26,10 @@ use std::path::Path;
 use bytemuck::{Pod, Zeroable};
 
 use super::sampling::{Histogram, Sample};
+use crate::algorithms::multilevel::building::Lists;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::contraction::{AHEAD, MOST_AHEAD, shift};
-use crate::algorithms::multilevel::graph::{Graph, Lists, sum_of};
+use crate::algorithms::multilevel::graph::{Graph, sum_of};
 use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
 use crate::capacity::{Load, plus};
 use crate::exec::spill::{self, Spill, SpillReader};
