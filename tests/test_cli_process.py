@@ -65,7 +65,7 @@ def test_a_progress_bar_on_a_terminal_that_is_wiped_in_the_end():
     assert code == 0
     assert b"cut_ratio" in out
     assert b"\x1b" not in out
-    assert re.search(rb"\r\w+: +\d+%\|.*\| \d+/\d+ \[", shown)
+    assert re.search(rb"\r\w+: +\d+%\|.*\| \d\d:\d\d min, \S+ left", shown)
     assert re.search(rb"\r +\r$", shown)
     assert on_a_terminal(*SPRING, "-q")[2] == b""
 
@@ -115,6 +115,9 @@ def test_file_names_of_any_bytes_in_any_locale(name, environment):
     done = child("evaluate", name + b".bin", name, "--json", env=environment)
     assert (done.returncode, json.loads(done.stdout)["summary"]["k"]) == (0, 2)
     done = child("info", name, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"2 parts of vertices by spring" in done.stdout
+    done = child("partition", name, "-k", "2", env=environment)
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
     assert b"not a regular file (a directory)" in done.stderr
     done = child("info", name + b".absent", env=environment)

@@ -190,11 +190,15 @@ def test_info(file, capsys):
     assert (facts["types"], facts["relations"]) == (TYPES, RELATIONS)
     assert main(["info", str(file)]) == 0
     out = capsys.readouterr().out
-    assert "types            author 3, field 0, paper 4\n" in out
-    assert (
-        "relations        about (paper to field) 0, cites (paper to paper) 2, writes (author to paper) 3\n"
-        in out
-    )
+    for row in (
+        "author 3",
+        "field 0",
+        "paper 4",
+        "about paper field 0",
+        "cites paper paper 2",
+        "writes author paper 3",
+    ):
+        assert row in [" ".join(line.split()) for line in out.splitlines()]
 
 
 def test_typed_graphs_are_partitioned_as_they_are(file):
