@@ -1,15 +1,18 @@
 """What every test may rely on."""
 
 import json
+import logging
 import os
 import re
 import signal
+import warnings
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import fastpart as fp
+from fastpart.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -123,3 +126,28 @@ def mine(tmp_path):
         return f"{file}:{name}"
 
     return write
+
+
+# Commands.
+
+
+@pytest.fixture
+def restored(monkeypatch):
+    """Undo what the command line sets up for its process."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    yield
+    log = logging.getLogger("fastpart")
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process; return exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

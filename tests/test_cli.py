@@ -1,17 +1,14 @@
 """The command line: exit codes, one line per refusal, and output that other programs can read."""
 
 import json
-import logging
 import os
 import re
-import warnings
 
 import numpy as np
 import polars as pl
 import pytest
 
 import fastpart as fp
-from fastpart.cli import main
 from strategies import raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -21,8 +18,8 @@ VERBS = ["generate", "convert", "info", "partition", "evaluate"]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path, monkeypatch):
-    """Run in a folder that holds a graph with its sidecar; undo what the command line sets up for its process."""
+def in_a_folder(tmp_path, monkeypatch, restored):
+    """Run in a folder that holds a graph with its sidecar."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
     checksum = fp.open_graph(EDGES).identify()[1]
@@ -35,23 +32,6 @@ def in_a_folder(tmp_path, monkeypatch):
         "checksum": checksum,
     }
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    yield
-    log = logging.getLogger("fastpart")
-    log.handlers.clear()
-    log.setLevel(logging.NOTSET)
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 SPRING = ("partition", "g.bin", "-k", "2", "--algorithm", "spring")

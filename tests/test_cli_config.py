@@ -1,9 +1,7 @@
 """``--config``: options from a file, and the options that are saved beside a result."""
 
-import logging
 import os
 import tomllib
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,31 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.cli import config, main
+from fastpart.cli import config
 from strategies import raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path, monkeypatch):
+def in_a_folder(tmp_path, monkeypatch, restored):
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    yield
-    log = logging.getLogger("fastpart")
-    log.handlers.clear()
-    log.setLevel(logging.NOTSET)
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def content(folder):

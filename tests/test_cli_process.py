@@ -65,7 +65,7 @@ def test_a_progress_bar_on_a_terminal_that_is_wiped_in_the_end():
     assert code == 0
     assert b"cut_ratio" in out
     assert b"\x1b" not in out
-    assert re.search(rb"\r\w+: +\d+%\|.*\| \d\d:\d\d min, \S+ left", shown)
+    assert re.search(rb"\r\w+: +\d+%\|.*\| \d+/\d+ \[", shown)
     assert re.search(rb"\r +\r$", shown)
     assert on_a_terminal(*SPRING, "-q")[2] == b""
 

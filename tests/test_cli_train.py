@@ -3,14 +3,13 @@
 import errno
 import importlib.util
 import json
-import logging
 import os
 import pydoc
 import re
 import subprocess
 import sys
 import tomllib
-import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ import polars as pl
 import pytest
 
 import fastpart as fp
-from fastpart.cli import main
 from fastpart.train.methods import METHODS
 from test_cli_process import on_a_terminal
 from trainable import planted
@@ -41,28 +39,17 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(tmp_path, folder, monkeypatch):
-    """Run in a folder of its own that has the graph and the parts; undo what the command line sets up."""
+def in_a_folder(tmp_path, folder, monkeypatch, restored):
+    """Run in a folder of its own that has the graph and the parts."""
     monkeypatch.chdir(tmp_path)
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    yield
-    log = logging.getLogger("fastpart")
-    log.handlers.clear()
-    log.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        code = main(["train", *(str(argument) for argument in arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def run(run):
+    """Run `fastpart train` in this process; return exit code, stdout and stderr."""
+    return partial(run, "train")
 
 
 # Complete results.

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.cli import main
 from fastpart.measures.compare.memory import peak
 from fastpart.measures.compare.outcomes import LISTED_PARTS, MATRIX_PARTS
 from fastpart.partitions.partitioners import PARTITIONERS, VARIANTS
@@ -405,18 +404,12 @@ def test_another_file_is_no_comparison(tmp_path, text):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(run, tmp_path, monkeypatch):
     """Run a command in a folder with a graph and its sidecar."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", EDGES)
     sidecar = {"fastpart": 1, "dtype": "u32", "n": 6, "m": 8, "directedness": "undirected"}
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
     return run
 
 

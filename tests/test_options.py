@@ -160,7 +160,14 @@ BEGIN = "import numpy as np, fastpart as fp\nring = np.array([[v, (v + 1) % 400]
 def test_a_bar_shows_the_time_left_and_is_wiped(call):
     code, shown = shown_by(BEGIN + call)
     assert code == 0
-    assert re.search(rb"\r[\w ,=:]+: +\d+%\|.*\| \d\d:\d\d min, [\d?]\S* left", shown)
+    assert re.search(rb"\r[\w ,=:]+: +\d+%\|.*\| \d+/\d+ \[\d\d:\d\d<", shown)
+    assert re.search(WIPED + rb"$", shown)
+
+
+def test_a_bar_of_many_units_has_no_counts():
+    code, shown = shown_by(BEGIN + "fp.spring(np.tile(ring, (250, 1)), 2, progress=True)")
+    assert code == 0
+    assert re.search(rb"\r[\w ]+: +\d+%\|.*\| \d\d:\d\d min, [\d?][\d:]* left", shown)
     assert re.search(WIPED + rb"$", shown)
 
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.cli import main
 from fastpart.report.panels import apart
 from strategies import raw
 
@@ -172,7 +171,7 @@ def test_names_beside_points_do_not_touch(places):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(run, tmp_path, monkeypatch):
     """Run a command in a folder with a graph, its sidecar and two partitions."""
     monkeypatch.chdir(tmp_path)
     raw(tmp_path / "g.bin", GRAPH)
@@ -180,12 +179,6 @@ def run(tmp_path, monkeypatch, capsys):
     (tmp_path / "g.bin.json").write_text(json.dumps(sidecar))
     fp.spring("g.bin", 3).save("part.npy")
     fp.spring("g.bin", 4).save("parts", graph="g.bin")
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
     return run
 
 

@@ -1,17 +1,15 @@
 """What a command has found outlives its failure: it is kept beside the output, and `--resume` goes on from there."""
 
 import json
-import logging
 import os
 import shutil
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.cli import main, partitioning
+from fastpart.cli import partitioning
 from fastpart.measures.compare.comparison import Comparison
 
 VERBS = {
@@ -38,27 +36,10 @@ def inputs(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder(inputs, tmp_path, monkeypatch):
-    """Run in a folder that holds a graph and a partition; undo what the command line sets up for its process."""
+def in_a_folder(inputs, tmp_path, monkeypatch, restored):
+    """Run in a folder that holds a graph and a partition."""
     shutil.copytree(inputs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    yield
-    log = logging.getLogger("fastpart")
-    log.handlers.clear()
-    log.setLevel(logging.NOTSET)
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process; return exit code, stdout and stderr."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

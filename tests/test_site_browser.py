@@ -80,7 +80,7 @@ def test_the_first_screen_of_the_front_page(browser, width, height):
         .filter(each => each[1] <= {height}))""")
     shown = "\n".join(bottoms)
     for words in (
-        "Its cut is 0.98 of that of ",
+        "Its cut is 0.985 of that of ",
         "cut-and-time.svg",
         "pip install",
         f"Version {fp.__version__}, licence ",

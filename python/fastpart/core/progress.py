@@ -6,8 +6,10 @@ import threading
 from functools import cache
 from typing import Any
 
-_FORMAT = "{l_bar}{bar}| {elapsed} min, {remaining} left"
-"""No counts: what a step counts is of no use to a reader, such as vertices and entries together."""
+_MANY = 100_000
+"""From this number of units on, the bar shows no counts. Such steps count vertices and entries together."""
+
+_TIME = "{l_bar}{bar}| {elapsed} min, {remaining} left"
 
 
 class Bar:
@@ -23,8 +25,9 @@ class Bar:
         if step is None or (self._phase, step.total) != (phase, total) or done < step.n:
             self.close()
             self._phase = phase
+            form = _TIME if total >= _MANY else None
             step = self._step = _tqdm()(
-                total=total, desc=phase, leave=False, bar_format=_FORMAT, mininterval=0.05
+                total=total, desc=phase, leave=False, unit="", bar_format=form, mininterval=0.05
             )
         step.update(done - step.n)
 
