@@ -66,7 +66,7 @@ def anchors(page):
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "python/fastpart/datasets/README.md"],
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "datasets/README.md"],
 )
 def test_links_from_outside_the_site(name):
     page = ROOT / name

@@ -1,4 +1,4 @@
-"""Real graphs that come with the package, for first tries without a network. ``README.md`` beside has their sources."""
+"""Real graphs that come with the package, for first tries without a network. ``LICENCE.md`` has their licences."""
 
 from __future__ import annotations
 

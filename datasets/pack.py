@@ -1,4 +1,4 @@
-"""Make the graphs that are shipped from the graphs of a data folder: ``python benches/pack.py DATA``.
+"""Make the graphs that are shipped from the graphs of a data folder: ``python datasets/pack.py DATA``.
 
 ``DATA/NAME`` holds ``edges.npy`` (uint32, shape (m, 2), every undirected edge once), ``labels.npy``, ``feats.npz``,
 ``meta.json`` and, where the source has a public split, ``split.npz``. Run twice, it writes the same bytes.
