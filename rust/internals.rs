@@ -123,7 +123,7 @@ pub mod base {
     pub use crate::base::budget::available;
     pub use crate::base::file_hash::{of_bytes, of_files};
     pub use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file};
-    pub use crate::base::run::{MAX_THREADS, Step};
+    pub use crate::base::run::{MAX_THREADS, Step, default_threads};
     pub use crate::base::{
         Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, locked, named, reserved, shown,
         splitmix64,

@@ -64,12 +64,17 @@ struct Watch {
 /// Numbers between two looks of [`Run::each`].
 const STRIDE: u32 = 4096;
 
+/// The number of CPUs that the process may use.
+pub fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get())
+}
+
 impl Run {
     /// A run on `threads` threads (`None` or 0: as many CPUs as the process may use) within `budget` bytes
     /// (`None`: 80 % of the memory available).
     pub fn new(threads: Option<usize>, budget: Option<u64>) -> Result<Run> {
         let threads = match threads {
-            None | Some(0) => std::thread::available_parallelism().map_or(1, |count| count.get()),
+            None | Some(0) => default_threads(),
             Some(count) if count <= MAX_THREADS => count,
             Some(count) => {
                 let what = format!("{count} threads are too many. Use 1..={MAX_THREADS}, or 0 for all CPUs");

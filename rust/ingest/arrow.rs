@@ -39,6 +39,28 @@ pub(super) struct ArrowArray {
     private: *mut c_void,
 }
 
+impl ArrowArray {
+    fn buffers(&self) -> &[*const c_void] {
+        match self.n_buffers {
+            // SAFETY: the interface promises `n_buffers` buffers.
+            1.. if !self.buffers.is_null() => unsafe {
+                std::slice::from_raw_parts(self.buffers, self.n_buffers as usize)
+            },
+            _ => &[],
+        }
+    }
+
+    /// Which entries from `start` on are present, unless all are.
+    fn validity(&self, start: usize) -> Option<Validity<'_>> {
+        let bits = self.buffers().first()?;
+        (self.null_count != 0 && !bits.is_null()).then(|| Validity {
+            bits: bits.cast(),
+            start,
+            chunk: PhantomData,
+        })
+    }
+}
+
 /// The stream of the interface.
 #[repr(C)]
 pub struct ArrowStream {
@@ -90,12 +112,7 @@ impl Table {
             return Err(table.failure());
         }
         // SAFETY: filled, as the result said.
-        let mut schema = unsafe { schema.assume_init() };
-        table.formats = formats(&schema)?;
-        if let Some(release) = schema.release {
-            // SAFETY: a schema is released once, by its own function.
-            unsafe { release(&raw mut schema) };
-        }
+        table.formats = formats(&Owned(unsafe { schema.assume_init() }).0)?;
         Ok(table)
     }
 
@@ -121,6 +138,19 @@ impl Table {
             }
         });
         broken(&text.unwrap_or_else(|| "it says nothing".into()))
+    }
+}
+
+/// A schema that was received, which is released however its reading ends. The type of the interface has no `Drop` of
+/// its own, since children that we hand out are released by their parent.
+struct Owned(ArrowSchema);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.release {
+            // SAFETY: a schema is released once, by its own function.
+            unsafe { release(&raw mut self.0) }
+        }
     }
 }
 
@@ -182,24 +212,23 @@ impl Chunk<'_> {
         if index >= self.array.n_children.max(0) as usize {
             return Err(broken("a column is missing"));
         }
-        // SAFETY: the interface promises `n_children` children, and `n_buffers` buffers of each.
-        let (column, buffers) = unsafe {
-            let column = &**self.array.children.add(index);
-            (column, std::slice::from_raw_parts(column.buffers, column.n_buffers.max(0) as usize))
-        };
-        let (len, start) = (self.len(), (self.array.offset + column.offset).max(0) as usize);
+        // SAFETY: the interface promises `n_children` children.
+        let column = unsafe { &**self.array.children.add(index) };
+        let len = self.len();
         if len == 0 {
-            return Ok(Column { ids: Ids::Integers(&[], false), validity: None });
+            return Ok(Column { ids: Ids::Integers(&[], false), validity: [None, None] });
         }
+        let buffers = column.buffers();
         let needed = if format == Format::View { 3 } else { 2 };
-        if buffers.len() < needed || column.length < (len as i64) {
+        // The rows of a table begin at its offset in each column, behind the column's own.
+        let begins = self.array.offset;
+        let holds = begins.checked_add(len as i64).is_some_and(|end| begins >= 0 && column.length >= end);
+        if buffers.len() < needed || column.offset < 0 || !holds {
             return Err(broken("a column is shorter than the table"));
         }
-        let validity = (column.null_count != 0 && !buffers[0].is_null()).then(|| Validity {
-            bits: buffers[0].cast(),
-            start,
-            chunk: PhantomData,
-        });
+        let start = (begins + column.offset) as usize;
+        // A row that is null as a whole is null in each column.
+        let validity = [self.array.validity(begins as usize), column.validity(start)];
         // SAFETY: the interface promises `length` values behind `offset` in the second buffer, of the type that the format
         // names, which is aligned. They live as long as the chunk.
         let ids = unsafe {
@@ -228,7 +257,8 @@ impl Chunk<'_> {
 pub struct Column<'a> {
     /// The ids, those of null rows included.
     pub ids: Ids<'a>,
-    validity: Option<Validity<'a>>,
+    /// Bits of the rows of the table, and bits of the column.
+    validity: [Option<Validity<'a>>; 2],
 }
 
 struct Validity<'a> {
@@ -255,13 +285,13 @@ pub enum Ids<'a> {
 impl Column<'_> {
     /// Whether any row may be null.
     pub fn has_nulls(&self) -> bool {
-        self.validity.is_some()
+        self.validity.iter().any(Option::is_some)
     }
 
     /// Whether the row is null.
     #[inline(always)]
     pub fn is_null(&self, row: usize) -> bool {
-        self.validity.as_ref().is_some_and(|validity| {
+        self.validity.iter().flatten().any(|validity| {
             let bit = validity.start + row;
             // SAFETY: the interface promises a bit for each row behind the offset.
             unsafe { *validity.bits.add(bit / 8) >> (bit % 8) & 1 == 0 }
@@ -481,6 +511,117 @@ mod tests {
         assert!(text.contains("not cast"), "{text}");
         // SAFETY: it was taken, which it says.
         assert!(unsafe { Table::take(&raw mut *stream) }.is_err());
+    }
+
+    /// A stream of one table whose rows begin at `offset`, with integers that lie in `values`, and bits of its rows.
+    fn sliced(
+        values: &'static [u64],
+        offset: i64,
+        len: i64,
+        rows: Option<&'static [u8]>,
+    ) -> Box<ArrowStream> {
+        let stream = IdBatch::of_integers(values.to_vec(), false).into_stream();
+        Box::new(ArrowStream {
+            get_schema: Some(Sliced::get_schema),
+            get_next: Some(Sliced::get_next),
+            get_last_error: Some(no_error),
+            release: Some(Sliced::release),
+            private: Box::into_raw(Box::new((stream, offset, len, rows))).cast(),
+        })
+    }
+
+    type Inner = (Box<ArrowStream>, i64, i64, Option<&'static [u8]>);
+
+    struct Sliced;
+
+    impl Sliced {
+        unsafe extern "C" fn get_schema(stream: *mut ArrowStream, out: *mut ArrowSchema) -> c_int {
+            // SAFETY: the stream of `sliced`.
+            unsafe { get_schema(&raw mut *(*(*stream).private.cast::<Inner>()).0, out) }
+        }
+
+        unsafe extern "C" fn get_next(stream: *mut ArrowStream, out: *mut ArrowArray) -> c_int {
+            // SAFETY: the stream of `sliced`. The owner has one pointer, which is that of the rows' bits.
+            unsafe {
+                let (inner, offset, len, rows) = &mut *(*stream).private.cast::<Inner>();
+                assert_eq!(get_next(&raw mut **inner, out), 0);
+                if (*out).release.is_some() {
+                    ((*out).offset, (*out).length) = (*offset, *len);
+                    if let Some(rows) = rows {
+                        (*out).null_count = -1;
+                        let owner = &mut *(*out).private.cast::<Owner>();
+                        owner.pointers[0] = rows.as_ptr().cast();
+                    }
+                }
+            }
+            0
+        }
+
+        unsafe extern "C" fn release(stream: *mut ArrowStream) {
+            // SAFETY: what `sliced` made, once.
+            unsafe {
+                drop(Box::from_raw((*stream).private.cast::<Inner>()));
+                (*stream).release = None;
+            }
+        }
+    }
+
+    #[test]
+    fn sliced_tables_keep_to_their_columns() {
+        let read = |offset, len, rows| {
+            let mut stream = sliced(&[1, 2, 3, 4], offset, len, rows);
+            // SAFETY: a stream of our own.
+            let mut table = unsafe { Table::take(&raw mut *stream) }.unwrap();
+            let chunk = table.next_chunk().unwrap().unwrap();
+            let column = chunk.column(0).map_err(|error| error.to_string())?;
+            let Ids::Integers(ids, _) = column.ids else { panic!("{offset}") };
+            Ok(ids
+                .iter()
+                .enumerate()
+                .map(|(row, &id)| (!column.is_null(row)).then_some(id))
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(read(1, 3, None), Ok::<_, String>(vec![Some(2), Some(3), Some(4)]));
+        assert_eq!(read(1, 3, Some(&[0b1010])), Ok(vec![Some(2), None, Some(4)]));
+        // The offset of the table counts, and one beyond all numbers is no way round it.
+        for (offset, len) in [(1, 4), (4, 1), (-1, 2), (i64::MAX, 1)] {
+            assert!(
+                read(offset, len, None).unwrap_err().contains("shorter than the table"),
+                "{offset} {len}"
+            );
+        }
+    }
+
+    #[test]
+    fn schemas_that_are_refused_are_released() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static RELEASED: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" fn counted(schema: *mut ArrowSchema) {
+            RELEASED.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: a schema of `get_schema`.
+            unsafe { release_schema(schema) }
+        }
+        unsafe extern "C" fn counting(stream: *mut ArrowStream, out: *mut ArrowSchema) -> c_int {
+            // SAFETY: a stream of `into_stream`.
+            unsafe {
+                get_schema(stream, out);
+                (*out).release = Some(counted);
+            }
+            0
+        }
+        for (text, refused) in [(true, true), (false, false)] {
+            let batch = if text {
+                IdBatch::of_bytes(vec![0, 2], b"ab".to_vec(), true)
+            } else {
+                IdBatch::of_integers(vec![1], true)
+            };
+            let mut stream = batch.into_stream();
+            stream.get_schema = Some(counting);
+            let before = RELEASED.load(Ordering::Relaxed);
+            // SAFETY: a stream of our own.
+            assert_eq!(unsafe { Table::take(&raw mut *stream) }.is_err(), refused);
+            assert_eq!(RELEASED.load(Ordering::Relaxed), before + 1);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use super::errors::{named, raise};
+use super::errors::raise;
 use fastpart::internals::base::{Error, Result, Run};
 
 /// How often signals are looked for.
@@ -133,9 +133,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// The number of threads that `threads=None` means.
 #[pyfunction]
-pub fn default_threads(py: Python<'_>) -> PyResult<usize> {
-    let run = Run::new(None, Some(0)).map_err(|error| named(py, "CapacityError", error.to_string()))?;
-    Ok(run.threads())
+pub fn default_threads() -> usize {
+    fastpart::internals::base::default_threads()
 }
 
 /// The bytes that `memory_limit=None` means at this moment.

@@ -111,9 +111,7 @@ impl Reads {
             answered => answered? as usize,
         };
         self.under_way -= found;
-        Ok(self.events[..found]
-            .iter()
-            .map(|event| (event.data as usize, answer(event.result).map(|bytes| bytes as usize))))
+        Ok(self.events[..found].iter().map(|event| (event.data as usize, outcome(event.result))))
     }
 }
 
@@ -124,11 +122,12 @@ impl Drop for Reads {
     }
 }
 
-/// The answer of a call: what it returned, or its error. Calls of libc put that aside, events have it negated.
+/// The answer of a call: what it returned, or the error that libc put aside.
 fn answer(returned: i64) -> Result<i64> {
-    match returned {
-        -1 => Err(Error::last_os_error()),
-        failed @ ..-1 => Err(Error::from_raw_os_error(-failed as i32)),
-        done => Ok(done),
-    }
+    if returned < 0 { Err(Error::last_os_error()) } else { Ok(returned) }
+}
+
+/// The outcome of a read: its bytes, or its error, negated. -1 is EPERM here.
+fn outcome(result: i64) -> Result<usize> {
+    usize::try_from(result).map_err(|_| Error::from_raw_os_error(-result as i32))
 }

@@ -32,18 +32,22 @@ pub(super) fn fanout(fanout: i64) -> Result<Option<usize>> {
 }
 
 pub(super) fn kind_of(kind: &str, weights: Option<&Bound<'_, PyUntypedArray>>) -> PyResult<Result<Kind>> {
-    let known = ["uniform", "weighted", "labor"].map(|name| (name, name));
-    if let Err(error) = named("kind", "value", kind, &known) {
-        return Ok(Err(error));
+    #[derive(Clone, Copy)]
+    enum Name {
+        Uniform,
+        Weighted,
+        Labor,
     }
-    Ok(match (kind, weights) {
-        ("weighted", Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
-        ("weighted", None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
-        (_, Some(_)) => {
+    let known = [("uniform", Name::Uniform), ("weighted", Name::Weighted), ("labor", Name::Labor)];
+    Ok(match (named("kind", "value", kind, &known), weights) {
+        (Err(error), _) => Err(error),
+        (Ok(Name::Weighted), Some(weights)) => record_weights(weights)?.map(Kind::Weighted),
+        (Ok(Name::Weighted), None) => Err(Error::parameter("weights", "kind=\"weighted\" needs them")),
+        (Ok(_), Some(_)) => {
             Err(Error::parameter("weights", format!("only kind=\"weighted\" takes them, not {kind:?}")))
         }
-        ("uniform", None) => Ok(Kind::Uniform),
-        _ => Ok(Kind::Labor),
+        (Ok(Name::Uniform), None) => Ok(Kind::Uniform),
+        (Ok(Name::Labor), None) => Ok(Kind::Labor),
     })
 }
 
