@@ -31,12 +31,14 @@ INSIDE = {
 folders frames notes pairs parameters processes progress system
 forks
 options, parsing, protocols
-shared_parameters, vertex_tables
+ids, shared_parameters
+vertex_tables
 declared, facts, inputs, rows
 standardising
 """,
     "graphs": """
-conversion_cache, ends, graph_directory, table_output, types, weights
+conversion_cache, ends, table_output, types, weights
+graph_directory
 directory_data, sidecars, tables
 sources
 graph, staging
@@ -64,7 +66,7 @@ caps, coding, loader_options, plan, results, saved
 part_files
 vertex_rows
 typed_parts
-clustering, parts
+clustering, parts, stored_ids
 loadable
 partition, seeds
 homes, partitioners, sampling, temporal, typed_seeds

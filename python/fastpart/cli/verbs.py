@@ -287,7 +287,7 @@ _VERBS: dict[str, Verb | Family] = {
         "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
         _SAVED,
         without=_HERE,
-        says="Update a partition of the vertices for a graph that has grown, print the measures, and save with -o.",
+        says="Update a partition of the vertices for a graph that has changed, print the measures, and save with -o.",
     ),
     "edges-of": Verb(
         "partitioning:edges_of",

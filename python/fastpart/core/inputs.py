@@ -15,9 +15,10 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import ParameterError
 from . import parameters
+from .ids import Ids
 from .notes import log
 from .parsing import Archive, mapped
-from .vertex_tables import Ids, is_table, labels_in, splits_in
+from .vertex_tables import is_table, labels_in, splits_in
 
 SPLITS = ("train", "val", "test")
 

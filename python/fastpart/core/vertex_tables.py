@@ -13,12 +13,10 @@ import numpy.typing as npt
 from ..errors import GraphFormatError, ParameterError
 from .forks import before_polars_threads
 from .frames import pl
+from .ids import Ids
 from .notes import log
 from .parameters import one_line, regular, shown
 from .parsing import damaged
-
-Ids = Sequence[Path]
-"""Parquet files with the columns ``id`` and ``vertex``, one for each type of vertices."""
 
 _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _VERTEX = ("vertex", "vertex_id", "node", "node_id", "id")
@@ -131,11 +129,10 @@ def _looked_up(at: str, column: pl.Series, ids: Ids) -> npt.NDArray[np.int64]:
         raise ParameterError(
             f"{at}: the graph has {len(ids)} types of vertices. Labels and splits come with ingest"
         )
-    with damaged(ids[0], "not a table of ids"):
-        known = pl.scan_parquet(ids[0])
-        dtype = known.collect_schema()["id"]
-        wanted = pl.DataFrame({"id": column.cast(dtype, strict=False), "row": np.arange(len(column))})
-        found = wanted.lazy().join(known.select("id", "vertex"), on="id", how="left").sort("row").collect()
+    known = ids[0].scanned()
+    with damaged(ids[0].file, "not a table of ids"):
+        wanted = pl.DataFrame({"id": column.cast(ids[0].dtype, strict=False), "row": np.arange(len(column))})
+        found = wanted.lazy().join(known, on="id", how="left").sort("row").collect()
     vertices = found["vertex"]
     if vertices.null_count():
         row = vertices.is_null().arg_max() or 0

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
 from ..core.protocols import facts
 from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
-from .graph_directory import EDGES, MARKER
+from .graph_directory import EDGES, MARKER, id_tables
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import as_ids, columns_of, of_memory
 from .types import Relation, TypedRanges, VertexType
@@ -74,7 +75,9 @@ class Graph:
         self.path = file
         self.notes = notes
         self._origin: Origin | None = None
-        self.directory: Path | None = None
+        self._directory: Path | None = None
+        self._id_tables: tuple[IdTable, ...] = ()
+        """The ids that the vertices had in tables. None where some type has none."""
         self._folder: object = None
         """A temporary folder, which lives as long as this object."""
         for note in notes:
@@ -101,9 +104,15 @@ class Graph:
         return None if self._weights is None else self._weights.array
 
     @property
-    def _id_tables(self) -> tuple[Path, ...]:
-        """The files with the ids that the vertices had in tables."""
-        return () if self.directory is None else tuple(sorted((self.directory / "ids").glob("*.parquet")))
+    def directory(self) -> Path | None:
+        """The graph directory."""
+        return self._directory
+
+    @directory.setter
+    def directory(self, folder: Path | None) -> None:
+        # The tables are looked up now: a later ingest may put another directory there.
+        self._directory = folder
+        self._id_tables = () if folder is None else id_tables(folder, self._typed, self.num_vertices)
 
     @property
     def types(self) -> tuple[VertexType, ...] | None:
@@ -128,7 +137,7 @@ class Graph:
         measured = Weights(weights, scale).measured(core, options)
         graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
         graph._identity, graph._types_checked = self._identity, self._types_checked
-        graph.directory, graph._folder = self.directory, self._folder
+        graph._directory, graph._id_tables, graph._folder = self._directory, self._id_tables, self._folder
         return graph
 
     @property

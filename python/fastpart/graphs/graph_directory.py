@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core.frames import pl
+from ..core.ids import IdTable
 from ..core.parameters import path, regular, shown
 from ..core.parsing import damaged, json_object
 from ..errors import GraphFormatError, ParameterError
+from .types import TypedRanges
 
 MARKER = "graph.json"
 """The file that marks a graph directory and describes it."""
@@ -40,6 +42,17 @@ def cuts(m: int, count: int) -> list[tuple[int, int]]:
 def name_of(number: int) -> str:
     """Return the name of a file of records."""
     return f"edges-{number:05}.bin"
+
+
+def id_tables(folder: Path, typed: TypedRanges | None, n: int) -> tuple[IdTable, ...]:
+    """Return the ids of all types that a directory holds below ``ids``. None where some type has none."""
+    if typed is None:
+        files = sorted((folder / "ids").glob("*.parquet"))
+        return tuple(IdTable.of(file.stem, 0, n, file) for file in files) if len(files) == 1 else ()
+    of_types = [(each, folder / "ids" / f"{each.name}.parquet") for each in typed.types]
+    if not all(file.is_file() for _, file in of_types):
+        return ()
+    return tuple(IdTable.of(each.name, each.first, each.n, file) for each, file in of_types)
 
 
 class GraphDirectory:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.ids import Ids as Tables
 from ..core.inputs import splits_of
 from ..core.parameters import meant
-from ..core.vertex_tables import Ids as Tables
 from ..errors import ParameterError
 from .directory_data import found_in
 from .graph import Graph

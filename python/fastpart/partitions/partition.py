@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.declared import declared, elsewhere
+from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
 from ..errors import FastpartError, GraphFormatError, ParameterError
@@ -23,6 +24,7 @@ from .loadable import Loadable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import Evaluation
 from .saved import SAVE_DEFAULTS, SaveOptions
+from .stored_ids import IDS, stored_ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -455,6 +457,13 @@ class VertexPartition(Loadable, Partition):
     def cut_ratio(self) -> float:
         """Cut records / records that are not loops. :meth:`evaluate` runs on first access."""
         return self._measures.cut_ratio
+
+    @property
+    def _id_tables(self) -> tuple[IdTable, ...]:
+        """The ids that the vertices had in tables: those in the directory, else those of the graph."""
+        if self.folder is not None and self.manifest is not None and IDS in self.manifest:
+            return stored_ids(self.folder, self.manifest, len(self))
+        return () if self.graph is None else self.graph._id_tables
 
 
 def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPartition:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..core.ids import Ids
 from ..core.inputs import labels_of, match_vertices, splits_of
 from ..core.rows import Rows, rows_of
 from ..errors import FastpartError, ParameterError
@@ -53,9 +53,7 @@ class Contents:
 class Given:
     """The arguments about data, complete. ``ids`` are the files with the ids that the vertices had in tables."""
 
-    def __init__(
-        self, given: Mapping[str, Any], memory_limit: int | None, ids: tuple[Path, ...] = ()
-    ) -> None:
+    def __init__(self, given: Mapping[str, Any], memory_limit: int | None, ids: Ids = ()) -> None:
         self._given, self._memory_limit, self._ids = given, memory_limit, ids
         self._shape = {name: given[name] for name in ("halo_hops", "halo_features")}
 

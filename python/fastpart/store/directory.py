@@ -21,9 +21,10 @@ from ..machines.partitioning import Place
 from ..machines.parts import WrittenParts
 from ..partitions.coding import COLUMNS
 from ..partitions.part_files import MANIFEST
-from ..partitions.partition import EdgePartition, Partition
+from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from ..partitions.parts import PART, part_name
 from ..partitions.results import Evaluation
+from ..partitions.stored_ids import store_ids
 from .arrays import (
     IDS,
     Gathering,
@@ -89,6 +90,8 @@ def write_directory(
                 given = (partition.assignment, partition.k, contents.halo_hops)
                 workers = WrittenParts(place, graph, *given)
             manifest |= _write_parts(inside, partition, graph, contents, options, listing, workers)
+            if isinstance(partition, VertexPartition):
+                manifest |= store_ids(inside, graph._id_tables)
             buffer = io.BytesIO()
             before_polars_threads("metrics.parquet")
             evaluation.parts.write_parquet(buffer)

@@ -141,6 +141,7 @@ _CHECKS: dict[str, Check] = {
     "labels": row_type,
     "times": row_type,
     "splits": _names,
+    "ids": _names,
     "edge_splits": _counts,
     "held_out_from": lambda name, value: integer(name, value, -(2**63), 2**63 - 1),
     "summary": _an(dict, "an object"),

@@ -109,7 +109,8 @@ parameters! {
     ///        [0, 0],
     ///        [0, 0]])
     pub struct ByteGnn => "bytegnn", [Vertices];
-    /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n. It needs ``train``.
+    /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n, or a table.
+    /// It needs ``train``.
     splits: Option<Splits>;
     /// Which row of ``train_masks`` (and so on) of shape (s, n) to use.
     split: Option<Whole<0, { 1 << 31 }>>;

@@ -251,8 +251,9 @@ parameters! {
     /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
     /// least ``floor(min_balance * n * s / S)``. By default all are equal.
     sizes: Option<Sizes>;
-    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of them than the
-    /// cap of their part are refused (``CapacityError``). If they break another bound, its cap is raised.
+    /// The part that each vertex must be in, or -1 where it is free. Or a table with ids and parts, which leaves all other
+    /// vertices free. All bounds count fixed vertices. More of them than the cap of their part are refused
+    /// (``CapacityError``). If they break another bound, its cap is raised.
     fixed: Option<Fixed>;
     /// Whether fragments of parts, which are all connected components of a part but the largest, move to the parts around
     /// them, as far as the bounds allow. The cut falls with every move. A warning says how many fragments stay, and

@@ -150,7 +150,7 @@ impl Update {
 }
 
 parameters! {
-    /// Update a partition of the vertices: for a graph that has grown, for more parts or fewer, or for other bounds. Most
+    /// Update a partition of the vertices: for a graph that has changed, for more parts or fewer, or for other bounds. Most
     /// vertices keep their parts.
     ///
     /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a share ``moves`` of those
@@ -173,7 +173,7 @@ parameters! {
     /// Source: Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific Simulations", SC
     /// 2000: moves have a price. The result is the same for any number of threads.
     ///
-    /// ``parameters`` of the result hold ``moved``, the number of vertices that had another part, ``changed_parts``, the parts
+    /// ``parameters`` of the result hold ``moved``, the number of vertices of the graph that had another part, ``changed_parts``, the parts
     /// that lost or got vertices, and ``old_parts``: for each part the old one that it goes on, or None.
     ///
     /// Examples
@@ -187,9 +187,11 @@ parameters! {
     /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
     pub struct Parameters => "update", [Vertices], reads weights;
     /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the part of each
-    /// vertex. The graph may have more vertices. Those come behind the others.
+    /// vertex. Where vertices have ids, as those of tables do, parts follow the ids. New vertices may then have any place,
+    /// and old ones may be gone. The ids are in a partition directory, or with the graph of the partition. Without ids new
+    /// vertices come behind the others.
     partition: Start;
-    /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices of the partition get another part, unless the
+    /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices that had a part get another one, unless the
     /// number of parts or a bound needs more.
     moves: Number = 0.05;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the partition, if it has a

@@ -80,8 +80,8 @@ parameters! {
     balance: Ratio = 1.05;
     /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights evenly.
     /// With the mask of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex,
-    /// 8 unless the array is uint32. If some vertex fits nowhere under both caps, all vertices are dealt by weight
-    /// alone, with a warning. This never happens with masks.
+    /// 8 unless the array is uint32. A table with ids beside the weights is matched by the ids. If some vertex fits
+    /// nowhere under both caps, all vertices are dealt by weight alone, with a warning. This never happens with masks.
     balance_on: Option<Weighing>;
     /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``, or than
     /// ``ceil(W / k) + max(balance_on)``, if that is more and the weights are not all 0 or 1.

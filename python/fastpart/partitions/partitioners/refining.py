@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core import parameters
+from ...core.ids import carried
+from ...core.notes import log
 from ...core.options import RunOptions, run_options
 from ...errors import MemoryBudgetError, ParameterError
 from ...graphs.graph import Graph
@@ -40,36 +42,16 @@ def begin(
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
     k = None if arguments["k"] is None else parameters.parts(arguments["k"])
     start = start_of(name, arguments["partition"], None if name == "update" else k)
-    parts = np.asarray(start.assignment).view(np.uint32)
     if name == "update":
-        graph = _grown(start, arguments["graph"], options)
-        parts = _extended(parts, graph.num_vertices, options)
+        graph, parts = _grown(start, arguments["graph"], options)
     else:
         graph = _graph(start, arguments["graph"], options)
+        parts = np.asarray(start.assignment).view(np.uint32)
     filled: dict[str, Any] = {"graph": graph, "k": k or start.k, "partition": parts}
     if name in ("refine", "update"):
         filled |= _bounds(name, start, arguments, filled["k"])
     origin = {"algorithm": start.algorithm, "parameters": start.parameters}
     return {**arguments, **filled}, origin
-
-
-def _extended(parts: npt.NDArray[np.uint32], n: int, options: Mapping[str, Any]) -> npt.NDArray[np.uint32]:
-    """Return the parts of all vertices of a graph that has grown. The new ones have none."""
-    if n == len(parts):
-        return parts
-    given = RunOptions.of(options).memory_limit
-    limit = _core.memory_budget() if given is None else given
-    try:
-        if parts.itemsize * n > limit:
-            raise MemoryError
-        extended = np.full(n, NONE)
-    except MemoryError:
-        raise MemoryBudgetError(
-            f"update: the parts of {n:,} vertices need {parts.itemsize * n / 1e6:,.1f} MB of memory, but the budget is "
-            f"{limit / 1e6:,.1f} MB. Raise memory_limit, or check the number of vertices of the graph"
-        ) from None
-    extended[: len(parts)] = parts
-    return extended
 
 
 def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
@@ -96,22 +78,85 @@ def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Gr
     return opened
 
 
-def _grown(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
-    """Return the graph that the partition is updated for, which has all its vertices."""
+def _grown(
+    start: VertexPartition, graph: Any, options: Mapping[str, Any]
+) -> tuple[Graph, npt.NDArray[np.uint32]]:
+    """Return the graph that the partition is updated for, and the old part of each of its vertices, if it had one."""
     opened = open_graph(graph, **options)
-    if opened.num_vertices < len(start):
+    parts = np.asarray(start.assignment).view(np.uint32)
+    if opened is start.graph:
+        return opened, parts
+    old, new = start._id_tables, opened._id_tables
+    if old and new:
+        carried_parts = carried(old, new, parts, _none(opened.num_vertices, options))
+        known = int(np.count_nonzero(carried_parts != NONE))
+        if known < len(parts):
+            log.info(
+                "update: %s of %s vertices of the partition are gone from the graph, and %s vertices are new",
+                f"{len(parts) - known:,}",
+                f"{len(parts):,}",
+                f"{len(carried_parts) - known:,}",
+            )
+        return opened, carried_parts
+    if (old or new) and not _is_same(start, opened, options):
+        raise ParameterError(_UNMATCHED["graph" if new else "partition"])
+    return opened, _extended(start, opened, parts, options)
+
+
+_UNMATCHED = {
+    "graph": "partition: the vertices of the graph have ids, but the partition does not say which ids its rows are of. "
+    "Pass a partition directory that was saved with its graph, which keeps the ids, or a partition that knows its "
+    "graph",
+    "partition": "graph: it was opened from numbers of vertices, but the vertices of the partition have ids. Open a "
+    "newer version of the source that was partitioned, as a table with ids or as a graph directory",
+}
+"""Why a graph and a partition cannot be matched, by which of them has ids."""
+
+
+def _is_same(start: VertexPartition, graph: Graph, options: Mapping[str, Any]) -> bool:
+    """Return whether the partition was made from these records."""
+    if start.checksum is None or start.num_vertices != graph.num_vertices:
+        return False
+    return start.checksum == graph.identify(run_options(**options))[1]
+
+
+def _extended(
+    start: VertexPartition, graph: Graph, parts: npt.NDArray[np.uint32], options: Mapping[str, Any]
+) -> npt.NDArray[np.uint32]:
+    """Return the parts of all vertices of a graph that has grown. The new ones have none, and come last."""
+    if graph.num_vertices < len(parts):
         raise ParameterError(
-            f"graph: it has {opened.num_vertices} vertices, the partition has {len(start)}. Vertices are never "
-            f"removed. If those that are missing have no edges, open the graph with num_vertices={len(start)}"
+            f"graph: it has {graph.num_vertices} vertices, the partition has {len(parts)}. Without ids vertices are "
+            f"never removed. If those that are missing have no edges, open the graph with num_vertices={len(parts)}"
         )
-    if opened.types is not None:
+    if graph.types is not None:
         before = typed_of(start.manifest or {}) or (start.graph and start.graph._typed)
-        if opened.num_vertices != len(start) or (before and before.types != opened.types):
+        if graph.num_vertices != len(parts) or (before and before.types != graph.types):
             raise ParameterError(
                 "graph: its types have other numbers of vertices than those of the partition. A vertex then has "
-                "another number, since each type is a range of vertices. Partition the new graph from scratch"
+                "another number, since each type is a range of vertices. Partition the new graph from scratch, or read "
+                "graphs with ids, which are matched by them"
             )
-    return opened
+    if graph.num_vertices == len(parts):
+        return parts
+    extended = _none(graph.num_vertices, options)
+    extended[: len(parts)] = parts
+    return extended
+
+
+def _none(n: int, options: Mapping[str, Any]) -> npt.NDArray[np.uint32]:
+    """Return room for the parts of all vertices, which have none yet."""
+    given = RunOptions.of(options).memory_limit
+    limit = _core.memory_budget() if given is None else given
+    try:
+        if NONE.itemsize * n > limit:
+            raise MemoryError
+        return np.full(n, NONE)
+    except MemoryError:
+        raise MemoryBudgetError(
+            f"update: the parts of {n:,} vertices need {NONE.itemsize * n / 1e6:,.1f} MB of memory, but the budget is "
+            f"{limit / 1e6:,.1f} MB. Raise memory_limit, or check the number of vertices of the graph"
+        ) from None
 
 
 def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: int) -> dict[str, Any]:
