@@ -32,7 +32,7 @@ folders frames notes pairs parameters processes progress system
 forks
 options, parsing, protocols
 shared_parameters, vertex_tables
-declared, facts, inputs, rows
+declared, facts, inputs, outputs, rows
 standardising
 """,
     "graphs": """

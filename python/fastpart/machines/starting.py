@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..core.parameters import StrPath, path, shown
@@ -11,8 +13,15 @@ from .partitioning import Place
 from .tasks import TaskFiles
 
 
-def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
-    """Return the place that a call names. None is this machine."""
+@contextmanager
+def at_place(cluster: str | Engine | None, shared: StrPath | None) -> Iterator[Place | None]:
+    """Yield the place that a call names. None is this machine. Tasks in a folder are those of one call at a time."""
+    place = _place_of(cluster, shared)
+    with place.engine.alone() if place is not None and isinstance(place.engine, TaskFiles) else nullcontext():
+        yield place
+
+
+def _place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
     if cluster is None:
         if shared is not None:
             raise ParameterError("shared: needs cluster=")
