@@ -257,29 +257,20 @@ def test_a_forked_process_does_not_keep_the_lock(tmp_path):
 
 
 def test_a_lock_that_its_owner_removes_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    owner, lock = Owner(tmp_path / "out"), outputs.try_lock
+    lock = tmp_path / ".out.lock"
+    lock.write_text("fastpart: another process")
+    found, attempts = outputs.try_lock, []
 
     def released(file):
-        monkeypatch.undo()
-        owner.release()
-        return lock(file)
+        attempts.append(file)
+        if len(attempts) == 1:
+            lock.unlink()
+        return found(file)
 
-    taken = []
-
-    def other():
-        monkeypatch.setattr(outputs, "try_lock", released)
-        taken.append(Owner(tmp_path / "out"))
-
-    # `release` waits for the guard that the taker holds.
-    monkeypatch.setattr(outputs, "_guard", threading.RLock())
-    thread = threading.Thread(target=other)
-    monkeypatch.setattr(owner, "release", lambda: outputs._freed(outputs._locks.pop(tmp_path / ".out.lock")))
-    thread.start()
-    thread.join()
-    assert (tmp_path / ".out.lock").exists()
-    with pytest.raises(fp.ParameterError, match="in use"):
-        Owner(tmp_path / "out")
-    taken[0].release()
+    monkeypatch.setattr(outputs, "try_lock", released)
+    with Owner(tmp_path / "out"):
+        assert len(attempts) == 2
+        assert f"process {os.getpid()} " in lock.read_text()
     assert not any(tmp_path.iterdir())
 
 

@@ -356,7 +356,9 @@ def test_verify_upgrade_and_replacement(folder):
     fp.store.verify(folder)
     stored = fp.open_partition(folder)
     graph = authors().graph(folder.parent)
-    with pytest.raises(FileExistsError, match=r"holds features of author, .*splits of paper.* overwrite=True"):
+    with pytest.raises(
+        FileExistsError, match=r"holds features of author, .*splits of paper.* overwrite=True"
+    ):
         stored.save(folder, graph=graph)
     stored.save(folder, graph=graph, overwrite=True)
     assert not (folder / "part-00000" / "types").exists()

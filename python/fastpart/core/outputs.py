@@ -19,6 +19,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -107,18 +108,18 @@ def held(content: Mapping[str, Any], kinds: Collection[str] = KINDS) -> list[str
 
 @dataclass
 class _Lock:
-    """A lock that this process holds, and how often: calls for one output may be nested in a thread."""
+    """A lock that this process holds, and who holds it here: calls for one output may be nested in a thread."""
 
     name: Path
-    file: int
+    file: FileIO
     thread: int
-    count: int = 1
+    owners: set[int]
 
 
 _locks: dict[Path, _Lock] = {}
 """The locks of this process, by the file that is locked."""
 
-_guard = threading.Lock()
+_guard = threading.RLock()  # Python may collect an owner while it makes another one
 
 
 class Owner:
@@ -142,49 +143,60 @@ class Owner:
     def __init__(self, target: Path, parameter: str = "out") -> None:
         place = Path(os.path.realpath(target))
         special = place.exists() and not (place.is_file() or place.is_dir())
-        self._lock: Path | None = (
-            place.with_name(f".{place.name}.lock") if place.name and not special else None
-        )
-        if self._lock is None:
+        self._name = None if special or not place.name else place.with_name(f".{place.name}.lock")
+        if self._name is None:
             return
-        with _guard:
-            known = _locks.get(self._lock)
-            if known is not None and known.thread == threading.get_ident():
-                known.count += 1
-                return
-            try:
-                file, holder = _locked(self._lock)
-            except (FileNotFoundError, NotADirectoryError):  # what writes the output says so
-                file, holder = None, None
-            except OSError as error:
-                file, holder = None, None
-                if target.exists():
-                    log.warning(
-                        "%s cannot be locked (%s). See to it that no other command writes there meanwhile",
-                        shown(target),
-                        error.strerror or error,
-                    )
-            if holder is not None:
-                raise ParameterError(
-                    f"{parameter}: {shown(target)} is in use. At work there: {holder}. Wait until it has ended, or "
-                    "name another"
+        try:
+            with _guard:
+                self._take(self._name, target, parameter)
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, name: Path, target: Path, parameter: str) -> None:
+        known = _locks.get(name)
+        if known is not None and known.thread == threading.get_ident():
+            known.owners.add(id(self))
+            return
+        try:
+            locked = _locked(name)
+        except (FileNotFoundError, NotADirectoryError):  # what writes the output says so
+            return
+        except OSError as error:
+            if target.exists():
+                log.warning(
+                    "%s cannot be locked (%s). See to it that no other command writes there meanwhile",
+                    shown(target),
+                    error.strerror or error,
                 )
-            if file is None:
-                self._lock = None
-                return
-            _locks[self._lock] = _Lock(self._lock, file, threading.get_ident())
+            return
+        if isinstance(locked, str):
+            raise ParameterError(
+                f"{parameter}: {shown(target)} is in use. At work there: {locked}. Wait until it has ended, or name "
+                "another"
+            )
+        _locks[name] = _Lock(name, locked, threading.get_ident(), {id(self)})
 
     def release(self) -> None:
-        """End the work."""
+        """End the work. A second time does nothing."""
+        try:
+            self._release()
+        except BaseException:  # Ctrl-C in its middle
+            self._release()
+            raise
+
+    def _release(self) -> None:
         with _guard:
-            lock = None if self._lock is None else _locks.get(self._lock)
-            self._lock = None
-            if lock is None:  # a fork has none of them
+            lock = None if self._name is None else _locks.get(self._name)
+            if lock is None or id(self) not in lock.owners:  # a fork has none
                 return
-            lock.count -= 1
-            if not lock.count:
-                del _locks[lock.name]
+            if len(lock.owners) == 1:
                 _freed(lock)
+                _locks.pop(lock.name, None)
+            lock.owners.discard(id(self))
+
+    __del__ = release
+    """Ctrl-C may come where no block has begun yet, or none ends."""
 
     def __enter__(self) -> Self:
         return self
@@ -203,27 +215,32 @@ def owning(**targets: Path | None) -> Iterator[None]:
         yield
 
 
-def _locked(name: Path) -> tuple[int | None, str | None]:
+def _locked(name: Path) -> FileIO | str:
     """Lock a file, and write there who did. Return it, or else who has locked it."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     while True:
-        file = os.open(name, flags, 0o644)
+        file = FileIO(name, "r+", opener=_opener)
         try:
-            if not stat.S_ISREG(os.fstat(file).st_mode) or not _is_ours(_text(file)):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or not _is_ours(_text(file)):
                 raise OSError(errno.EEXIST, f"{shown(name)} is a file of somebody else")
-            if not try_lock(file):
-                text = _text(file).removeprefix(_SIGN).strip()
-                os.close(file)
-                return None, text or "another process"
+            if not try_lock(file.fileno()):
+                holder = _text(file).removeprefix(_SIGN).strip()
+                file.close()
+                return holder or "another process"
             if _has_name(file, name):
-                os.ftruncate(file, 0)
-                os.lseek(file, 0, os.SEEK_SET)
-                os.write(file, f"{_SIGN}{_self()}\n".encode())
-                return file, None
+                file.truncate(0)
+                file.seek(0)
+                file.write(f"{_SIGN}{_self()}\n".encode())
+                return file
         except BaseException:
-            os.close(file)
+            file.close()
             raise
-        os.close(file)  # its owner removed it between the two calls
+        file.close()  # its owner removed it between the two calls
+
+
+def _opener(name: str, flags: int) -> int:
+    # A link leads elsewhere, and opening a pipe may block.
+    more = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return os.open(name, flags | more, 0o644)
 
 
 def _is_ours(text: str) -> bool:
@@ -235,28 +252,31 @@ def _self() -> str:
     return f"process {os.getpid()} on {platform.node() or 'this machine'}, since {since}"
 
 
-def _text(file: int) -> str:
-    os.lseek(file, 0, os.SEEK_SET)
-    return os.read(file, 1000).decode(errors="replace")
+def _text(file: FileIO) -> str:
+    file.seek(0)
+    return (file.read(1000) or b"").decode(errors="replace")
 
 
-def _has_name(file: int, name: Path) -> bool:
+def _has_name(file: FileIO, name: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(file), os.stat(name, follow_symlinks=False))
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(name, follow_symlinks=False))
     except FileNotFoundError:
         return False
 
 
 def _freed(lock: _Lock) -> None:
     """Remove a lock file and free its lock. Until it is free nobody else begins."""
+    if lock.file.closed:
+        return
     in_use = False
     try:
-        lock.name.unlink()
+        if _has_name(lock.file, lock.name):
+            lock.name.unlink()
     except PermissionError:  # of an open file, where the system forbids that
         in_use = True
     except OSError:
         pass
-    os.close(lock.file)
+    lock.file.close()
     if in_use:
         with suppress(OSError):
             lock.name.unlink()
@@ -265,9 +285,9 @@ def _freed(lock: _Lock) -> None:
 def _leave_to_parent() -> None:
     """Close the locks of the parent in a process that it has forked: they end with the parent."""
     global _guard
-    _guard = threading.Lock()
+    _guard = threading.RLock()
     for lock in _locks.values():
-        os.close(lock.file)
+        lock.file.close()
     _locks.clear()
 
 

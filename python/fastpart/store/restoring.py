@@ -22,11 +22,12 @@ from ..core.options import Options, with_options
 from ..core.outputs import Owner, replaceable
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged, mapped
+from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.staging import beside
 from ..graphs.table_output import write_table
-from ..partitions.partition import EdgePartition, Partition
+from ..partitions.partition import EdgePartition
 from .loading import open_partition
 
 SUFFIXES = (".parquet", ".csv")
@@ -77,16 +78,17 @@ def restore(
 
     Parameters
     ----------
-    result : VertexPartition, array or path
-        A partition of the vertices, or what :func:`open_partition` reads. Or an array of one row per vertex, or the
-        ``.npy`` of one, such as the predictions or the embeddings of a training.
+    result : VertexPartition, Clustering, array or path
+        A partition or a clustering of the vertices, or what :func:`open_partition` reads. Or an array of one row per
+        vertex, or the ``.npy`` of one, such as the predictions or the embeddings of a training.
     out : path, optional
         A ``.parquet`` or a ``.csv``. For several types also a folder, which gets a Parquet file for each type. Default:
         the table is returned.
     graph : path or Graph
         The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
     column : str, optional
-        Name of the column of the result. Default: "part" for a partition, else "value".
+        Name of the column of the result. Default: "part" of a partition, "cluster" of a clustering, else
+        "value".
     of_type : str, optional
         The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
     overwrite : bool
@@ -176,8 +178,8 @@ class _Result:
                 "result: a partition of the edges. Records have no ids of their own. Restore a partition of the "
                 "vertices"
             )
-        if isinstance(result, Partition):
-            return cls(result.assignment, column or "part", False)
+        if isinstance(result, Assignment):
+            return cls(result.assignment, column or result._column, False)
         values = np.asarray(result.detach().cpu() if hasattr(result, "detach") else result)
         return cls(_checked(values), column or "value", True)
 
