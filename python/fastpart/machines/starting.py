@@ -16,12 +16,13 @@ from .tasks import TaskFiles
 @contextmanager
 def at_place(cluster: str | Engine | None, shared: StrPath | None) -> Iterator[Place | None]:
     """Yield the place that a call names. None is this machine. Tasks in a folder are those of one call at a time."""
-    place = _place_of(cluster, shared)
+    place = place_of(cluster, shared)
     with place.engine.alone() if place is not None and isinstance(place.engine, TaskFiles) else nullcontext():
         yield place
 
 
-def _place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
+def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:
+    """Return the place that a call names. None is this machine."""
     if cluster is None:
         if shared is not None:
             raise ParameterError("shared: needs cluster=")
