@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,8 @@ PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
 
 VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
+
+Output = TypeVar("Output", bound=tuple[Any, ...])
 
 
 def predictions(
@@ -183,12 +185,12 @@ def scratch(target: Path | None, tmp_dir: Path | None) -> Iterator[tuple[Path, P
         yield folders[-1], folders[0]
 
 
-def reported(outputs: VertexOutputs, count: int, run: RunOptions) -> VertexOutputs:
-    """Yield the outputs, and report how many of so many there were."""
+def reported(outputs: Iterator[Output], count: int, run: RunOptions) -> Iterator[Output]:
+    """Yield outputs, each with its rows at the end, and report how many of so many rows there were."""
     done = 0
-    for ids, rows in outputs:
-        yield ids, rows
-        done += len(ids)
+    for each in outputs:
+        yield each
+        done += len(each[-1])
         if run.progress is not None:
             run.progress("predict", done, count)
 

@@ -76,9 +76,8 @@ class TrainedLinks(TrainedModel):
                     found.put(index, np.concatenate(inputs, axis=1))
             wanted = [chosen.mask(np.asarray(part.inner)) for part in parts]
             encoded = found.outputs(self.network().encoder, wanted.__getitem__)
-            outputs_of = ((parts[index].inner[local], h) for index, local, h in encoded)
-            for ids, h in reported(outputs_of, chosen.count, run):
-                rows.put(ids, h.numpy())
+            for index, local, h in reported(encoded, chosen.count, run):
+                rows.put(parts[index].inner[local], h.numpy())
             return rows.moved(target)
 
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
