@@ -31,9 +31,9 @@ INSIDE = {
 folders frames notes pairs parameters processes progress system
 forks
 options, parsing, protocols
-ids, shared_parameters
-vertex_tables
-declared, facts, inputs, rows
+ ids, shared_parameters
+ vertex_tables
+ declared, facts, inputs, outputs, rows
 standardising
 """,
     "graphs": """

@@ -1,6 +1,7 @@
 """The plan of epochs: batches of a loader with it are those without it, bit for bit, and it says what they read."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import fastpart as fp
 from attributed import attributed
 from coded import FEATURES, saved
+from fastpart.loading.planning.windows import Window
 from fastpart.measures import reading
 
 BATCHES = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
@@ -121,6 +123,28 @@ def test_epochs_beyond_the_plan_are_packed_and_removed(stored, tmp_path, until):
     assert len(list(planned)) == len(planned)
     planned.close()
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
+
+
+@pytest.mark.torch
+def test_the_windows_of_killed_processes_are_removed(stored, tmp_path):
+    plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
+    child = os.fork()
+    if child == 0:
+        Window(plan, range(1, 2))
+        os._exit(9)
+    os.waitpid(child, 0)
+    mine = Window(plan, range(1, 2))
+    assert len(list(tmp_path.glob(".plan.window.tmp-*"))) == 1  # the other one is gone
+    child = os.fork()
+    if child == 0:
+        Window(plan, range(1, 2))
+        os._exit(9)
+    os.waitpid(child, 0)
+    planned = loaders(stored, plan)[0]  # which needs no window
+    assert [each.name for each in tmp_path.glob(".plan.*")] == [mine.folder.name]
+    planned.close()
+    mine.close()
+    assert os.listdir(tmp_path) == ["plan"]
 
 
 @pytest.mark.torch

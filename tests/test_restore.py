@@ -174,11 +174,82 @@ def test_predictions_come_back_with_ids_and_labels(tmp_path, capsys):
     back = ["--predictions", str(tmp_path / "p.parquet"), "--restore", str(tmp_path / "graph")]
     assert main([*words, *back]) == 0, capsys.readouterr().err
     table = pl.read_parquet(tmp_path / "p.parquet")
+    assert table.columns == ["id", "class", "label"]
     assert table["id"].to_list() == ids
     assert set(table["label"]) <= {"red", "blue"}
-    assert table.select((pl.col("value") == 0) == (pl.col("label") == "blue")).to_series().all()
+    assert table.select((pl.col("class") == 0) == (pl.col("label") == "blue")).to_series().all()
     assert main([*words, "--predictions", str(tmp_path / "p.parquet")]) == 2
     assert main([*words, "--restore", str(tmp_path / "graph")]) == 2
+
+
+@pytest.mark.torch
+def test_predictions_are_tables_with_ids(tmp_path):
+    ids = [f"p{id:02}" for id in range(40)]
+    schema = plain(tmp_path, ids, [(id, ids[-1 - at]) for at, id in enumerate(ids)])
+    fp.ingest(schema, tmp_path / "graph")
+    (tmp_path / "out").mkdir()
+    rows = np.random.default_rng(0).random((40, 2)).astype(np.float32)
+    splits = {"train": range(20), "val": range(20, 30), "test": range(30, 40)}
+    fp.hash(tmp_path / "graph", k=2).save(
+        tmp_path / "parts", features=rows, labels=np.arange(40) % 3, splits=splits
+    )
+    trained = fp.train.full(tmp_path / "parts", epochs=2, hidden=4)
+    graph = tmp_path / "graph"
+    for outputs, column in {"classes": "class", "logits": "logits", "embeddings": "embedding"}.items():
+        seen = []
+        plain_rows = trained.predict(
+            tmp_path / "parts",
+            outputs=outputs,
+            threads=1,
+            tmp_dir=tmp_path,
+            progress=lambda *told, seen=seen: seen.append(told),
+        )
+        assert seen[-1] == ("predict", 40, 40)
+        table = trained.predict(tmp_path / "parts", outputs=outputs, restore=graph)
+        assert table.columns == ["id", column]
+        assert table["id"].to_list() == ids
+        np.testing.assert_allclose(np.array(table[column].to_list()), plain_rows, rtol=1e-5)
+        out = tmp_path / "out" / f"{outputs}.parquet"
+        assert trained.predict(tmp_path / "parts", outputs=outputs, out=out, restore=graph) == out
+        assert pl.read_parquet(out).equals(table)
+    assert len(os.listdir(tmp_path / "out")) == 3
+    assert not list(tmp_path.glob("fastpart-*"))
+    with pytest.raises(fp.ParameterError, match=r"restore: takes all vertices\. Leave out vertices="):
+        trained.predict(tmp_path / "parts", vertices=[1], restore=graph)
+    with pytest.raises(TypeError, match="positional"):
+        trained.predict(tmp_path / "parts", "logits")
+
+
+@pytest.mark.torch
+def test_predictions_of_a_regression_are_called_so(tmp_path):
+    ids = [f"p{id:02}" for id in range(12)]
+    fp.ingest(plain(tmp_path, ids, [(ids[0], id) for id in ids[1:]]), tmp_path / "graph")
+    fp.hash(tmp_path / "graph", k=2).save(
+        tmp_path / "parts",
+        features=np.eye(12, dtype=np.float32),
+        labels=np.linspace(0, 1, 12),
+        splits={"train": range(6), "val": range(6, 9), "test": range(9, 12)},
+    )
+    trained = fp.train.full(tmp_path / "parts", epochs=1, hidden=4)
+    assert trained.predict(tmp_path / "parts", restore=tmp_path / "graph").columns == ["id", "prediction"]
+
+
+def test_clusters_come_back_with_ids(typed):
+    clusters = fp.cluster(typed)  # without labels, since a cluster is no class
+    back = fp.restore(clusters, typed.with_name("back"), graph=typed)
+    assert pl.read_parquet(back / "v.parquet").columns == ["id", "cluster"]
+
+
+def test_a_folder_of_tables_is_replaced_by_the_same_columns(typed, tmp_path):
+    back = tmp_path / "back"
+    fp.restore(np.arange(5), back, graph=typed)
+    fp.restore(np.arange(5) + 1, back, graph=typed)
+    with pytest.raises(
+        FileExistsError, match=r"holds the column value, and the new one would not.*overwrite=True"
+    ):
+        fp.restore(np.arange(5), back, graph=typed, column="class")
+    fp.restore(np.arange(5), back, graph=typed, column="class", overwrite=True)
+    assert "class" in pl.read_parquet(back / "v.parquet").columns
 
 
 def test_a_result_of_one_type_comes_back(typed, tmp_path):

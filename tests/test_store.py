@@ -227,7 +227,7 @@ def test_what_is_no_path_is_refused(out):
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_ours_is_replaced(tmp_path, name):
     save(fp.VertexPartition([0, 0, 0], 1), tmp_path, name, graph=np.array([[0, 2]]))
-    save(fp.VertexPartition([1, 0], 2), tmp_path, name)
+    save(fp.VertexPartition([1, 0], 2), tmp_path, name, overwrite=True)  # which has no parts
     assert fp.open_partition(tmp_path / name).assignment.tolist() == [1, 0]
     assert names(tmp_path) == [name.strip("/")]
     if "." not in name:

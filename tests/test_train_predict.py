@@ -50,7 +50,7 @@ def expected(trained, source, layers):
 def test_predictions_are_those_of_the_whole_graph(parts, tmp_path, model, where):
     trained = fp.train.full(parts, model=model, **QUICK)
     out = tmp_path / "x.npy" if where == "file" else None
-    logits = trained.predict(parts, "logits", out=out)
+    logits = trained.predict(parts, outputs="logits", out=out)
     np.testing.assert_allclose(logits, expected(trained, parts, 2), rtol=1e-4, atol=1e-4)
     if out is not None:
         assert np.array_equal(np.load(out), logits)
@@ -59,7 +59,7 @@ def test_predictions_are_those_of_the_whole_graph(parts, tmp_path, model, where)
     assert (classes.dtype, classes.shape) == (np.int64, (600,))
     assert (classes == logits.argmax(1)).mean() > 0.99
     if model is not linear:
-        found = trained.predict(parts, "embeddings")
+        found = trained.predict(parts, outputs="embeddings")
         np.testing.assert_allclose(found, expected(trained, parts, 1), rtol=1e-4, atol=1e-4)
 
 
@@ -71,7 +71,7 @@ def test_some_vertices_have_the_rows_that_all_have(parts, tmp_path, monkeypatch,
     chosen = np.random.default_rng(0).permutation(600)[:5]
     for outputs in ("logits", "classes") if model is linear else ("logits", "classes", "embeddings"):
         given = {"outputs": outputs, "vertices": chosen}
-        whole = trained.predict(parts, outputs)
+        whole = trained.predict(parts, outputs=outputs)
         np.testing.assert_allclose(trained.predict(parts, **given), whole[chosen], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(
             trained.predict(parts, **given, out=tmp_path / "some.npy"), whole[chosen], rtol=1e-4, atol=1e-5
@@ -92,14 +92,14 @@ def test_some_vertices_over_parts_of_edges(tmp_path):
 
 def test_parts_do_not_change_predictions(parts, tmp_path):
     trained = fp.train.full(parts, **QUICK)
-    logits = trained.predict(parts, "logits")
+    logits = trained.predict(parts, outputs="logits")
     other = planted(tmp_path, k=5, assignment=np.arange(600) % 5)
-    np.testing.assert_allclose(trained.predict(other, "logits"), logits, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(trained.predict(other, outputs="logits"), logits, rtol=1e-4, atol=1e-4)
     (tmp_path / "edges").mkdir()
     edges = planted_edges(tmp_path / "edges", k=3)
     by_edges = fp.train.full(edges, **QUICK)
     np.testing.assert_allclose(
-        by_edges.predict(edges, "logits"), expected(by_edges, edges, 2), rtol=1e-4, atol=1e-4
+        by_edges.predict(edges, outputs="logits"), expected(by_edges, edges, 2), rtol=1e-4, atol=1e-4
     )
 
 
@@ -107,7 +107,7 @@ def test_an_empty_part_changes_nothing(tmp_path):
     parts = planted(tmp_path, k=3, assignment=np.arange(600) % 2 * 2)
     trained = fp.train.full(parts, **QUICK)
     np.testing.assert_allclose(
-        trained.predict(parts, "logits"), expected(trained, parts, 2), rtol=1e-4, atol=1e-4
+        trained.predict(parts, outputs="logits"), expected(trained, parts, 2), rtol=1e-4, atol=1e-4
     )
 
 
@@ -124,13 +124,13 @@ def test_several_classes_are_zeros_and_ones(tmp_path):
 def test_what_cannot_be_predicted_is_refused(parts, tmp_path):
     trained = fp.train.full(parts, **QUICK)
     with pytest.raises(fp.ParameterError, match="outputs: unknown value 'best'"):
-        trained.predict(parts, "best")
-    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '.csv'. Use .npy"):
+        trained.predict(parts, outputs="best")
+    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '.csv' of \S+. Use .npy$"):
         trained.predict(parts, out=tmp_path / "x.csv")
     with pytest.raises(fp.ParameterError, match="outputs: 'embeddings' are the outputs of the last hidden"):
-        fp.train.full(parts, model=linear, **QUICK).predict(parts, "embeddings")
+        fp.train.full(parts, model=linear, **QUICK).predict(parts, outputs="embeddings")
     with pytest.raises(fp.ParameterError, match="outputs: 'embeddings'"):
-        fp.train.full(parts, layers=1, **QUICK).predict(parts, "embeddings")
+        fp.train.full(parts, layers=1, **QUICK).predict(parts, outputs="embeddings")
     other = planted(tmp_path, features=np.zeros((600, 5), np.float32))
     with pytest.raises(fp.ParameterError, match=r"has 5 features, but the model was trained on 8"):
         trained.predict(other)

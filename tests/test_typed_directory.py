@@ -355,6 +355,11 @@ def test_verify_upgrade_and_replacement(folder):
     assert not fp.store.upgrade(folder)
     fp.store.verify(folder)
     stored = fp.open_partition(folder)
-    stored.save(folder, graph=authors().graph(folder.parent))
+    graph = authors().graph(folder.parent)
+    with pytest.raises(
+        FileExistsError, match=r"holds features of author, .*splits of paper.* overwrite=True"
+    ):
+        stored.save(folder, graph=graph)
+    stored.save(folder, graph=graph, overwrite=True)
     assert not (folder / "part-00000" / "types").exists()
     fp.store.verify(folder)

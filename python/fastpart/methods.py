@@ -65,11 +65,12 @@ def _save(
     graph: Any = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
+    overwrite: bool = False,
     **given: Unpack[SaveOptions],
 ) -> None:
     from .store import save
 
-    save(partition, out, graph=graph, cluster=cluster, shared=shared, **given)
+    save(partition, out, graph=graph, cluster=cluster, shared=shared, overwrite=overwrite, **given)
 
 
 @bind(read_partition)

@@ -427,7 +427,7 @@ def trained_whole(folder: Path, out: Path) -> None:
 def predicted(folder: Path, out: Path) -> None:
     model = _model(folder.parents[1] / "pristine" / folder.name)
     model.predict(folder / "parts", out=out / "y.npy")
-    model.predict(folder / "parts", "logits").sum()
+    model.predict(folder / "parts", outputs="logits").sum()
 
 
 @cache

@@ -3,6 +3,7 @@
 import filecmp
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -150,10 +151,12 @@ def test_a_second_command_waits_for_the_first(tmp_path, shared):
 
     class Disturbed(Threads):
         def submit(self, task, each):
-            with pytest.raises(
-                fp.ParameterError, match=r"shared: another command is at work on this job in \S+"
-            ):
-                partition.save(tmp_path / "second", cluster=Threads(2), shared=shared)
+            refusal = pytest.raises(
+                fp.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
+            )
+            with ThreadPoolExecutor(1) as other, refusal:
+                how = {"cluster": Threads(2), "shared": shared}
+                other.submit(partition.save, tmp_path / "second", **how).result()
             refused.append(task)
             return super().submit(task, each)
 

@@ -142,6 +142,35 @@ def test_an_interrupt_ends_the_wait_and_leaves_no_tasks(graph, shared, interrupt
     assert not list(shared.glob("results-*"))
 
 
+COMMAND = """
+import sys
+from fastpart.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_second_command_is_refused_and_what_a_killed_one_left_is_removed(graph, shared, tmp_path, capsys):
+    words = ["partition", str(graph.path), "-k", "4", "--cluster", "tasks", "--shared", str(shared), "-q"]
+    first = subprocess.Popen([sys.executable, "-c", COMMAND, *words])
+    tasks_in(shared)
+    assert main([*words, "--seed", "1", "-o", str(tmp_path / "parts")]) == 2
+    told = capsys.readouterr().err
+    assert f"--shared: {shared}/tasks.json is in use. At work there: process {first.pid} on " in told
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["g.npy", "shared"]
+    with pytest.raises(fp.ParameterError, match="in use"):
+        fp.spring(graph, 4).evaluate(cluster="tasks", shared=shared)
+    first.kill()
+    first.wait()
+    assert list(shared.glob("results-*"))
+    with Workers(shared):
+        fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared, 3), shared=shared)
+    left = {each.name.split("-")[0] for each in shared.iterdir()}
+    assert left == {".fastpart", "fastpart"}  # the job of the first command, which goes on if it is repeated
+    with Workers(shared):
+        fp.partition(graph, 4, cluster=TaskFiles(shared, 3), shared=shared)
+    assert list(shared.iterdir()) == []
+
+
 def test_another_file_of_the_graph_is_refused(graph, shared):
     in_background(lambda: fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared), shared=shared))
     tasks_in(shared)

@@ -1,6 +1,7 @@
 """A job that was cut off goes on from its folder, with any number of workers, and ends in the same bits."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -125,10 +126,11 @@ def test_other_parameters_are_another_job(graph, tmp_path):
 def test_two_commands_do_not_work_on_one_job(graph, expected, tmp_path):
     class Second(Threads):
         def submit(self, task, each):
-            with pytest.raises(
-                fp.ParameterError, match=r"^shared: another command is at work on this job in .*job-"
-            ):
-                made(graph, Threads(1), tmp_path)
+            refused = pytest.raises(
+                fp.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
+            )
+            with ThreadPoolExecutor(1) as other, refused:
+                other.submit(made, graph, Threads(1), tmp_path).result()
             return super().submit(task, each)
 
     np.testing.assert_array_equal(made(graph, Second(2), tmp_path).assignment, expected)

@@ -1,8 +1,8 @@
 """An ingest that is killed goes on where it was, and its bytes are those of one that was not."""
 
-import fcntl
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -10,6 +10,7 @@ import pytest
 from child import run_child
 
 import fastpart as fp
+from fastpart.core.outputs import Owner
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages.journal import Journal
 from fastpart.graphs.ingest.stages.work_folder import WorkFolder
@@ -275,7 +276,7 @@ def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, m
         small(100, 1500),
         monkeypatch.context() as patch,
     ):  # as if killed when the graph had just got its name
-        patch.setattr(WorkFolder, "release", lambda work, remove: os.close(work._lock))
+        patch.setattr(WorkFolder, "release", lambda work, remove: None)
         ingest(schema, tables / "graph", shards=shards)
     files = [file for file in (tables / "graph").rglob("*") if file.is_file()]
     (tables / "links").mkdir()
@@ -292,44 +293,11 @@ def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, m
 
 def test_two_at_once_are_refused(tables):
     interrupted(tables, 5)
-    code = """
-import fcntl, os, sys, time
-lock = os.open(sys.argv[1], os.O_RDWR)
-fcntl.flock(lock, fcntl.LOCK_EX)
-print("held", flush=True)
-sys.stdin.read()
-"""
-    import subprocess
-    import sys
-
-    lock = tables / ".graph.ingest" / "lock"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(fp.ParameterError, match="another ingest is at work"):
-            ingest(json.loads((tables / "schema.json").read_text()), tables / "graph")
-        other.communicate("")
-
-
-def test_a_lock_that_its_owner_removes_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    owner, flock = WorkFolder(tmp_path / "graph", restart=False), fcntl.flock
-    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
-        WorkFolder(tmp_path / "graph", restart=False)
-
-    def released(lock, how):
-        monkeypatch.undo()
-        owner.release(remove=True)
-        assert not owner.path.exists()
-        flock(lock, how)
-
-    monkeypatch.setattr(fcntl, "flock", released)
-    successor = WorkFolder(tmp_path / "graph", restart=False)
-    assert not successor.begin({"format": 0})
-    with pytest.raises(fp.ParameterError, match="another ingest is at work"):
-        WorkFolder(tmp_path / "graph", restart=False)
-    successor.release(remove=True)
-    assert not any(tmp_path.iterdir())
+    schema = json.loads((tables / "schema.json").read_text())
+    refused = pytest.raises(fp.ParameterError, match=r"out: \S+graph is in use\. At work there: process")
+    with Owner(tables / "graph"), ThreadPoolExecutor(1) as other, refused:
+        other.submit(ingest, schema, tables / "graph", restart=True).result()
+    assert (tables / ".graph.ingest" / "plan.json").exists()
 
 
 FULL = """

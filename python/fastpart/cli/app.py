@@ -10,6 +10,7 @@ from importlib import import_module
 from inspect import Parameter as Slot
 from inspect import Signature
 from itertools import chain
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from cyclopts import App, Group, Parameter
 
 from .. import _core
 from ..core.options import NAMES, config
+from ..core.outputs import owning
 from ..core.parameters import choice, from_text, seconds
 from .call import Call
 from .signatures import Option
@@ -116,7 +118,8 @@ def _command(name: str, verb: Verb) -> Callable[..., None]:
         values |= named
         running: Any = {each: values.pop(each) for each in NAMES if each in values}
         running["progress"] = sys.stderr.isatty() and not values.get("quiet")
-        with config(**running):
+        outputs = {each: Path(values[each]) for each in verb.outputs if values.get(each)}
+        with config(**running), owning(**outputs):
             getattr(import_module(f"fastpart.cli.{module}"), function)(Call(name, values, running))
 
     slots = [

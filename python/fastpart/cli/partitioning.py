@@ -19,7 +19,8 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.typed_splits import training_vertices
-from ..machines.starting import place_of
+from ..machines.partitioning import Place
+from ..machines.starting import at_place
 from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
@@ -65,8 +66,16 @@ Make = Callable[[Graph, dict[str, Any]], Partition]
 def _make(call: Call, algorithm: str, make: Make) -> None:
     """Make a partition with the options of an algorithm, print its measures, and save it."""
     target, form = saving.output(call["out"]) if call["out"] else (None, "")
-    if call["resume"] and target is None:
-        raise ParameterError("--resume: goes on to an output. Name it with -o")
+    for name in ("resume", "overwrite"):
+        if call[name] and target is None:
+            raise ParameterError(f"--{name}: is about an output. Name it with -o")
+    with at_place(call["cluster"], call["shared"]) as place:
+        _make_at(place, call, algorithm, make, target, form)
+
+
+def _make_at(
+    place: Place | None, call: Call, algorithm: str, make: Make, target: Path | None, form: str
+) -> None:
     of = items_of(algorithm, call.values)
     extras = _extras(call, form)
     extras.check(target, form, of, graph=True)
@@ -81,7 +90,6 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
         saving.refuse_unwritable(target, form, graph)
         kept = partial.of_partition(target)
         _refuse_other_results(call, kept, target, None if in_place else kept.found())
-    place = place_of(call["cluster"], call["shared"])
     at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
     given = call.of(algorithm, "out") | at
     if "balance_on" in given:
@@ -91,6 +99,8 @@ def _make(call: Call, algorithm: str, make: Make) -> None:
     if form == "directory":
         extras = extras.complete(graph)
         contents = extras.open(graph, of, limit)
+        assert target is not None
+        saving.refuse_loss(target, form, contents, bool(call["overwrite"]))
         measured = {} if of == "edges" else extras.measured(graph._typed, contents)
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
@@ -207,10 +217,10 @@ def _refuse_other_results(
     call: Call, kept: partial.Partial, target: Path, found: dict[str, Any] | None
 ) -> None:
     """Refuse to make again what an earlier command has kept, and to resume what is not there but complete."""
-    if found is not None and not call["resume"]:
+    if found is not None and not (call["resume"] or call["overwrite"]):
         text = (
             f"holds the partition of an unfinished command ({found.get('algorithm')}, k={found.get('k')}). Add "
-            "--resume to go on from it, or remove the folder to begin anew"
+            "--resume to go on from it, or --overwrite to begin anew"
         )
         raise FileExistsError(errno.EEXIST, text, str(kept.folder))
     if (

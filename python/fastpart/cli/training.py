@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, train
 from ..core.notes import log
+from ..core.outputs import owning
 from ..core.parameters import TABLES, choice, shown
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
@@ -52,6 +53,12 @@ def train_over(call: Call) -> None:
     given = call.of(f"train.{call.name}")
     if predictions is not None and call["out"] is None:  # hours of training outlive predictions that fail
         given["out"] = predictions.with_name(f"{predictions.name}.partial")
+    with nullcontext() if is_other_rank() else owning(predictions=predictions):
+        _train(call, given, predictions)
+
+
+def _train(call: Call, given: dict[str, Any], predictions: Path | None) -> None:
+    """Train, and write what was asked for beside the training."""
     if call["log"]:
         given["callbacks"] = [JsonLines(call["log"])]
     rows = EpochRows()

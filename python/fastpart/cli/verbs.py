@@ -52,6 +52,8 @@ _COMMON = (
     Option("debug", "bool", None, doc="Show the traceback of an error."),
 )
 
+_TRAINING = "training:train_over"
+
 OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
 """Parameters of a training that decide what it reads and takes."""
 
@@ -89,6 +91,11 @@ class Verb:
     def line(self) -> str:
         """The first line of its help."""
         return self.says or summary(self.takes[0])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The options whose files nobody else may write meanwhile. The processes of a training see to that together."""
+        return () if self.run == _TRAINING else ("out", "checkpoints")
 
     def options(self) -> dict[str, tuple[str, Option]]:
         """Return title and option by name, in the order of the help."""
@@ -405,7 +412,7 @@ _VERBS: dict[str, Verb | Family] = {
     "verify": Verb("commands:verify", ("verify",), {"source": "A partition directory."}, "verify parts/"),
     "train": Family(
         "Train a graph neural network over a partition directory (pip install 'fastpart[train]').",
-        "training:train_over",
+        _TRAINING,
         ("source",),
         {
             "train.full": "train full parts/ --model gcn --hidden 32 --epochs 200 --patience 20 -o run/",
@@ -420,7 +427,7 @@ _VERBS: dict[str, Verb | Family] = {
         },
         {
             "links": Verb(
-                "training:train_over",
+                _TRAINING,
                 ("train.links",),
                 {"source": "A partition directory with edge splits."},
                 "train links parts/ --epochs 20 --patience 3 -o run/\n"
@@ -428,7 +435,7 @@ _VERBS: dict[str, Verb | Family] = {
                 (_LOG,),
             ),
             "embeddings": Verb(
-                "training:train_over",
+                _TRAINING,
                 ("train.embeddings",),
                 {"source": "A partition directory with edge splits."},
                 "train embeddings parts/ --width 200 --reciprocal --dropout 0.4 --eval-every 10 -o run/\n"

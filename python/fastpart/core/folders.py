@@ -6,13 +6,11 @@ the folder. Folders of versions that kept no list own the names that those versi
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
 from pathlib import Path
-
-from .. import _core
+from typing import Any
 
 
 def owned(folder: Path, marker: str, earlier: str) -> list[str]:
@@ -27,13 +25,8 @@ def owned(folder: Path, marker: str, earlier: str) -> list[str]:
     earlier : str
         Regular expression of the files, by their paths below the folder, of versions that kept no list.
     """
-    if not (folder / marker).is_file():  # reading a pipe or a device may never end
-        return []
-    try:
-        content = json.loads((folder / marker).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return []
-    if not isinstance(content, dict) or "fastpart" not in content:
+    content = content_of(folder / marker)
+    if not content:
         return []
     if "files" not in content:
         return [marker, *(name for name in below(folder) if re.fullmatch(earlier, name))]
@@ -42,25 +35,15 @@ def owned(folder: Path, marker: str, earlier: str) -> list[str]:
     return [marker, *files] if known else []
 
 
-def replaceable(target: Path, marker: str, earlier: str, what: str) -> list[str]:
-    """Return the files that a new folder replaces, as :func:`owned` does. Refuse a target that holds anything else.
-
-    Raises
-    ------
-    FileExistsError
-        The target is not ``what`` (such as "a partition directory"), and not empty.
-    ParameterError
-        It holds more than fastpart has written there.
-    """
-    files = owned(target, marker, earlier)
-    if not files and target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise FileExistsError(
-            errno.EEXIST,
-            f"exists and is not {what} (no {marker} of fastpart in it). Choose another name",
-            str(target),
-        )
-    _core.refuse_foreign(target, files)
-    return files
+def content_of(marker: Path) -> dict[str, Any]:
+    """Return what a marker says. Nothing if it is none of fastpart."""
+    if not marker.is_file():  # reading a pipe or a device may never end
+        return {}
+    try:
+        content = json.loads(marker.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) and "fastpart" in content else {}
 
 
 def below(folder: Path) -> list[str]:

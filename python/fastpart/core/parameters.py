@@ -363,7 +363,7 @@ def output(out: object, suffixes: Sequence[str]) -> Path:
     """Return the target. Refuse an unknown suffix."""
     target = path("out", out)
     if target.suffix not in suffixes:
-        valid = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        valid = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
         raise ParameterError(f"out: unknown suffix {target.suffix!r} of {shown(target)}. Use {valid}")
     return target
 

@@ -32,6 +32,9 @@ except ImportError:  # Windows
 
     fcntl = resource = None
 
+_BEHIND = 1 << 30
+"""The byte of a file that is locked, where only a range of bytes can be: behind its content."""
+
 _ADDRESS_OF_INTERFACE = 0x8915
 """Linux: SIOCGIFADDR."""
 
@@ -57,6 +60,7 @@ def try_lock(file: int) -> bool:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
+            os.lseek(file, _BEHIND, os.SEEK_SET)  # what is locked can be read by its owner only
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
     except OSError as error:
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):

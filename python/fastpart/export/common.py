@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import below, replaceable
+from ..core.folders import below
+from ..core.outputs import Owner, held, replaceable
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
 from ..partitions.partition import VertexPartition
@@ -100,12 +101,21 @@ def in_edges(part: VertexPartData) -> int:
 
 
 @contextmanager
-def directory(out: StrPath, source: Source, marker: str, earlier: str) -> Iterator[tuple[Path, Path]]:
+def directory(
+    out: StrPath,
+    source: Source,
+    marker: str,
+    earlier: str,
+    kinds: Collection[str] = (),
+    overwrite: bool = False,
+) -> Iterator[tuple[Path, Path]]:
     """Yield the target, and a directory to fill that replaces it in the end.
 
     ``marker`` is the JSON file in it that lists the others, and ``earlier`` a regular expression of those that versions
-    wrote which kept no list.
+    wrote which kept no list. ``kinds`` are the data of the source that the export holds, by their entries of the
+    manifest. With ``overwrite``, an earlier export that holds more is replaced, too.
     """
+    parameters.flag("overwrite", overwrite)
     target = parameters.in_folder(parameters.path("out", out))
     if target.exists():
         given, wanted = source.path.resolve(), target.resolve()
@@ -113,15 +123,19 @@ def directory(out: StrPath, source: Source, marker: str, earlier: str) -> Iterat
             raise ParameterError(
                 f"out: {shown(target)} is the input, contains it, or lies in it. Choose another name"
             )
-    atomic = _core.AtomicDir(target, replaceable(target, marker, earlier, "an earlier export"))
-    try:
-        inside = Path(atomic.path)
-        yield target, inside
-        content = json.loads((inside / marker).read_bytes())
-        write_json(inside / marker, content | {"files": [name for name in below(inside) if name != marker]})
-        atomic.commit()
-    finally:
-        atomic.discard()
+    holds = held(source.manifest, kinds)
+    with Owner(target):
+        owned = replaceable(target, marker, earlier, "an earlier export", holds, overwrite)
+        atomic = _core.AtomicDir(target, owned)
+        try:
+            inside = Path(atomic.path)
+            yield target, inside
+            content = json.loads((inside / marker).read_bytes())
+            files = [name for name in below(inside) if name != marker]
+            write_json(inside / marker, content | {"holds": holds, "files": files})
+            atomic.commit()
+        finally:
+            atomic.discard()
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:

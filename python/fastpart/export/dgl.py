@@ -32,9 +32,19 @@ _HALO_BYTES = 5 * 8
 _EARLIER = r"orig_[ne]ids\.npy|part\d+/(graph|node_feat|edge_feat)\.dgl"
 """Files of versions that kept no list of them."""
 
+_HELD = ("features", "labels", "splits", "times", "edge_features", "edge_times")
+"""Data of a partition directory that an export holds, by the entries of the manifest."""
+
 
 @with_options
-def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
+def dgl(
+    source: StrPath,
+    out: StrPath,
+    graph_name: str = "graph",
+    *,
+    overwrite: bool = False,
+    **options: Unpack[Options],
+) -> Path:
     """Write a vertex partition as ``dgl.distributed.partition_graph`` does, for DistDGL.
 
     Vertices and edges get new ids. Vertices are ordered by part, then by old id. Edges are ordered by the part of their
@@ -47,10 +57,12 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export of this ``graph_name`` is replaced. Any other
-        directory must be empty.
+        The directory to write. Its parent must exist. An earlier export of this ``graph_name`` is replaced if it
+        holds nothing else, and no data that ``source`` lacks. Any other directory must be empty.
     graph_name : str
         Name of the graph in ``dgl.distributed``: letters, digits, ``_``, ``-`` and ``.``.
+    overwrite : bool
+        Replace an earlier export also if it holds data that ``source`` lacks.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. More than two threads are no faster. The memory limit is for the largest part.
         torch and dgl themselves take 250 MB more.
@@ -70,6 +82,8 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
         torch or dgl is not installed. The text says what to install.
     MemoryBudgetError
         Before anything is written.
+    FileExistsError
+        ``out`` is no earlier export, or holds data that ``source`` lacks.
     OSError
         With path and errno. An earlier export is intact.
 
@@ -98,7 +112,7 @@ def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unp
     layout = TypedLayout(stored.parts(), edge_counts) if stored.typed else Layout()
     _refuse_large(stored, layout, edge_counts, run.memory_limit)
     config = f"{graph_name}.json"
-    with directory(out, stored, config, _EARLIER) as (target, inside):
+    with directory(out, stored, config, _EARLIER, _HELD, overwrite) as (target, inside):
         _refuse_encoding(target)
         writer = _Writer(stored, layout, inside, edge_counts, run)
         writer.write(stored.parts())

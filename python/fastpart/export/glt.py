@@ -27,12 +27,17 @@ _EARLIER = (
 )
 """Files of versions that kept no list of them."""
 
+_HELD = ("features", "edge_features")
+"""Data of a partition directory that an export holds, by the entries of the manifest."""
+
 
 @with_options
 def glt(
     source: StrPath,
     out: StrPath,
     cache_ids: Mapping[int, npt.ArrayLike] | None = None,
+    *,
+    overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path:
     """Write a vertex partition for ``graphlearn_torch.distributed``.
@@ -44,12 +49,14 @@ def glt(
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced, if
-        it holds nothing else. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced if it
+        holds nothing else, and no data that ``source`` lacks. Any other directory must be empty.
     cache_ids : mapping of int to array_like of int, optional
         For each part, the vertices whose features it also stores, so that GLT does not fetch them. Parts that are not
         named have none, so ``{}`` turns caches off. Default: what ``cache_ids.npy`` in the folder of a part lists, if
         there is one.
+    overwrite : bool
+        Replace an earlier export also if it holds data that ``source`` lacks.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part, without its
         features, which are mapped.
@@ -73,6 +80,8 @@ def glt(
         vertices or name one twice.
     ModuleNotFoundError
         torch is not installed. The text says what to install.
+    FileExistsError
+        ``out`` is no earlier export, or holds data that ``source`` lacks.
     OSError
         With path and errno. An earlier export is intact.
 
@@ -97,7 +106,7 @@ def glt(
     stored = Source(source, "GLT")
     stored.refuse_types("GLT")
     cached = CachedRows(stored, cache_ids)
-    with directory(out, stored, _MARKER, _EARLIER) as (target, inside):
+    with directory(out, stored, _MARKER, _EARLIER, _HELD, overwrite) as (target, inside):
         writer = _Writer(stored, cached, inside, run)
         for part in stored.parts():
             writer.write(part)

@@ -16,9 +16,18 @@ from .pyg_typed import TypedWriter
 _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
 """Files of versions that kept no list of them."""
 
+_HELD = ("features", "labels", "splits", "times", "edge_features", "edge_times")
+"""Data of a partition directory that an export holds, by the entries of the manifest."""
+
 
 @with_options
-def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+def pyg(
+    source: StrPath,
+    out: StrPath,
+    *,
+    overwrite: bool = False,
+    **options: Unpack[Options],
+) -> Path:
     """Write a vertex partition for ``torch_geometric.distributed``.
 
     Ids do not change, neither of vertices nor of directed edges (r for record r, m + r for its opposite direction).
@@ -28,8 +37,10 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced, if
-        it holds nothing else. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced if it
+        holds nothing else, and no data that ``source`` lacks. Any other directory must be empty.
+    overwrite : bool
+        Replace an earlier export also if it holds data that ``source`` lacks.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part.
 
@@ -57,6 +68,8 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
         An edge partition, ``halo_hops=0``, or features of a dtype that torch does not have.
     ModuleNotFoundError
         torch is not installed. The text says what to install.
+    FileExistsError
+        ``out`` is no earlier export, or holds data that ``source`` lacks.
     OSError
         With path and errno. An earlier export is intact.
 
@@ -77,7 +90,7 @@ def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     """
     run = run_options(**options)
     stored = Source(source, "PyG")
-    with directory(out, stored, "META.json", _EARLIER) as (target, inside):
+    with directory(out, stored, "META.json", _EARLIER, _HELD, overwrite) as (target, inside):
         writer = _Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)

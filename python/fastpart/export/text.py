@@ -24,8 +24,8 @@ def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
     source : path
         A partition of vertices: a directory, or any file that :func:`fastpart.open_partition` reads.
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced, if
-        it holds nothing else. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced if it
+        holds nothing else. Any other directory must be empty.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 

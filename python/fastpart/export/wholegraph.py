@@ -26,9 +26,18 @@ _DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
 _EARLIER = r"orig_[ne]ids\.npy|[a-z_]+_part_\d+_of_\d+"
 """Files of versions that kept no list of them."""
 
+_HELD = ("features", "labels", "splits", "edge_features")
+"""Data of a partition directory that an export holds, by the entries of the manifest."""
+
 
 @with_options
-def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+def wholegraph(
+    source: StrPath,
+    out: StrPath,
+    *,
+    overwrite: bool = False,
+    **options: Unpack[Options],
+) -> Path:
     """Write a vertex partition for WholeGraph and cuGraph-PyG.
 
     Vertices and edges get new ids, so that each part has a contiguous range. Vertices are ordered by part, then by old
@@ -39,8 +48,10 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``halo_hops=1`` (a second hop is left out).
     out : path
-        The directory to write. Its parent must exist. An earlier export is replaced, if
-        it holds nothing else. Any other directory must be empty.
+        The directory to write. Its parent must exist. An earlier export is replaced if it
+        holds nothing else, and no data that ``source`` lacks. Any other directory must be empty.
+    overwrite : bool
+        Replace an earlier export also if it holds data that ``source`` lacks.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The export uses one thread and the memory of the largest part, without its
         features, which are mapped.
@@ -65,6 +76,8 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
     ------
     ParameterError
         An edge partition, ``halo_hops=0``, or features of a dtype or shape that WholeGraph does not have.
+    FileExistsError
+        ``out`` is no earlier export, or holds data that ``source`` lacks.
     OSError
         With path and errno. An earlier export is intact.
 
@@ -90,7 +103,7 @@ def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Pat
     run = run_options(**options)
     stored = Source(source, "WholeGraph")
     arrays = _arrays(stored)
-    with directory(out, stored, _BOOK, _EARLIER) as (target, inside):
+    with directory(out, stored, _BOOK, _EARLIER, _HELD, overwrite) as (target, inside):
         writer = _Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)

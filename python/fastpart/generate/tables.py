@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import below, replaceable
+from ..core.folders import below
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.outputs import Owner, replaceable
 from ..core.pairs import hashed, mixed
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
@@ -69,6 +70,7 @@ def typed(
     scale: float = 0.001,
     features: int = 128,
     seed: int | None = 0,
+    overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path:
     """Write tables of typed vertices and relations with string ids, in the shape of ogbn-mag.
@@ -86,6 +88,8 @@ def typed(
         Length of ``emb``. 0: no such column.
     seed : int, optional
         Seed of the random numbers, 0 to 2**64 - 1. None is 0.
+    overwrite : bool
+        Replace earlier tables also if these have ``emb`` and the new ones have not.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -115,13 +119,15 @@ def typed(
     model = _Model(scale, parameters.integer("features", features, 0, 2**16), parameters.seed(seed))
     run = run_options(**options)
     before_polars_threads(f"out: {shown(target)}")
-    owned = replaceable(target, MARKER, "", "a folder of generated tables")
-    folder = _core.AtomicDir(target, [Path(name) for name in owned])
-    try:
-        _write(model, Path(folder.path), run)
-        folder.commit()
-    finally:
-        folder.discard()
+    overwrite = parameters.flag("overwrite", overwrite)
+    with Owner(target):
+        owned = replaceable(target, MARKER, "", "a folder of generated tables", model.holds, overwrite)
+        folder = _core.AtomicDir(target, [Path(name) for name in owned])
+        try:
+            _write(model, Path(folder.path), run)
+            folder.commit()
+        finally:
+            folder.discard()
     return target / SCHEMA
 
 
@@ -142,6 +148,7 @@ def _write(model: _Model, folder: Path, run: RunOptions) -> None:
         "fastpart": 1,
         "types": {name: sizes[name] for name in TYPES},
         "relations": {name: sizes[name] for name in RELATIONS},
+        "holds": model.holds,
         "files": below(folder),
     }
     _core.write_file(folder / MARKER, (json.dumps(content, indent=1) + "\n").encode())
@@ -172,6 +179,11 @@ class _Model:
         self.sizes = {name: max(round(scale * n), 1) for name, n in (TYPES | RELATIONS).items()}
         self.venues = min(max(self.sizes["paper"] // 50, 1), VENUES)
         self.features, self._seed = features, seed
+
+    @property
+    def holds(self) -> list[str]:
+        """What the tables hold that others may lack."""
+        return ["the column emb"] if self.features else []
 
     def tables(self) -> list[_Table]:
         """Return all tables."""

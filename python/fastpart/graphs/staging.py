@@ -13,6 +13,7 @@ from .. import _core
 from ..core import parameters
 from ..core.notes import log
 from ..core.options import RunOptions
+from ..core.outputs import Owner
 from ..core.parameters import shown
 from ..errors import ParameterError
 from . import sidecars
@@ -37,6 +38,12 @@ def staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pat
             f"out: {shown(target)} is a directory, device or pipe. Choose the name of a regular file"
         )
     target = Path(os.path.realpath(target))
+    with Owner(target), _staged(target, writes, run) as file:
+        yield file
+
+
+@contextmanager
+def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Path]:
     listed = _listed(target)
     own = _own(target, listed or [], run)
     _refuse_foreign(target, writes, own if listed is None else ["json", *own])

@@ -7,10 +7,9 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import numpy as np
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.outputs import Owner
 from ..core.parameters import shown
-from ..core.system import try_lock
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine
@@ -79,15 +78,9 @@ class Job:
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
 
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other commands from work on the same job. The lock ends with the process."""
-        with (self.folder / "job.lock").open("a") as lock:
-            if not try_lock(lock.fileno()):
-                raise ParameterError(
-                    f"shared: another command is at work on this job in {shown(self.folder)}. Wait for it"
-                )
-            yield
+    def alone(self) -> Owner:
+        """Keep other commands from work on the same job until the end of a block."""
+        return Owner(self.folder, "shared")
 
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..core.parameters import StrPath, path, shown
@@ -9,6 +11,14 @@ from ..errors import ParameterError
 from .engine import Engine
 from .partitioning import Place
 from .tasks import TaskFiles
+
+
+@contextmanager
+def at_place(cluster: str | Engine | None, shared: StrPath | None) -> Iterator[Place | None]:
+    """Yield the place that a call names. None is this machine. Tasks in a folder are those of one call at a time."""
+    place = place_of(cluster, shared)
+    with place.engine.alone() if place is not None and isinstance(place.engine, TaskFiles) else nullcontext():
+        yield place
 
 
 def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | None:

@@ -12,7 +12,8 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +22,9 @@ from typing import Any
 from .. import _core
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import StrPath, integer, path, shown
-from ..errors import EdgeFileChangedError, ParameterError
+from ..core.outputs import Owner
+from ..core.parameters import StrPath, integer, path, regular, shown
+from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from .engine import Program, Threads
@@ -51,7 +53,7 @@ class TaskFiles:
     Parameters
     ----------
     shared : pathlib.Path
-        A folder that all machines see. One command at a time may have its tasks there.
+        A folder that all machines see. One command at a time has its tasks there (:meth:`alone`).
     workers : int
         Number of piles, at most.
     """
@@ -63,22 +65,47 @@ class TaskFiles:
         """Leave tasks, and wait for their results."""
         if not each:
             return []
+        with self.alone():
+            return self._submit(task, each)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the tasks of other commands out of the folder, and remove those that a kill has left there."""
+        with Owner(self._shared / _FILE, "shared"):
+            if (left := _left(self._shared / _FILE)) is not None:
+                log.info("%s: removing the tasks of a command that was killed", shown(self._shared))
+                self._remove(left)
+            yield
+
+    def _remove(self, results: Path) -> None:
+        shutil.rmtree(results, ignore_errors=True)
+        (self._shared / _FILE).unlink(missing_ok=True)
+
+    def _submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
         count, stage = min(self.workers, len(each)), secrets.token_hex(8)
         piles = [[_plain([task, *given]) for given in each[i::count]] for i in range(count)]
         folder, file = self._shared / f"results-{stage}", self._shared / _FILE
-        folder.mkdir()
         try:
+            # The list comes first: it tells whose folder that is, also after a kill. No task begins without the folder.
             _core.write_file(file, json.dumps({"stage": stage, "piles": piles}).encode())
+            folder.mkdir()
             _wait(folder, count)
             results = [json.loads(read_checked(folder / str(number))) for number in range(count)]
         finally:
-            file.unlink(missing_ok=True)
-            shutil.rmtree(folder, ignore_errors=True)
+            self._remove(folder)
         return [results[i % count][i // count] for i in range(len(each))]
 
     def replicas(self, program: Program) -> Any:
         """Run one replica, in this process."""
         return Threads(1).replicas(program)
+
+
+def _left(file: Path) -> Path | None:
+    """Return the folder of results that a list of tasks names, if there is such a list."""
+    try:
+        return file.with_name(f"results-{int(json.loads(regular(file).read_bytes())['stage'], 16):016x}")
+    except (OSError, ValueError, KeyError, TypeError, GraphFormatError):
+        return None
 
 
 def _wait(folder: Path, count: int) -> None:

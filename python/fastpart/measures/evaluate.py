@@ -24,7 +24,7 @@ from ..graphs.relation_weights import weighted_by_relation
 from ..graphs.typed_splits import typed_splits
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
-from ..machines.starting import place_of
+from ..machines.starting import at_place
 from ..partitions.caps import Cap
 from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
 from ..partitions.results import Evaluation, without_nan
@@ -155,7 +155,8 @@ def evaluate(
     members = typed_splits(opened, splits, split)
     classes = None if labels is None else labels_of(labels, opened.num_vertices, opened._id_tables)
     weighted = weighted_by_relation(opened, relation_weights, run)
-    return _evaluate_vertex(weighted, partition, classes, members, run, place_of(cluster, shared))
+    with at_place(cluster, shared) as place:
+        return _evaluate_vertex(weighted, partition, classes, members, run, place)
 
 
 def _evaluate_vertex(

@@ -318,6 +318,7 @@ class Partition(Assignment):
         graph: Any = None,
         cluster: str | Engine | None = None,
         shared: parameters.StrPath | None = None,
+        overwrite: bool = False,
         **given: Unpack[SaveOptions],
     ) -> None:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
@@ -328,7 +329,7 @@ class Partition(Assignment):
             By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
             (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
             ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
-            empty, or holds only what fastpart wrote there.
+            empty, or holds only what fastpart wrote there and nothing that the new one lacks.
         graph : path, array or Graph, optional
             The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
             or opened with. A directory then also holds its parts and measures. Without any graph, as after
@@ -340,6 +341,9 @@ class Partition(Assignment):
         shared : path, optional
             A folder that all machines of the cluster see. It gets the parts until the directory is complete. If it is
             on the file system of ``out``, they are not copied.
+        overwrite : bool
+            Replace a partition directory also if it holds parts, features, labels, splits, times or features of edges
+            that the new one lacks. They are lost then.
         features : path or array, or mapping of them, optional
             One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
             numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
@@ -388,7 +392,9 @@ class Partition(Assignment):
         ------
         ParameterError
             The suffix is unknown, the output is the input, rows do not fit the graph, or a parameter of directories is
-            given for another output.
+            given for another output. Or another process is at work on ``out``.
+        FileExistsError
+            A directory that holds what the new one lacks, or that is no partition directory.
         GraphFormatError
             The partition belongs to another graph.
         EdgeFileChangedError

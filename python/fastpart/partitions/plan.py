@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import replaceable
 from ..core.frames import pl
+from ..core.outputs import replaceable
 from ..core.parameters import StrPath, shown, sized
 from ..core.parsing import json_object
 from ..core.protocols import tables

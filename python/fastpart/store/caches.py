@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.outputs import Owner
 from ..core.parameters import shown
 from ..core.parsing import damaged, mapped
 from ..errors import GraphFormatError
@@ -48,10 +49,11 @@ def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[st
         files[f"{part_name(part)}/{FILE}"] = content.getvalue()
     told = {**how, "partition": identity(partition.manifest or {})}
     files[RECORD] = json.dumps(told, indent=1).encode()
-    (folder / RECORD).unlink(missing_ok=True)
-    _list(folder, files)
-    for name, content_of in files.items():  # the record is the last
-        _core.write_file(folder / name, content_of)
+    with Owner(folder, "partition"):
+        (folder / RECORD).unlink(missing_ok=True)
+        _list(folder, files)
+        for name, content_of in files.items():  # the record is the last
+            _core.write_file(folder / name, content_of)
 
 
 def _list(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..core.ids import Ids
 from ..core.inputs import labels_of, match_vertices, splits_of
+from ..core.outputs import held
 from ..core.rows import Rows, rows_of
 from ..errors import FastpartError, ParameterError
 from ..graphs.held_out import Pairs
@@ -48,6 +49,29 @@ class Contents:
             for name, mask in self.of_types[each.name].masks.items():
                 found.setdefault(name, []).append(each.first + np.flatnonzero(mask.read(0, each.n)))
         return {name: np.concatenate(ids) for name, ids in found.items()}
+
+
+def holds(contents: Contents | None) -> list[str]:
+    """Return what a partition directory with such contents holds, in words. None: the assignment only."""
+    if contents is None:
+        return []
+    types = [{"name": name, **_entries(each)} for name, each in contents.of_types.items()]
+    relations = [{"name": name, **_entries(each)} for name, each in contents.of_relations.items()]
+    return held({"num_directed_edges": True, **_entries(contents), "types": types, "relations": relations})
+
+
+def _entries(contents: Contents) -> dict[str, Any]:
+    """Return the entries of a manifest that say what is stored."""
+    return {
+        "features": contents.features is not None,
+        "halo_features": contents.halo_features and contents.features is not None,
+        "labels": contents.labels is not None,
+        "splits": contents.masks,
+        "times": contents.times is not None,
+        "edge_features": contents.edge_features is not None,
+        "edge_times": contents.edge_times is not None,
+        "edge_splits": contents.held_out is not None,
+    }
 
 
 class Given:

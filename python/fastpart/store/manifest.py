@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import below, owned, replaceable
+from ..core.folders import below, owned
 from ..core.options import RunOptions
+from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
@@ -183,9 +184,12 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def replaced_files(target: Path) -> list[str]:
-    """Return the files of a partition directory that a new one replaces. Refuse a target that holds anything else."""
-    return replaceable(target, MANIFEST, EARLIER, "a partition directory")
+def replaced_files(target: Path, holds: Iterable[str] | None = None) -> list[str]:
+    """Return the files of a partition directory that a new one replaces. Refuse a target that holds anything else.
+
+    ``holds`` is what the new one is going to hold. By default any partition directory may be replaced.
+    """
+    return replaceable(target, MANIFEST, EARLIER, "a partition directory", holds or (), holds is None)
 
 
 def own_files(folder: Path) -> list[str]:

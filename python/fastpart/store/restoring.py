@@ -16,17 +16,18 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import replaceable
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, with_options
+from ..core.outputs import Owner, replaceable
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged, mapped
+from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.staging import beside
 from ..graphs.table_output import write_table
-from ..partitions.partition import EdgePartition, Partition
+from ..partitions.partition import EdgePartition
 from .loading import open_partition
 
 SUFFIXES = (".parquet", ".csv")
@@ -48,6 +49,7 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    overwrite: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...
 @overload
@@ -58,6 +60,7 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path: ...
 @with_options
@@ -68,24 +71,28 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    overwrite: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame | Path:
     """Give a result of vertices back with the ids that the tables of :func:`ingest` had.
 
     Parameters
     ----------
-    result : VertexPartition, array or path
-        A partition of the vertices, or what :func:`open_partition` reads. Or an array of one row per vertex, or the
-        ``.npy`` of one, such as the predictions or the embeddings of a training.
+    result : VertexPartition, Clustering, array or path
+        A partition or a clustering of the vertices, or what :func:`open_partition` reads. Or an array of one row per
+        vertex, or the ``.npy`` of one, such as the predictions or the embeddings of a training.
     out : path, optional
         A ``.parquet`` or a ``.csv``. For several types also a folder, which gets a Parquet file for each type. Default:
         the table is returned.
     graph : path or Graph
         The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
     column : str, optional
-        Name of the column of the result. Default: "part" for a partition, else "value".
+        Name of the column of the result. Default: "part" of a partition, "cluster" of a clustering, else
+        "value".
     of_type : str, optional
         The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
+    overwrite : bool
+        Replace a folder of restored tables also if these have another column.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -119,6 +126,7 @@ def restore(
     >>> fp.restore([7, 8, 9], graph=folder / "graph").rows()
     [('ann', 7), ('bob', 8), ('eve', 9)]
     """
+    parameters.flag("overwrite", overwrite)
     directory = GraphDirectory.of(graph)
     found = _Result.of(result, column, options)
     if of_type is not None and of_type not in directory.types:
@@ -134,13 +142,14 @@ def restore(
     if out is None:
         return pl.concat(list(_table(directory, found, of_type)))
     target = parameters.path("out", out)
-    if target.suffix == "" and len(directory.types) > 1 and of_type is None:
-        _write_folder(directory, found, target)
-    else:
-        if target.suffix not in SUFFIXES:
-            more = " A folder is for several types" if len(directory.types) == 1 else ", or a folder"
-            raise ParameterError(f"out: {shown(target)}: use {' or '.join(SUFFIXES)}.{more}")
-        _write_file(directory, found, target)
+    with Owner(target):
+        if target.suffix == "" and len(directory.types) > 1 and of_type is None:
+            _write_folder(directory, found, target, overwrite)
+        else:
+            if target.suffix not in SUFFIXES:
+                more = " A folder is for several types" if len(directory.types) == 1 else ", or a folder"
+                raise ParameterError(f"out: {shown(target)}: use {' or '.join(SUFFIXES)}.{more}")
+            _write_file(directory, found, target)
     return target
 
 
@@ -169,8 +178,8 @@ class _Result:
                 "result: a partition of the edges. Records have no ids of their own. Restore a partition of the "
                 "vertices"
             )
-        if isinstance(result, Partition):
-            return cls(result.assignment, column or "part", False)
+        if isinstance(result, Assignment):
+            return cls(result.assignment, column or result._column, False)
         values = np.asarray(result.detach().cpu() if hasattr(result, "detach") else result)
         return cls(_checked(values), column or "value", True)
 
@@ -251,9 +260,10 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
         write_table(file, _schema(directory, found, only), _table(directory, found, only))
 
 
-def _write_folder(directory: GraphDirectory, found: _Result, target: Path) -> None:
+def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overwrite: bool) -> None:
     """Write a table for each type."""
-    owned = replaceable(target, MARKER, "", "a folder of restored tables")
+    holds = [f"the column {found.column}"]
+    owned = replaceable(target, MARKER, "", "a folder of restored tables", holds, overwrite)
     folder = _core.AtomicDir(target, [Path(name) for name in owned])
     try:
         files = {name: f"{name}.parquet" for name in directory.types}
@@ -261,7 +271,7 @@ def _write_folder(directory: GraphDirectory, found: _Result, target: Path) -> No
             write_table(
                 Path(folder.path) / file, _schema(directory, found, name), _table(directory, found, name)
             )
-        content = {"fastpart": 1, "files": sorted(files.values())}
+        content = {"fastpart": 1, "holds": holds, "files": sorted(files.values())}
         _core.write_file(Path(folder.path) / MARKER, json.dumps(content, indent=1).encode())
         folder.commit()
     finally:

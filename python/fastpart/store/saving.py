@@ -14,18 +14,19 @@ from ..core import parameters
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import RunOptions, run_options
+from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
-from ..machines.starting import place_of
+from ..machines.starting import at_place
 from ..measures.evaluate import evaluate
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.results import Evaluation
 from ..partitions.saved import SaveOptions
-from .contents import Contents
+from .contents import Contents, holds
 from .directory import identity, write_directory
 from .extras import Extras
 from .manifest import replaced_files
@@ -42,10 +43,26 @@ def save(
     graph: Any = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
+    overwrite: bool = False,
     **given: Unpack[SaveOptions],
 ) -> None:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
     target, form = output(out)
+    parameters.flag("overwrite", overwrite)
+    with Owner(target):
+        _save(partition, target, form, graph, cluster, shared, overwrite, given)
+
+
+def _save(
+    partition: Partition,
+    target: Path,
+    form: str,
+    graph: Any,
+    cluster: str | Engine | None,
+    shared: StrPath | None,
+    overwrite: bool,
+    given: SaveOptions,
+) -> None:
     back = given.pop("restore", None)
     if back is not None and form != "parquet":
         raise ParameterError("restore: needs a .parquet, which gets the ids beside the parts")
@@ -61,7 +78,8 @@ def save(
         raise ParameterError(
             "cluster: a cluster writes the parts of a vertex partition, with its graph, to a directory. Leave it out"
         )
-    place = place_of(cluster, shared)
+    if opened is None:
+        refuse_loss(target, form, None, overwrite)
     if opened is None or form != "directory":
         if opened is not None and opened is not partition.graph:
             partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
@@ -73,13 +91,16 @@ def save(
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     extras = extras.complete(opened)
     contents = extras.open(opened, partition.of, run.memory_limit)
+    refuse_loss(target, form, contents, overwrite)
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)
-    else:
-        measured = extras.measured(opened._typed, contents)
+        write(partition, target, form, run, evaluation, opened, contents)
+        return
+    measured = extras.measured(opened._typed, contents)
+    with at_place(cluster, shared) as place:
         at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
         evaluation = evaluate(opened, partition, **measured, **at, **options)
-    write(partition, target, form, run, evaluation, opened, contents, place)
+        write(partition, target, form, run, evaluation, opened, contents, place)
 
 
 def write(
@@ -136,6 +157,12 @@ def refuse_unwritable(target: Path, form: str, graph: Graph | None) -> None:
         replaced_files(target)
     elif target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+
+
+def refuse_loss(target: Path, form: str, contents: Contents | None, overwrite: bool) -> None:
+    """Refuse to replace a partition directory by one with less, unless the user says so. Call this before any work."""
+    if form == "directory" and not overwrite:
+        replaced_files(target, holds(contents))
 
 
 def _write_parquet(target: Path, partition: Partition) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from .. import _core
 from ..core import parameters
 from ..core.options import run_options
+from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError
 from ..partitions.part_files import MANIFEST
@@ -52,6 +53,11 @@ def upgrade(source: StrPath) -> bool:
     folder = parameters.path("source", source)
     if folder.exists() and not folder.is_dir():
         raise GraphFormatError(f"{shown(folder)} is a file. Only partition directories can be upgraded")
+    with Owner(folder, "source"):
+        return _upgrade(folder)
+
+
+def _upgrade(folder: Path) -> bool:
     partition = open_partition(folder)
     assert partition.manifest is not None
     schema = partition.manifest["schema"]

@@ -10,8 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..core import parameters
+from ..core.outputs import Owner
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
+from ..graphs.staging import beside
 from .keywords import DEFAULTS
 from .libraries import import_ray
 from .opening import open as open_run
@@ -97,16 +99,19 @@ def ray(
     cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
     needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
     _refuse_few_processors(fewest, needed)
-    folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
-    folder.add([RAY])
-    job = {
-        "method": method,
-        "source": os.path.abspath(parameters.path("source", source)),
-        "given": {**training, "out": str(path), "resume": True},
-        "directory": os.getcwd(),
-    }
-    with folder.kept(), folder.without(RAY, SCRATCH):
-        _fit(job, (fewest, most), needed, max_failures)
+    # The workers own the folder while they train, so between two groups of workers nobody does.
+    with Owner(beside(path, "ray")):
+        with Owner(path):
+            folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
+            folder.add([RAY])
+        job = {
+            "method": method,
+            "source": os.path.abspath(parameters.path("source", source)),
+            "given": {**training, "out": str(path), "resume": True},
+            "directory": os.getcwd(),
+        }
+        with folder.kept(), folder.without(RAY, SCRATCH):
+            _fit(job, (fewest, most), needed, max_failures)
     return open_run(folder.path, training.get("encoder") or training.get("model"))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
 VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
 
+Output = TypeVar("Output", bound=tuple[Any, ...])
+
 
 def predictions(
     network: nn.Module,
@@ -46,16 +48,13 @@ def predictions(
     options: Options,
     source: StrPath,
     outputs: Predicted,
-    out: StrPath | None,
+    target: Path | None,
     run: RunOptions,
     vertices: Any = None,
     learned: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> npt.NDArray[Any]:
     """Return one row for each vertex of a partition directory, or for some. See :meth:`.TrainedModel.predict`."""
     parameters.choice("outputs", outputs, PREDICTED)
-    target = None if out is None else parameters.path("out", out)
-    if target is not None and target.suffix != ".npy":
-        raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
     dataset = _dataset(source, task)
     of_edges = dataset.task.edge_features
     # 0: of a run that did not note them.
@@ -74,9 +73,10 @@ def predictions(
             )
     chosen = Chosen.of(vertices, dataset.targets)
     free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
-    with scratch(target) as folder:
+    with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
-        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen, learned):
+        found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
+        for ids, values in reported(found, chosen.count, run):
             rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
         return rows.moved(target)
 
@@ -167,17 +167,32 @@ def _needs(
 
 
 @contextmanager
-def scratch(target: Path | None) -> Iterator[Path]:
-    """Yield a temporary folder: beside the target, so that a file in it can take its place."""
-    if target is None:
-        with tempfile.TemporaryDirectory(prefix="fastpart-") as folder:
-            yield Path(folder)
-        return
-    atomic = _core.AtomicDir(beside(target, "staged"))
-    try:
-        yield Path(atomic.path)
-    finally:
-        atomic.discard()
+def scratch(target: Path | None, tmp_dir: Path | None) -> Iterator[tuple[Path, Path]]:
+    """Yield a temporary folder for the result, and one for hidden layers.
+
+    The first one lies beside the target, so that a file in it can take its place. So does the other one unless the user
+    has named a folder for temporary files.
+    """
+    with ExitStack() as stack:
+        folders = []
+        if target is None or tmp_dir is not None:
+            temporary = tempfile.TemporaryDirectory(prefix="fastpart-", dir=tmp_dir)
+            folders.append(Path(stack.enter_context(temporary)))
+        if target is not None:
+            atomic = _core.AtomicDir(beside(target, "staged"))
+            stack.callback(atomic.discard)
+            folders.append(Path(atomic.path))
+        yield folders[-1], folders[0]
+
+
+def reported(outputs: Iterator[Output], count: int, run: RunOptions) -> Iterator[Output]:
+    """Yield outputs, each with its rows at the end, and report how many of so many rows there were."""
+    done = 0
+    for each in outputs:
+        yield each
+        done += len(each[-1])
+        if run.progress is not None:
+            run.progress("predict", done, count)
 
 
 def _outputs(

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from ...core import parameters
 from ...core.options import Options, run_options, with_options
+from ...core.outputs import Owner
 from ...core.parameters import StrPath
 from ..directory_opening import open_directory
 from ..graph import Graph
@@ -22,6 +23,7 @@ def ingest(
     out: StrPath,
     *,
     restart: bool = False,
+    overwrite: bool = False,
     shards: int | None = None,
     **options: Unpack[Options],
 ) -> Graph:
@@ -33,9 +35,13 @@ def ingest(
         What the tables hold: a .yaml, .toml or .json file, or a dict with the same keys, whose ``files`` may also be
         frames of Polars, pandas and Arrow. Also a configuration of GraphStorm. The reference of ingest has all keys.
     out : path
-        The graph directory to write. An earlier one is replaced at the end. Any other folder is refused.
+        The graph directory to write. An earlier one is replaced at the end, if the new one has all kinds of data that
+        it has. Any other folder is refused.
     restart : bool
         Begin anew where an earlier run of this ``out`` was interrupted. Default: go on with what it has done.
+    overwrite : bool
+        Replace an earlier graph directory also if that has features, labels, splits, times or weights that the new one
+        lacks.
     shards : int, optional
         Number of files that the records are written to, ``edges-00000.bin`` and so on, for a cluster. Small graphs get
         fewer: files are cut at multiples of 2**20 records. Default: one file, ``edges.bin``.
@@ -60,7 +66,7 @@ def ingest(
     FileNotFoundError
         A path, a glob or a folder without a file.
     FileExistsError
-        A folder at ``out`` that is no graph directory.
+        A folder at ``out`` that is no graph directory, or one that has data which the new one lacks.
     CapacityError
         There are more than 2**32 - 2 vertices.
     MemoryBudgetError
@@ -106,17 +112,24 @@ def ingest(
     >>> pl.read_parquet(folder / "graph/ids/user.parquet")["id"].to_list()
     ['ann', 'bob', 'eve']
     """
-    from .stages.attributes import write_record_attributes, write_vertex_attributes
-    from .stages.finishing import finish
-    from .stages.ids import number_types
-    from .stages.records import write_records
-
     target = parameters.path("out", out)
     run = run_options(**options)
     catalog = open_catalog(*read_schema(schema), run)
     if shards is not None:
         shards = parameters.integer("shards", shards, 1, 10_000)
-    job = Job(catalog, target, run, parameters.flag("restart", restart), {"shards": shards})
+    again = parameters.flag("restart", restart), parameters.flag("overwrite", overwrite)
+    with Owner(target):
+        _run(Job(catalog, target, run, *again, {"shards": shards}))
+    return open_directory(target, run)
+
+
+def _run(job: Job) -> None:
+    """Run all stages of a job."""
+    from .stages.attributes import write_record_attributes, write_vertex_attributes
+    from .stages.finishing import finish
+    from .stages.ids import number_types
+    from .stages.records import write_records
+
     done = False
     try:
         types = number_types(job)
@@ -129,4 +142,3 @@ def ingest(
         done = True
     finally:
         job.close(done)
-    return open_directory(target, run)

@@ -12,6 +12,7 @@ from ...core import parameters
 from ...core.folders import below
 from ...core.frames import pl
 from ...core.options import NAMES, RunOptions
+from ...core.outputs import owning
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError
 from ...measures.accesses import SampledEpochs, accesses_of
@@ -43,6 +44,22 @@ def plan(
     world_size = parameters.integer("workers", workers, 1, partition.k)
     memory = parameters.memory_size(cache, "cache", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
+    with owning(pack=target):
+        return _plan(partition, count, fanouts, vertices, world_size, memory, target, run, options)
+
+
+def _plan(
+    partition: VertexPartition,
+    count: int,
+    fanouts: Sequence[int],
+    vertices: Any,
+    world_size: int,
+    memory: int,
+    target: Path | None,
+    run: RunOptions,
+    options: LoaderOptions,
+) -> Plan:
+    """Make a plan of checked parameters."""
     replaced = [] if target is None else replaced_files(target)
     features, row_bytes = stored_features(partition), partition.parts[0].feature_bytes
     _refuse_large(memory * world_size, run)

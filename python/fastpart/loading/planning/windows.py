@@ -16,6 +16,7 @@ from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
 from ...core.parsing import mapped
+from ...errors import ParameterError
 from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
 from ...partitions.loader_options import LoaderOptions
@@ -36,11 +37,14 @@ class _Left(Exception):
 
 
 class Window:
-    """Packed epochs in a temporary folder, removed by :meth:`close`."""
+    """Packed epochs in a temporary folder beside the plan, removed by :meth:`close`.
 
-    def __init__(self, plan: Plan, worker: int, epochs: range) -> None:
+    All windows of a plan have one name, so any of them removes those that killed processes have left.
+    """
+
+    def __init__(self, plan: Plan, epochs: range) -> None:
         self.epochs = epochs
-        self._directory = _core.AtomicDir(beside(Path(plan), f"{worker_name(worker)}-{epochs.start}"))
+        self._directory = _core.AtomicDir(beside(Path(plan), "window"))
         self.folder = Path(self._directory.path)
 
     def close(self) -> None:
@@ -82,6 +86,10 @@ class PlannedRows:
         ids = self._folder / CACHED_IDS
         self._cached = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
         self.end = plan.epochs
+        with suppress(
+            OSError, ParameterError
+        ):  # what killed processes left, also if no window is going to be needed
+            Window(plan, range(0)).close()
         self._window: Window | None = None
         self._next: tuple[int, Future[Window]] | None = None
         self._pool = ThreadPoolExecutor(1, "fastpart-pack")
@@ -121,7 +129,7 @@ class PlannedRows:
     def _pack(self, first: int) -> Window:
         last = first + self._plan.epochs
         epochs = range(first, min(last, self.end) if first < self.end else last)
-        window = Window(self._plan, self._worker, epochs)
+        window = Window(self._plan, epochs)
         try:
             lists = accesses_of(self._sampled, window.epochs, self._worker)
             left = without(lists, self._cached, self._n)

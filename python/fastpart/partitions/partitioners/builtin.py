@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ... import _core
 from ...core import parameters
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
+from ...core.outputs import owning
 from ...errors import ParameterError
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
@@ -128,10 +130,13 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
             options=run_options(**options),
         )
 
+    folders = {field.name: values[field.name] for field in algorithm.fields if field.kind == "folder"}
     try:
         if of == "edges":
             return edge_partition(algorithm.name, given, opened, out, call)
-        return vertex_partition(algorithm.name, given, call(), opened, infeasible, bounded_types)
+        with owning(**{name: Path(folder) for name, folder in folders.items() if folder is not None}):
+            result = call()
+        return vertex_partition(algorithm.name, given, result, opened, infeasible, bounded_types)
     finally:
         if opened is not given_graph:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()

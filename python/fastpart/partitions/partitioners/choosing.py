@@ -11,6 +11,7 @@ from ... import _core
 from ...core import parameters
 from ...core.inputs import splits_of, train_of
 from ...core.options import Options, run_options, with_options
+from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...errors import ParameterError
 from ...graphs.graph import Graph
@@ -18,7 +19,7 @@ from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ...graphs.typed_splits import training_vertices
 from ...machines.engine import Engine
-from ...machines.starting import place_of
+from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition
 from .candidates import VOLUME_BALANCE, Request
 from .choice import choose
@@ -272,12 +273,11 @@ def partition(
             'cluster: a cluster takes objective="cut" only, and neither time_limit nor checkpoints. It keeps '
             "what is done in the folder shared"
         )
+    target = None if out is None else npy(out, opened)
+    folder = None if checkpoints is None else parameters.path("checkpoints", checkpoints)
     try:
-        place = place_of(cluster, shared)
-        if place is not None:
-            partition = request.on(place)
-        else:
-            partition = choose(request, time_limit, None if out is None else npy(out, opened))
+        with owning(out=target, checkpoints=folder), at_place(cluster, shared) as place:
+            partition = choose(request, time_limit, target) if place is None else request.on(place)
         if goal == "traffic":
             partition.parameters["chosen"]["objective"] = goal
         if factors is not None:

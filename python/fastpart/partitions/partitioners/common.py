@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core import parameters
 from ...core.inputs import SPLITS
+from ...core.outputs import Owner
 from ...errors import CapacityError, CapacityWarning, ParameterError, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
@@ -110,7 +111,7 @@ def edge_partition(
         assignment = result.assignment
     else:
         target = npy(out, graph)
-        with folder_beside(target) as folder:
+        with Owner(target), folder_beside(target) as folder:
             file = folder / target.name
             result = call(file)
             with file.open("rb") as written:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core import parameters
+from ...core.outputs import owning
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...runtime.environment import refuse_several
@@ -49,7 +50,8 @@ class Driver:
         if self._ip_config is None:
             refuse_several("distdgl")
         import_dgl()
-        with Supervisor(run.tmp_dir) as group:
+        out = None if call.out is None else parameters.path("out", call.out)
+        with owning(out=out), Supervisor(run.tmp_dir) as group:
             folder = output_of(group.folder, call.out, resume, overwrite)
             graph = Export.of(self._source, group.folder, run)
             machines = self._machines(graph, group)

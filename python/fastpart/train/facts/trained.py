@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,8 @@ class TrainedEmbeddings(TrainedModel):
         }
         return cls(**vars(trained), **names, embeddings=embeddings)
 
+    _predicted: ClassVar[tuple[Predicted, ...]] = ("embeddings",)
+
     def network(self) -> RelationNetwork:
         """Return the network with the weights of the best epoch, in evaluation mode.
 
@@ -82,47 +85,15 @@ class TrainedEmbeddings(TrainedModel):
         network.load_state_dict(self.weights)
         return network.eval()
 
-    def predict(
-        self,
-        source: StrPath,
-        outputs: Predicted = "embeddings",
-        out: StrPath | None = None,
-        memory_limit: int | str | None = None,
-        vertices: npt.ArrayLike | None = None,
-        restore: Any = None,
+    def _outputs(
+        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
     ) -> npt.NDArray[Any]:
-        """Return the row of every vertex, or of some.
-
-        Parameters
-        ----------
-        source : path
-            A partition directory of the graph that was trained on.
-        outputs : {"embeddings"}
-            The learned rows, float32 of shape (n, width).
-        out : path, optional
-            A ``.npy`` file. It appears as a whole.
-        memory_limit, vertices, restore
-            As in :meth:`.TrainedModel.predict`.
-
-        Returns
-        -------
-        numpy.ndarray
-            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``.
-
-        Raises
-        ------
-        ParameterError
-            Another value of ``outputs`` or suffix, or a directory with other vertices.
-        """
-        parameters.choice("outputs", outputs, ("embeddings",))
-        if restore is not None:
-            return self._restored(source, outputs, out, memory_limit, vertices, restore)
         rows = self._rows(FactDataset(source))
         if vertices is not None:
             vertex_ids(vertices, len(rows))  # refuses what are no ids
             rows = rows[np.asarray(vertices)]
-        if out is not None:
-            _core.write_npy(parameters.output(out, (".npy",)), np.ascontiguousarray(rows), RunOptions())
+        if target is not None:
+            _core.write_npy(target, np.ascontiguousarray(rows), run)
         return rows
 
     def scores(self, source: StrPath, pairs: npt.ArrayLike, relation: str | None = None) -> Float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ...core import parameters
+from ...core.outputs import Owner, owning
 from ...errors import FastpartError
-from ...runtime.environment import found
+from ...runtime.environment import Ranks, found
 from ...runtime.watch import Supervisor
 from ..config import Call, Options
 from ..keywords import Device
@@ -73,25 +75,49 @@ def launching(call: Call, workers: int | None, alone: bool) -> Iterator[Launch]:
 
     A launcher decides about ``workers``, the number that the user asked for, itself.
     """
+    if not alone and (ranks := found()) is not None:
+        with _joined(call, ranks, workers) as launch:
+            yield launch
+        return
+    out = None if call.out is None else parameters.path("out", call.out)
+    with owning(out=out), _alone(call) if alone else _started(call) as launch:
+        yield launch
+
+
+@contextmanager
+def _alone(call: Call) -> Iterator[Launch]:
+    """Yield this process."""
+    refuse_few_gpus(call.device, 1)
+    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=call.run.tmp_dir) as scratch:
+        folder = output_of(Path(scratch), call.out, call.resume, call.overwrite)
+        yield Launch(folder, call.resume, call.device, call.timeout, None, Path(scratch))
+
+
+@contextmanager
+def _started(call: Call) -> Iterator[Launch]:
+    """Yield processes that are going to be started on this machine."""
+    with Supervisor(call.run.tmp_dir, call.timeout) as group:
+        folder = output_of(group.folder, call.out, call.resume, call.overwrite)
+        yield Launch(folder, call.resume, call.device, call.timeout, group, group.folder)
+
+
+@contextmanager
+def _joined(call: Call, ranks: Ranks, workers: int | None) -> Iterator[Launch]:
+    """Yield the processes of a launcher. The first of them owns the folder."""
     resume, overwrite = call.resume, call.overwrite
     timeout, device = call.timeout, call.device
-    if alone:
-        refuse_few_gpus(device, 1)
-        with tempfile.TemporaryDirectory(prefix="fastpart-", dir=call.run.tmp_dir) as scratch:
-            folder = output_of(Path(scratch), call.out, resume, overwrite)
-            yield Launch(folder, resume, device, timeout, None, Path(scratch))
-    elif (ranks := found()) is not None:
-        path = shared_output(ranks, call.out, workers)
-        resume, overwrite = resume or restarted(), overwrite and not restarted()
-        with joined(ranks, device, timeout):
-            folder = _agreed(lambda: RunFolder.claim(path, resume, overwrite))
-            with folder.scratch() if is_first() else nullcontext():
-                yield Launch(folder, resume, device, timeout, None, folder.path.absolute() / SCRATCH, True)
-                barrier()  # no rank leaves while another one needs it
-    else:
-        with Supervisor(call.run.tmp_dir, timeout) as group:
-            folder = output_of(group.folder, call.out, resume, overwrite)
-            yield Launch(folder, resume, device, timeout, group, group.folder)
+    path = shared_output(ranks, call.out, workers)
+    resume, overwrite = resume or restarted(), overwrite and not restarted()
+    with joined(ranks, device, timeout), ExitStack() as stack:
+
+        def claim() -> RunFolder:
+            stack.enter_context(Owner(path))
+            return RunFolder.claim(path, resume, overwrite)
+
+        folder = _agreed(claim)
+        with folder.scratch() if is_first() else nullcontext():
+            yield Launch(folder, resume, device, timeout, None, folder.path.absolute() / SCRATCH, True)
+            barrier()  # no rank leaves while another one needs it
 
 
 def _agreed(make: Callable[[], Result]) -> Result:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
 from ..memory import Need, evaluation, fitting, left_by
-from ..predicting import Chosen, OutputRows, Predicted, scratch
+from ..predicting import Chosen, OutputRows, Predicted, reported, scratch
 from ..runs.trained import TrainedModel, test_of
 from ..trainer import PairDecoderName
 from .dataset import LinkDataset
@@ -47,76 +47,36 @@ class TrainedLinks(TrainedModel):
     decoder: PairDecoderName = "cosine"
     embeddings: npt.NDArray[np.float32] | None = None
 
+    _predicted: ClassVar[tuple[Predicted, ...]] = ("embeddings",)
+
     def network(self) -> LinkNetwork:
         """Return encoder and decoder with the weights of the best epoch, in evaluation mode."""
         network = network_with(self.decoder)(self.task, self.options)
         network.load_state_dict(self.weights)
         return network.eval()
 
-    def predict(
-        self,
-        source: StrPath,
-        outputs: Predicted = "embeddings",
-        out: StrPath | None = None,
-        memory_limit: int | str | None = None,
-        vertices: npt.ArrayLike | None = None,
-        restore: Any = None,
+    def _outputs(
+        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
     ) -> npt.NDArray[Any]:
-        """Return the encoder's row of every vertex, from whole neighbourhoods, for example to classify vertices with.
-
-        Parameters
-        ----------
-        source : path
-            A partition directory with ``graph=`` and ``edge_splits=``, of the graph that was trained on. Without
-            learned rows it may be of another graph with the same features.
-        outputs : {"embeddings"}
-            The outputs of the last layer, float32 of shape (n, hidden). A link predictor has no classes.
-        out : path, optional
-            A ``.npy`` file. It appears as a whole.
-        memory_limit : int or str, optional
-            As in :class:`fastpart.Options`, of what this process takes in addition.
-        vertices : array, optional
-            Ids of the vertices that are wanted, each once, or a mask. Default: all.
-        restore : path or Graph, optional
-            As in :meth:`.TrainedModel.predict`.
-
-        Returns
-        -------
-        numpy.ndarray
-            Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Mapped read-only if ``out`` is given.
-
-        Raises
-        ------
-        ParameterError
-            Another value of ``outputs`` or suffix, or a directory with other features or vertices.
-        MemoryBudgetError
-            The memory limit does not hold it.
-        """
-        parameters.choice("outputs", outputs, ("embeddings",))
-        if restore is not None:
-            return self._restored(source, outputs, out, memory_limit, vertices, restore)
-        target = None if out is None else parameters.path("out", out)
-        if target is not None and target.suffix != ".npy":
-            raise ParameterError(f"out: unknown suffix {target.suffix!r}. Use .npy")
         dataset = LinkDataset(source)
         self._refuse_other(dataset)
         parts = dataset.partition.parts
-        run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
         chosen = Chosen.of(vertices, range(len(dataset.partition)))
         result = 0 if target else 4 * self.options.hidden * self.options.heads * chosen.count
         needed = [*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")]
         fits = fitting(dataset, self.options, left_by(needed, run))
-        with scratch(target) as folder:
+        with scratch(target, run.tmp_dir) as (folder, layers_in):
             rows = OutputRows(chosen, None if target is None else folder / target.name)
             learned = self.embeddings is not None
             own, layers = list(range(len(parts))), self.options.layers
-            found = Encodings(dataset, own, folder, layers, fits=fits, learned=learned)
+            found = Encodings(dataset, own, layers_in, layers, fits=fits, learned=learned)
             if self.embeddings is not None:
                 for index, part in enumerate(parts):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
                     found.put(index, np.concatenate(inputs, axis=1))
             wanted = [chosen.mask(np.asarray(part.inner)) for part in parts]
-            for index, local, h in found.outputs(self.network().encoder, wanted.__getitem__):
+            encoded = found.outputs(self.network().encoder, wanted.__getitem__)
+            for index, local, h in reported(encoded, chosen.count, run):
                 rows.put(parts[index].inner[local], h.numpy())
             return rows.moved(target)
 

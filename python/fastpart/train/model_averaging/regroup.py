@@ -91,7 +91,8 @@ def regrouped(dataset: Dataset, k: int, out: RunFolder, run: RunOptions) -> Data
     ):
         rows = _rows(dataset, Path(folder))
         partition = partitioned(dataset, graph, k, run)
-        save(partition, target, graph=graph, halo_hops=dataset.manifest["halo_hops"], **rows, **vars(run))
+        hops = dataset.manifest["halo_hops"]
+        save(partition, target, graph=graph, overwrite=True, halo_hops=hops, **rows, **vars(run))
     out.update(parts={**known, name: made_of})
     return Dataset(target)
 

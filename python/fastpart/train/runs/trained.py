@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, overload
 
 import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
-from ...core.options import RunOptions
-from ...core.parameters import StrPath, output
+from ...core import parameters
+from ...core.options import Options as CallOptions
+from ...core.options import RunOptions, run_options, with_options
+from ...core.outputs import owning
+from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..config import Options
+from ..jobs.settings import torch_threads
 from ..lazy import imported
 from ..models import build
-from ..predicting import Predicted, predictions, scratch
+from ..predicting import PREDICTED, Predicted, predictions, scratch
 from ..scores import Task, TypedTask
 from ..trainer import WITHOUT
 from .history import History
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
 
 COMPUTING = ("compute", "aggregation", "dense")
 """The steps of an epoch in which a worker computes."""
+
+_COLUMNS: Mapping[Predicted, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
+"""Names of the columns of tables."""
 
 _SHOWN = 10
 """Number of epochs that are printed, the last ones."""
@@ -89,6 +97,9 @@ class TrainedModel:
     out: Path | None
     may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
+
+    _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
+    """What it can predict. The first one is the default."""
 
     @property
     def workers(self) -> pl.DataFrame | None:
@@ -160,15 +171,50 @@ class TrainedModel:
         trained: Self = imported(self.method)(directory, **model, **given, out=self.out, resume=True)
         return trained
 
+    @overload
     def predict(
         self,
         source: StrPath,
-        outputs: Predicted = "classes",
+        *,
+        outputs: Predicted | None = None,
         out: StrPath | None = None,
-        memory_limit: int | str | None = None,
         vertices: npt.ArrayLike | None = None,
-        restore: Any = None,
-    ) -> npt.NDArray[Any]:
+        restore: None = None,
+        **options: Unpack[CallOptions],
+    ) -> npt.NDArray[Any]: ...
+    @overload
+    def predict(
+        self,
+        source: StrPath,
+        *,
+        outputs: Predicted | None = None,
+        out: None = None,
+        vertices: None = None,
+        restore: StrPath | Graph,
+        **options: Unpack[CallOptions],
+    ) -> pl.DataFrame: ...
+    @overload
+    def predict(
+        self,
+        source: StrPath,
+        *,
+        outputs: Predicted | None = None,
+        out: StrPath,
+        vertices: None = None,
+        restore: StrPath | Graph,
+        **options: Unpack[CallOptions],
+    ) -> Path: ...
+    @with_options
+    def predict(
+        self,
+        source: StrPath,
+        *,
+        outputs: Predicted | None = None,
+        out: StrPath | None = None,
+        vertices: npt.ArrayLike | None = None,
+        restore: StrPath | Graph | None = None,
+        **options: Unpack[CallOptions],
+    ) -> npt.NDArray[Any] | pl.DataFrame | Path:
         """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
@@ -178,27 +224,31 @@ class TrainedModel:
         ----------
         source : path
             A partition directory with ``graph=``, ``features=``, ``labels=`` and ``splits=``, of the graph that the
-            model was trained on or of another with the same features.
-        outputs : {"classes", "logits", "embeddings"}
+            model was trained on or of another with the same features. A link predictor needs ``edge_splits=``, and
+            learned rows need the graph that they were learned on.
+        outputs : {"classes", "logits", "embeddings"}, optional
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
-            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
-            the outputs of the last hidden layer, float32 of shape (n, width).
+            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of the last hidden
+            layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the last layer, or
+            the learned rows. Default: "classes", of link predictors "embeddings".
         out : path, optional
             A ``.npy`` file. It appears as a whole.
-        memory_limit : int or str, optional
-            As in :class:`fastpart.Options`, of what this process takes in addition.
         vertices : array, optional
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
         restore : path or Graph, optional
-            The graph directory with the ids that the vertices had in tables. ``out`` is then a ``.parquet`` or a
-            ``.csv`` of all vertices with these ids, as :func:`fastpart.restore` writes it.
+            The graph directory with the ids that the vertices had in tables. The result is then a table of all vertices
+            with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`. Hidden layers lie in ``tmp_dir``, by default beside ``out``.
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray, polars.DataFrame or pathlib.Path
             Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Over a typed graph there is a row for
-            each vertex of the target, in their order. Mapped read-only if ``out`` is given.
+            each vertex of the target, in their order. Mapped read-only if ``out`` is given. With ``restore`` the table,
+            or ``out``. The columns are ``id``, and ``class`` (with the text of the class in ``label`` if the tables had
+            text), ``prediction`` of a regression, ``logits`` or ``embedding``.
 
         Raises
         ------
@@ -222,32 +272,31 @@ class TrainedModel:
         >>> fp.train.full(folder, epochs=20).predict(folder, vertices=[11, 2])
         array([1, 0])
         """
-        if restore is not None:
-            return self._restored(source, outputs, out, memory_limit, vertices, restore)
-        run = RunOptions.of({} if memory_limit is None else {"memory_limit": memory_limit})
+        wanted = self._predicted[0] if outputs is None else outputs
+        parameters.choice("outputs", wanted, self._predicted)
+        run = run_options(**options)
+        if restore is None:
+            target = None if out is None else parameters.output(out, (".npy",))
+            with owning(out=target), torch_threads(run.threads):
+                return self._outputs(source, wanted, target, run, vertices)
+        if vertices is not None:
+            raise ParameterError("restore: takes all vertices. Leave out vertices=, or restore=")
+        target = None if out is None else parameters.output(out, SUFFIXES)
+        directory = GraphDirectory.of(restore)
+        with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
+            rows = self._outputs(source, wanted, folder / "rows.npy", run)
+            of_type = self.task.target if isinstance(self.task, TypedTask) else None
+            column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
+            return write_restored(rows, target, graph=directory.path, column=column, of_type=of_type)
+
+    def _outputs(
+        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
+    ) -> npt.NDArray[Any]:
+        """Return the outputs, or a map of the file with them."""
         network = self.network()
         return predictions(
-            network, self.task, self.options, source, outputs, out, run, vertices, self.learned
+            network, self.task, self.options, source, outputs, target, run, vertices, self.learned
         )
-
-    def _restored(
-        self,
-        source: StrPath,
-        outputs: Predicted,
-        out: StrPath | None,
-        memory_limit: int | str | None,
-        vertices: Any,
-        graph: Any,
-    ) -> npt.NDArray[Any]:
-        """Predict, and write the result with the ids that the vertices had in tables."""
-        if out is None or vertices is not None:
-            raise ParameterError("restore: needs out=, a .parquet or a .csv, and takes all vertices")
-        target, directory = output(out, SUFFIXES), GraphDirectory.of(graph)
-        with scratch(target) as folder:
-            rows = self.predict(source, outputs, folder / "rows.npy", memory_limit)
-            of_type = self.task.target if isinstance(self.task, TypedTask) else None
-            write_restored(rows, target, graph=directory.path, of_type=of_type)
-        return rows
 
     def __str__(self) -> str:
         from ...report.text import table

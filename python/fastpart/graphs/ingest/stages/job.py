@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from .... import _core
-from ....core.folders import replaceable
 from ....core.notes import log
 from ....core.options import RunOptions
+from ....core.outputs import held, replaceable
 from ....core.parameters import shown
 from ....errors import MemoryBudgetError
 from ...graph_directory import MARKER
@@ -59,10 +59,16 @@ class Job:
     """One ingest at work."""
 
     def __init__(
-        self, catalog: Catalog, out: Path, run: RunOptions, restart: bool, settings: dict[str, Any]
+        self,
+        catalog: Catalog,
+        out: Path,
+        run: RunOptions,
+        restart: bool,
+        overwrite: bool,
+        settings: dict[str, Any],
     ) -> None:
         self.catalog, self.out, self.settings = catalog, out, settings
-        self.owned = replaceable(out, MARKER, "", "a graph directory")
+        self.owned = replaceable(out, MARKER, "", "a graph directory", held(_entries(catalog)), overwrite)
         """Files of an earlier graph at the same place, which go in the end."""
         if not (parent := Path(os.path.abspath(out)).parent).is_dir():
             raise FileNotFoundError(errno.ENOENT, "the folder of the output does not exist", str(parent))
@@ -103,6 +109,31 @@ class Job:
         self.journal.close()
         worthless = not self._resumed and time.monotonic() - self._started < _WORTHLESS
         self._work.release(remove=done or worthless)
+
+
+def _entries(catalog: Catalog) -> dict[str, Any]:
+    """Return the entries that ``graph.json`` is going to have, as far as they tell what lies in the directory."""
+    return {
+        "types": [
+            {
+                "name": name,
+                "features": table.features,
+                "labels": table.entry.label,
+                "split": table.entry.split,
+                "times": table.entry.time,
+            }
+            for name, table in catalog.vertices.items()
+        ],
+        "relations": [
+            {
+                "name": name,
+                "features": table.features,
+                "weights": table.entry.weight,
+                "times": table.entry.time,
+            }
+            for name, table in catalog.relations.items()
+        ],
+    }
 
 
 def readers(catalog: Catalog) -> dict[str, TableReader]:

@@ -2,26 +2,24 @@
 
 It holds the plan, the journal and the files of the units that are done. Only a folder with a plan is gone on with. So
 the plan is written into an empty folder, and it is removed before anything else. A kill while the folder is removed
-then leaves no journal that tells of files that are gone. The lock is removed last.
+then leaves no journal that tells of files that are gone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from .... import _core
 from ....core.parameters import shown
-from ....core.system import try_lock
 from ....errors import ParameterError
 
 
 class WorkFolder:
-    """A folder that one process at a time works in. Its lock ends with the process.
+    """A folder that the owner of the output works in, which is one process at a time.
 
     ``restart``: remove what an earlier run has left there.
     """
@@ -29,41 +27,17 @@ class WorkFolder:
     def __init__(self, out: Path, restart: bool) -> None:
         self.path = out.with_name(f".{out.name}.ingest")
         self._plan = self.path / "plan.json"
-        self._lock_file = self.path / "lock"
-        self._lock = self._locked()
-        while not self._is_there():  # its owner before removed the folder between the two calls
-            os.close(self._lock)
-            self._lock = self._locked()
+        self.path.mkdir(exist_ok=True)
         if restart:
             self._clear()
 
-    def _locked(self) -> int:
-        self.path.mkdir(exist_ok=True)
-        lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            if try_lock(lock):
-                return lock
-        except OSError as error:
-            os.close(lock)
-            raise OSError(error.errno, error.strerror, str(self.path)) from None
-        os.close(lock)
-        raise ParameterError(
-            f"out: another ingest is at work in {shown(self.path)}. Wait until it is done, or choose another name"
-        )
-
-    def _is_there(self) -> bool:
-        try:
-            return os.path.samestat(os.fstat(self._lock), self._lock_file.stat())
-        except FileNotFoundError:
-            return False
-
     def _clear(self, ignore_errors: bool = False) -> None:
-        """Remove all but the lock, and the plan first."""
+        """Remove all files, and the plan first."""
         self._plan.unlink(missing_ok=True)
         for each in self.path.iterdir():
             if each.is_dir():
                 shutil.rmtree(each, ignore_errors=ignore_errors)
-            elif each != self._lock_file:
+            else:
                 each.unlink()
 
     def begin(self, plan: dict[str, Any]) -> bool:
@@ -85,9 +59,7 @@ class WorkFolder:
         if remove:
             with contextlib.suppress(OSError):
                 self._clear(ignore_errors=True)
-                self._lock_file.unlink()  # until then nobody else begins here
                 self.path.rmdir()
-        os.close(self._lock)
 
 
 def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
