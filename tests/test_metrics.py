@@ -2,6 +2,7 @@
 
 import json
 import logging
+import warnings
 
 import numpy as np
 import polars as pl
@@ -422,7 +423,8 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
         ({"val": [0], "valid": [1]}, {}, fp.ParameterError, "val and valid name the same split"),
         ({"train": [0, 4]}, {}, fp.ParameterError, r"train holds the id 4, outside 0\.\.3"),
         ({"train": [-1]}, {}, fp.ParameterError, "train holds the id -1"),
-        ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val holds some ids twice"),
+        ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val: 1 occurs more than once"),
+        ({"val": [0, 1, 1, 0]}, {}, fp.ParameterError, r"val: holds only 0 and 1.* Pass .astype\(bool\) of it"),
         ({"test": [True] * 3}, {}, fp.ParameterError, "test: 3 rows for 4 vertices"),
         ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train: .* got shape \(1, 2\)"),
         ({"train": [0.0, 1.0]}, {}, TypeError, "train: .* got dtype float64"),
@@ -431,6 +433,19 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
 def test_splits_that_are_refused(splits, options, error, text):
     with pytest.raises(error, match=text):
         balances(splits, **options)
+
+
+def test_splits_with_common_vertices_are_told():
+    with pytest.warns(
+        fp.GraphWarning, match="^splits: train and test share 2 vertices, the first of them 1. "
+    ) as told:
+        balances({"train": [0, 1, 3], "test": [3, 1], "val": [2]})
+    assert len(told) == 1
+    with pytest.warns(fp.GraphWarning, match="^splits: val and test share vertex 2. "):
+        balances({"val": [2], "test": [False, False, True, False]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        balances({"train": [0], "val": [1], "test": []})
 
 
 def test_labels_and_splits_have_no_place_in_edge_partitions():

@@ -252,6 +252,15 @@ def test_a_plain_graph_directory(lake, tmp_path):
     assert "features" not in fp.open_partition(tmp_path / "bare").manifest
 
 
+def test_splits_of_a_type_with_common_vertices_are_told(tmp_path):
+    splits = {"paper": {"train": [0, 1], "test": [2]}, "author": {"train": [2, 0], "val": [0, 1, 2]}}
+    told = r"^type 'author': splits: train and val share 2 vertices, the first of them 0\. "
+    with pytest.warns(fp.GraphWarning, match=told):
+        stored = authors().saved(tmp_path, splits=splits)
+    with pytest.warns(fp.GraphWarning, match=told):
+        fp.evaluate(graph_of(stored), np.arange(9) % 2, splits=splits)
+
+
 def test_times_of_plain_graphs(tmp_path):
     p = fp.VertexPartition([0, 1, 0], 2)
     edges = np.array([[0, 1], [1, 2]])

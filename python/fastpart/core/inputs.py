@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import ParameterError
+from ..errors import GraphWarning, ParameterError, warn
 from . import parameters
 from .ids import Ids
 from .notes import log
@@ -150,11 +151,12 @@ def archive_and_name(text: str) -> tuple[str, str]:
 
 
 def splits_of(
-    splits: Any, n: int, split: int | None = None, ids: Ids = ()
+    splits: Any, n: int, split: int | None = None, ids: Ids = (), about: str = ""
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``.
+    """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``, and warn of those in two of them.
 
-    ``ids`` are the files with the ids that the vertices had in tables. A table of splits has these ids.
+    ``ids`` are the files with the ids that the vertices had in tables. A table of splits has these ids. The warning
+    begins with ``about``.
     """
     if (table := _table_of("splits", splits)) is not None:
         splits = splits_in(table, n, ids)
@@ -164,12 +166,29 @@ def splits_of(
         raise TypeError("splits: expected a mapping, a .npz or a table with train, val and test")
     if split is not None:
         split = parameters.integer("split", split, 0, 2**31)
-    return {
+    found = {
         name: _row_of(splits, key, split, n)
         if key.endswith("_masks")
         else _ids(key, _entries(splits, key, n), n)
         for name, key in _keys_of(splits, split).items()
     }
+    _warn_of_common(found, n, about)
+    return found
+
+
+def _warn_of_common(splits: Mapping[str, npt.NDArray[np.int64]], n: int, about: str) -> None:
+    """Warn of vertices in two splits. A model has seen them before it is scored on them."""
+    bits = split_bits(splits, n)
+    for one, other in combinations(splits, 2):
+        both = (1 << SPLITS.index(one)) | (1 << SPLITS.index(other))
+        common = np.flatnonzero((bits & both) == both)
+        if len(common):
+            vertices = "vertex" if len(common) == 1 else f"{len(common)} vertices, the first of them"
+            warn(
+                f"{about}splits: {one} and {other} share {vertices} {common[0]}. The scores of {other} count vertices "
+                f"that {one} has used already. Take them out of one of both splits",
+                GraphWarning,
+            )
 
 
 def _table_of(name: str, given: Any) -> Path | None:
@@ -239,9 +258,20 @@ def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
     if len(outside):
         raise ParameterError(f"splits: {name} holds the id {array[int(outside[0])]}, outside 0..{n - 1}")
     ids = np.ascontiguousarray(array, dtype=np.int64)
-    if len(np.unique(ids)) != len(ids):
-        raise ParameterError(f"splits: {name} holds some ids twice")
+    refuse_repeated(f"splits: {name}", ids)
     return ids
+
+
+def refuse_repeated(name: str, ids: npt.NDArray[Any]) -> None:
+    """Refuse ids of which one occurs more than once, as those of a mask of integers."""
+    distinct, counts = np.unique(ids, return_counts=True)
+    if len(distinct) == len(ids):
+        return
+    if distinct[-1] <= 1:
+        raise ParameterError(
+            f"{name}: holds only 0 and 1. Ids occur once, and a mask must be bool. Pass .astype(bool) of it"
+        )
+    raise ParameterError(f"{name}: {distinct[counts > 1][0]} occurs more than once")
 
 
 def match_vertices(name: str, rows: int, n: int) -> None:

@@ -86,10 +86,11 @@ def _each(given: Mapping[Any, Any], typed: TypedRanges, split: int | None) -> It
     for each in typed.types:
         if each.name not in given:
             continue
+        about = f"type {each.name!r}: "
         try:
-            splits = splits_of(given[each.name], each.n, split)
+            splits = splits_of(given[each.name], each.n, split, about=about)
         except (ParameterError, TypeError) as error:
-            error.args = (f"type {each.name!r}: {error.args[0]}", *error.args[1:])
+            error.args = (f"{about}{error.args[0]}", *error.args[1:])
             raise
         for name, ids in splits.items():
             yield name, ids + each.first

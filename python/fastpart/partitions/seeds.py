@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.inputs import refuse_repeated
 from ..core.pairs import mixed
 from ..errors import ParameterError
 from .loader_options import LoaderOptions
@@ -190,9 +191,7 @@ def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False) -
     if bad.size:
         raise ParameterError(f"vertices: {array[bad[0]]} is not between 0 and {n - 1}")
     if not repeated:
-        ids, counts = np.unique(array, return_counts=True)
-        if len(ids) < len(array):
-            raise ParameterError(f"vertices: {ids[counts > 1][0]} occurs more than once")
+        refuse_repeated("vertices", array)
     return np.ascontiguousarray(array, np.int64)
 
 

@@ -93,8 +93,8 @@ class Given:
         """Open the data of each type and relation."""
         of_types, of_relations = dict[str, Contents](), dict[str, Contents]()
         for each in typed.types:
-            with _About("type", each.name):
-                rows = self._of_vertices(self._of(each.name), each.n)
+            with _About("type", each.name) as about:
+                rows = self._of_vertices(self._of(each.name), each.n, about)
             of_types[each.name] = Contents(**self._shape, **rows)
         for relation in typed.relations:
             with _About("relation", relation.name):
@@ -111,7 +111,7 @@ class Given:
             for key, value in self._given.items()
         }
 
-    def _of_vertices(self, given: Mapping[str, Any], n: int) -> dict[str, Any]:
+    def _of_vertices(self, given: Mapping[str, Any], n: int, about: str = "") -> dict[str, Any]:
         opened: Rows | None = None
         if given["features"] is not None:
             opened = rows_of("features", given["features"], self._memory_limit, fields=True)
@@ -119,7 +119,9 @@ class Given:
         labels = (
             None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, self._ids))
         )
-        splits = {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], self._ids)
+        splits = (
+            {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], self._ids, about)
+        )
         masks = _masks(splits, n)
         times = self._times("times", given["times"])
         if times is not None:
@@ -171,13 +173,13 @@ def _match_records(name: str, rows: int, m: int) -> None:
 
 
 class _About:
-    """Adds to errors in the block which type or relation they are about."""
+    """Adds to errors in the block which type or relation they are about. Warnings there begin with the same words."""
 
     def __init__(self, what: str, name: str) -> None:
         self._about = f"{what} {name!r}: "
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> str:
+        return self._about
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, FastpartError | TypeError) and error.args:
