@@ -139,16 +139,18 @@ def tables(tmp_path):
     folder = tmp_path / "tables"
     schema = plain(folder, ids[:250], pairs, missing="drop", weight="w", time="at")
     schema["vertices"]["v"] |= {
-        "features": ["x", "y"],
+        "features": ["x", "y", {"column": "c", "as": "onehot", "fill": "none"}],
         "label": "kind",
         "split": {"by": "random", "train": 0.5},
     }
     vertices = pl.read_parquet(folder / "v" / "000.parquet").with_columns(
         x=pl.Series(rng.random(250)), y=pl.int_range(250, eager=True), kind=pl.Series(rng.integers(0, 5, 250))
     )
+    vertices = vertices.with_columns(c=pl.Series([None, "web", "app"])[rng.integers(0, 3, 250)])
     records = pl.read_parquet(folder / "e" / "000.parquet").with_columns(
-        w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True)
+        w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True), c=pl.Series(rng.integers(0, 9, 900))
     )
+    schema["relations"]["e"]["features"] = [{"column": "c", "as": "onehot"}]
     for name, frame, step in (("v", vertices, 70), ("e", records, 130)):
         for number, start in enumerate(range(0, len(frame), step)):
             frame.slice(start, step).write_parquet(folder / name / f"{number:03}.parquet")
@@ -231,6 +233,14 @@ def test_a_changed_schema_is_named(tables):
         pytest.raises(fp.ParameterError, match=r"since when the schema changed \(relations\)"),
     ):
         ingest(schema, tables / "graph")
+
+
+def test_a_changed_vocabulary_is_named(tables):
+    schema = interrupted(tables, 5)
+    with small(100, 1500):
+        earlier = ingest(schema, tables / "earlier")
+        with pytest.raises(fp.ParameterError, match=r"since when the settings changed \(vocabulary\)"):
+            ingest(schema, tables / "graph", vocabulary=earlier)
 
 
 def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):
