@@ -11,6 +11,7 @@ from child import run_child
 
 import fastpart as fp
 from fastpart.graphs.ingest import ingest
+from fastpart.graphs.ingest.stages.job import FORMAT
 from fastpart.graphs.ingest.stages.journal import Journal
 from fastpart.graphs.ingest.stages.work_folder import WorkFolder
 from ingest_tables import plain, small
@@ -183,6 +184,46 @@ def test_a_journal_that_is_cut_anywhere_keeps_its_whole_lines(tmp_path):
         assert again.done("sort", "c") == {}
         assert (again.done("sort", "a") is not None) == (cut >= first)
         again.close()
+
+
+PLAN = {"format": FORMAT, "schema": {}, "root": "", "settings": {}, "tables": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("plan.json", "{", r"plan\.json: not JSON"),
+        ("plan.json", "[]", r"plan\.json: expected a JSON object"),
+        ("plan.json", "{}", r"plan\.json: the field 'format' is missing"),
+        (
+            "plan.json",
+            PLAN | {"tables": 3},
+            r"plan\.json: the field 'tables' holds an integer, not an object",
+        ),
+        (
+            "plan.json",
+            PLAN | {"tables": {"vertices/v": [3]}},
+            r"plan\.json: tables: vertices/v: no list of files",
+        ),
+        ("journal.jsonl", "3\n", r"journal\.jsonl: line 1: expected a JSON object"),
+        ("journal.jsonl", '{"checksum": 0}\n', r"journal\.jsonl: line 1: not as it was written"),
+        ("journal.jsonl", None, r"journal\.jsonl: line 2: not (JSON|as it was written)"),
+    ],
+)
+def test_damage_of_the_work_folder_is_named_and_restart_mends_it(tables, name, content, said):
+    schema = interrupted(tables, 5)
+    file = tables / ".graph.ingest" / name
+    if content is None:  # a bit in the middle
+        whole = bytearray(file.read_bytes())
+        whole[whole.index(b"\n") + 12] ^= 1
+        file.write_bytes(whole)
+    else:
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with small(100, 1500):
+        with pytest.raises(fp.GraphFormatError, match=rf"{said}.*Pass restart=True to begin anew"):
+            ingest(schema, tables / "graph")
+        ingest(schema, tables / "graph", restart=True)
+    assert not (tables / ".graph.ingest").exists()
 
 
 def interrupted(folder, stop):

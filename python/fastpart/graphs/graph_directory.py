@@ -137,14 +137,14 @@ class GraphDirectory:
         return self.path / "relations" / name / file
 
     @cached_property
-    def relations(self) -> list[str]:
-        """The names of the relations, in the order of their records."""
+    def relations(self) -> dict[str, dict[str, Any]]:
+        """What ``graph.json`` says of each relation, by name, in the order of their records."""
         relations = self.content.get("relations")
         if not isinstance(relations, list) or not all(
             isinstance(each, dict) and isinstance(each.get("name"), str) for each in relations
         ):
             raise self.damaged(f"{MARKER} lists no relations with their names")
-        return [each["name"] for each in relations]
+        return {each["name"]: each for each in relations}
 
     def vocabularies(self) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, list[Any]]]]:
         """Return the values of the columns of categories, by type and by relation, in the order of their codes."""
@@ -153,10 +153,29 @@ class GraphDirectory:
             {name: categories_in(self.file_of_relation(name, CATEGORIES)) for name in self.relations},
         )
 
+    @property
+    def features(self) -> list[dict[str, Any]]:
+        """The features of each type and relation that has any: its name, and what ``graph.json`` says of them."""
+        found = []
+        for each in (*self.content["types"], *self.relations.values()):
+            if (features := each.get("features")) is None:
+                continue
+            known = isinstance(features, dict) and isinstance(features.get("columns"), list)
+            if not known or not all(
+                isinstance(wide, dict) and isinstance(wide.get("width"), int) and key in wide
+                for key, wide in [("dtype", features), *(("column", each) for each in features["columns"])]
+            ):
+                raise self.damaged(
+                    f"{MARKER} lists no columns and widths of the features of {each['name']!r}"
+                )
+            found.append({"name": each["name"], **features})
+        return found
+
     def labels(self, name: str) -> list[Any] | None:
         """Return the label of each class of a type, if they were text."""
         entry = next(each for each in self.content["types"] if each["name"] == name)
-        column = (entry.get("labels") or {}).get("column")
+        labels = entry.get("labels")
+        column = labels.get("column") if isinstance(labels, dict) else None
         return None if column is None else categories_in(self.file_of_type(name, CATEGORIES)).get(column)
 
     def damaged(self, what: str) -> GraphFormatError:

@@ -138,13 +138,7 @@ def _features(graph: Graph) -> dict[str, Any]:
     """Return the features that lie in the directory of a graph, if it has one."""
     if graph.directory is None:
         return {}
-    content = GraphDirectory(graph.directory).content
-    found = [
-        {"name": each["name"], **each["features"]}
-        for kind in ("types", "relations")
-        for each in content[kind]
-        if "features" in each
-    ]
+    found = GraphDirectory(graph.directory).features
     return {"features": found} if found else {}
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from .... import _core
 from ....core.notes import log
+from ....core.parsing import json_object
 from ....core.rows import Rows
 from ....core.standardising import STATISTICS, standardised
 from ....errors import GraphWarning, ParameterError, warn
@@ -27,7 +28,7 @@ from ..catalog import RelationTable, VertexTable
 from ..schema import Column, Rates, Table
 from ..tables import TableReader
 from . import splitting
-from .arrays import Array, blocks, create, flush, opened, replacing
+from .arrays import RESTART, Array, blocks, create, flush, opened, replacing
 from .categories import Categories
 from .features import Features, Layout
 from .kinds import dtype_in, is_number, is_text
@@ -418,10 +419,9 @@ class RelationColumns(_Columns):
 
 def _finished(folder: Path) -> dict[str, Any] | None:
     """Return what the arrays hold if they are complete. Remove what was needed to complete them."""
-    try:
-        told: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
-    except FileNotFoundError:
+    if not (folder / DESCRIPTION).exists():
         return None
+    told = json_object(folder / DESCRIPTION, remedy=RESTART)
     for name in (RAW, STATES):
         (folder / name).unlink(missing_ok=True)
     return told

@@ -80,11 +80,11 @@ class Job:
         """The graph directory as it grows."""
         try:
             self._started, self._resumed = time.monotonic(), self._work.begin(plan_of(catalog, settings))
+            self.graph.mkdir(exist_ok=True)
+            self.journal = Journal(self.folder)
         except BaseException:
             self._work.release(remove=False)
             raise
-        self.graph.mkdir(exist_ok=True)
-        self.journal = Journal(self.folder)
         if self._resumed:
             log.info("%s: going on with what an earlier run has done", shown(self.folder))
         self.total = sum(unit.bytes for units in self.units.values() for unit in units)
