@@ -28,10 +28,12 @@ def reader(folder, frames):
     return open_table("vertices.paper", files)
 
 
-def vertices_of(table, n, **entry):
+def vertices_of(table, n, vocabulary=None, **entry):
     entry = msgspec.convert({"id": "id", **entry}, Vertices)
     features = features_of("vertices.paper", entry, table, ["id"]) if table else ()
-    return VertexColumns(VertexTable("paper", entry, table, "id", "signed", pl.Int64, features), n)
+    return VertexColumns(
+        VertexTable("paper", entry, table, "id", "signed", pl.Int64, features, vocabulary), n
+    )
 
 
 def records_of(table, m, **entry):
@@ -55,13 +57,12 @@ def ingested(make, folder, table, vertices, units=None):
     return out, told
 
 
-def simple(tmp_path, frame, n=None, **entry):
+def simple(tmp_path, frame, n=None, vocabulary=None, **entry):
     """Ingest one file whose row i is vertex i."""
     table = reader(tmp_path, [frame])
     n = len(frame) if n is None else n
-    return ingested(
-        lambda: vertices_of(table, n, **entry), tmp_path, table, [np.arange(len(frame), dtype=np.uint32)]
-    )
+    vertices = [np.arange(len(frame), dtype=np.uint32)]
+    return ingested(lambda: vertices_of(table, n, vocabulary, **entry), tmp_path, table, vertices)
 
 
 def content(folder):

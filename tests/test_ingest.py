@@ -11,8 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.core.pairs import mixed
 from fastpart.graphs import graph_directory
 from fastpart.graphs.ingest import ingest
+from fastpart.graphs.ingest.stages import counting
 from ingest_tables import oracle, pairs_of, plain, small, write
 
 TYPES = {
@@ -288,3 +290,73 @@ def test_a_note_counts_the_records_that_are_dropped(tmp_path, caplog):
     caplog.set_level("INFO", "fastpart")
     fp.ingest(plain(tmp_path, ["a"], [("a", "a"), ("a", "b")], missing="drop"), tmp_path / "graph")
     assert "e: dropped 1 record, 0 for a null id and 1 for an id that no table declares" in caplog.text
+
+
+@settings(max_examples=10)
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=20),
+    CUTS,
+    SIZES,
+)
+def test_a_record_that_a_null_drops_makes_no_vertex(tmp_path_factory, pairs, cuts, sizes):
+    folder = tmp_path_factory.mktemp("ingest")
+    columns = {"src": [u for u, _ in pairs], "dst": [None if v is None else str(v) for _, v in pairs]}
+    write(folder, "e", pl.DataFrame(columns, schema={"src": pl.Int64, "dst": pl.String}), cuts)
+    relation = {"files": str(folder / "e"), "source": {"a": "src"}, "target": {"b": "dst"}, "nulls": "drop"}
+    with small(*sizes):
+        graph = ingest({"vertices": {"a": {}, "b": {}}, "relations": {"e": relation}}, folder / "graph")
+    whole = [pair for pair in pairs if None not in pair]
+    assert [each.n for each in graph.types] == [len({u for u, _ in whole}), len({v for _, v in whole})]
+    assert graph.num_edges == len(whole)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson", "arrow"])
+def test_nulls_are_dropped_alike_in_all_formats(tmp_path, suffix):
+    frame = pl.DataFrame({"s": ["a", "b", None, "q"], "t": ["b", None, "c", "b"]})
+    write = {"arrow": frame.write_ipc}.get(suffix) or getattr(frame, f"write_{suffix}")
+    write(tmp_path / f"e.{suffix}")
+    relation = {"files": str(tmp_path / f"e.{suffix}"), "source": {"v": "s"}, "target": {"v": "t"}}
+    schema = {"vertices": {"v": {}}, "relations": {"e": relation | {"nulls": "drop"}}}
+    ingest(schema, tmp_path / "graph")
+    assert pl.read_parquet(tmp_path / "graph/ids/v.parquet")["id"].to_list() == ["a", "b", "q"]
+
+
+@pytest.mark.parametrize("counted", [10**6, 40, 4])
+def test_repeated_records_are_counted(tmp_path, caplog, monkeypatch, counted):
+    monkeypatch.setattr(counting, "COUNTED", counted)
+    monkeypatch.setattr(counting, "_BLOCK", 7)
+    pairs = [(u, v) for u in range(10) for v in range(10)] + [(1, 2), (1, 2), (3, 4), (4, 3)]
+    schema = plain(tmp_path, list(range(10)), pairs)
+    with caplog.at_level("INFO", "fastpart"):
+        ingest(schema, tmp_path / "graph")
+    found = json.loads((tmp_path / "graph/graph.json").read_text())["relations"][0]["repeated"]
+    if counted > 104:
+        assert found == 4
+        assert "e: 4 of 104 records have the source and target of an earlier one" in caplog.text
+    else:  # an estimate of a sample, which has all records of a pair or none
+        keys = np.array([v << 32 | u for u, v in pairs], np.uint64)
+        shift = {40: 2, 4: 5}[counted]
+        sample = keys[mixed(keys) >> np.uint64(64 - shift) == 0]
+        assert found == (len(sample) - len(set(sample.tolist()))) << shift
+
+
+def test_repeated_records_with_times_are_events(tmp_path, caplog):
+    schema = plain(tmp_path, [0, 1], [(0, 1), (0, 1)], time="at")
+    records = pl.read_parquet(tmp_path / "e/000.parquet").with_columns(at=pl.Series([3, 4]))
+    records.write_parquet(tmp_path / "e/000.parquet")
+    with caplog.at_level("INFO", "fastpart"):
+        ingest(schema, tmp_path / "graph")
+    assert "of an earlier one" not in caplog.text
+
+
+@pytest.mark.parametrize("at_once", [1 << 26, 2])
+def test_vertices_whose_records_are_all_dropped_are_said(tmp_path, caplog, monkeypatch, at_once):
+    monkeypatch.setattr(counting, "_VERTICES", at_once)
+    pairs = pl.DataFrame({"s": ["a", "z", "a", "y"], "t": ["p", "q", "p", "r"]})
+    schema = {
+        "vertices": {"u": {"files": pl.DataFrame({"id": ["a"]}), "id": "id"}, "v": {}},
+        "relations": {"e": {"files": pairs, "source": {"u": "s"}, "target": {"v": "t"}, "missing": "drop"}},
+    }
+    with caplog.at_level("INFO", "fastpart"):
+        assert ingest(schema, tmp_path / "graph").num_vertices == 4
+    assert "v: 2 vertices are in no record, because `missing: drop` dropped all that name them" in caplog.text

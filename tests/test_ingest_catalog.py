@@ -223,7 +223,7 @@ def test_columns_of_use(keys):
         ({"time": "x"}, r"vertices\.v\.time: .* is Float64\. Expected whole numbers, dates or time stamps"),
         ({"time": "duration"}, "time: .*is Duration"),
         ({"split": "f_1"}, r"vertices\.v\.split: .*is Int64\. Expected text: train, val or test"),
-        ({"features": ["text"]}, r"features\[0\]: .*is String.*`\{column: text, as: category\}`"),
+        ({"features": ["text"]}, r"features\[0\]: .*is String.*`\{column: text, as: onehot\}`"),
         ({"features": ["x", "names"]}, r"features\[1\]: .*List\(String\)"),
         ({"features": ["date"]}, "is Date"),
         ({"features": [{"column": "x", "as": "category"}]}, "is Float64. Expected categories"),

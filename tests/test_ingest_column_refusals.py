@@ -34,6 +34,30 @@ from fastpart.graphs.ingest.tables import open_table
             {"features": [{"column": "x", "as": "category", "fill": "a"}]},
             r"fill: 'a' is none of its kind",
         ),
+        (
+            ["a"],
+            {"label": "x", "features": [{"column": "x", "as": "onehot"}]},
+            r"features\[0\]: column 'x' is the label",
+        ),
+        (
+            [["a"], None],
+            {"features": [{"column": "x", "as": "onehot"}]},
+            r"row 1, column 'x': the value is missing.*\{column: x, as: onehot, fill: unknown\}",
+        ),
+        (
+            [["a"], ["a", None]],
+            {"features": [{"column": "x", "as": "onehot"}]},
+            r"row 1, column 'x': the value is",
+        ),
+        ([["a"]], {"features": [{"column": "x", "as": "code"}]}, r"is List\(String\). Expected categories"),
+        ([1.5], {"features": [{"column": "x", "as": "onehot"}]}, r"is Float64. Expected categories"),
+        ([5], {"features": [{"column": "x", "as": "days"}]}, r"is Int64. Expected dates.*leave `as` out"),
+        ([date(2020, 1, 1)], {"features": ["x"]}, r"is Date. Expected numbers.*`\{column: x, as: days\}`"),
+        (
+            [date(2020, 1, 1), None],
+            {"features": [{"column": "x", "as": "days"}]},
+            r"row 1, column 'x': the value is missing.*\{column: x, as: days, fill: 0\}",
+        ),
         ([1], {"label": "y"}, r"0.parquet: no column 'y'. It has x"),
         ([[0, 2]], {"label": "x"}, r"row 0, column 'x': the list holds other numbers than 0 and 1"),
         ([[0, None]], {"label": "x"}, r"row 0, column 'x': an element of the list is missing"),
@@ -110,11 +134,11 @@ def test_a_file_in_which_all_values_are_missing(tmp_path, other):
     table = reader(tmp_path, [pl.DataFrame({"x": [None, None]}), pl.DataFrame({"x": other})])
     parts = [np.array([0, 1], np.uint32), np.array([2, 3], np.uint32)]
     uses = {
-        "label": not isinstance(other[0], date),
+        "label": not isinstance(other[0], date) and other != ["a", "b"],
         "time": isinstance(other[0], int | date),
         "features": not isinstance(other[0], date),
     }
-    feature = {"column": "x", "fill": 7} | ({"as": "category"} if other == ["a", "b"] else {})
+    feature = {"column": "x", "fill": 7} | ({"as": "code"} if other == ["a", "b"] else {})
     entry = {"label": "x", "time": "x", "features": [feature]}
     entry = {name: value for name, value in entry.items() if uses[name]}
     out, told = ingested(lambda: vertices_of(table, 4, **entry), tmp_path, table, parts)
@@ -140,7 +164,7 @@ def test_categories_of_whole_numbers_are_sorted_by_value(tmp_path, dtype):
     assert np.load(out / "features.npy")[:, 0].tolist() == [0, 2, 3, 1, 0]
     assert json.loads((out / "categories.json").read_text())["x"] == {
         "values": [9, 10, 11, largest],
-        "counts": [2, 1, 0, 1],
+        "counts": [2, 1, 1, 1],
     }
 
 
@@ -175,7 +199,9 @@ def test_columns_of_any_type_are_taken_or_refused_by_name(tmp_path, kind):
     table = reader(tmp_path, [pl.DataFrame({"x": pl.Series(ODD[kind], **dtype)})])
     for entry in (
         {"features": [{"column": "x", "fill": 1}]},
-        {"features": [{"column": "x", "as": "category", "fill": 1}]},
+        {"features": [{"column": "x", "as": "code", "fill": 1}]},
+        {"features": [{"column": "x", "as": "onehot", "fill": 1}]},
+        {"features": [{"column": "x", "as": "days", "fill": 1}]},
         {"features": [{"column": "x", "fill": 3, "standardise": True}]},
         {"label": "x"},
         {"time": "x", "split": {"by": "time", "train": 0.5}},

@@ -112,7 +112,7 @@ def test_frames_are_files():
         (
             "as: category",
             "as: word",
-            r"vertices\.paper\.features\[2\]\.as: unknown value 'word'.*number, category$",
+            r"vertices\.paper\.features\[2\]\.as: unknown value 'word'.*number, onehot, code, days, category$",
         ),
         ("id: paper_id", "ids: paper_id", r"vertices\.paper: unknown key 'ids'.*Did you mean 'id'\?"),
         (
@@ -280,7 +280,7 @@ def test_gconstruct(tmp_path):
     paper = schema.vertices["paper"]
     assert (paper.id, paper.label) == ("node_id", "venue")
     assert paper.split == Rates(by="random", train=0.8, val=0.1, test=0.1)
-    assert [each.as_ for each in paper.features] == ["number", "category", "number"]
+    assert [each.as_ for each in paper.features] == ["number", "onehot", "number"]
     assert [each.standardise for each in paper.features] == [False, False, True]
     citing = schema.relations["citing"]
     assert (citing.files, citing.source, citing.target) == (
@@ -295,7 +295,7 @@ def test_gsprocessing():
     schema, _ = read_schema(GSPROCESSING)
     assert schema.vertices["movie"].split == Rates(by="random", train=0.7, val=0, test=0.3)
     assert [(each.column, each.as_, each.standardise) for each in schema.vertices["movie"].features] == [
-        ("genre", "category", False),
+        ("genre", "onehot", False),
         ("x", "number", True),
     ]
     assert schema.relations["rated"].source == {"user": "~from"}

@@ -13,7 +13,7 @@ import pytest
 import fastpart as fp
 from fastpart.core.inputs import labels_of, splits_of
 from fastpart.core.parameters import regular
-from fastpart.core.parsing import Archive, mapped, npy_array
+from fastpart.core.parsing import Archive, json_object, mapped, npy_array
 from fastpart.core.rows import rows_of
 
 ARRAYS = [
@@ -172,3 +172,24 @@ def test_a_file_out_of_reach_is_no_missing_file(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.stat", refused)
     with pytest.raises(PermissionError):
         regular(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", r"not JSON \(.*\)\. Again"),
+        ("[" * 100_000, "not JSON"),
+        ("3", r"expected a JSON object\. Again"),
+        ("{}", r"the field 'n' is missing\. Again"),
+        ('{"n": true, "name": ""}', "the field 'n' holds a truth value, not an integer"),
+        ('{"n": 1, "name": []}', "the field 'name' holds a list, not text or null"),
+    ],
+)
+def test_json_of_ours_names_file_and_field(tmp_path, text, said):
+    file = tmp_path / "ours.json"
+    file.write_text(text)
+    fields = {"n": int, "name": (str, type(None))}
+    with pytest.raises(fp.GraphFormatError, match=rf"ours\.json: {said}"):
+        json_object(file, None, fields, "Again")
+    file.write_text('{"n": 1, "name": null, "more": 2}')
+    assert json_object(file, None, fields)["more"] == 2

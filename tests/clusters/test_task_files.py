@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from test_directory import same
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.machines.job import made
+from fastpart.machines.job import made, write_checked
 from fastpart.machines.parts import write_group
 from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, work
 
@@ -179,11 +180,58 @@ def test_another_file_of_the_graph_is_refused(graph, shared):
         work(shared, task=0)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"stage": "x"}', "null"])
-def test_what_is_no_list_of_tasks_is_refused(shared, content):
-    (shared / "tasks.json").write_text(content)
-    with pytest.raises(fp.ParameterError, match=r"tasks\.json is no list of tasks"):
+STAGE = "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "not JSON"),
+        ("[]", "expected a JSON object"),
+        ("{}", "the field 'stage' is missing"),
+        ({"stage": STAGE}, "the field 'piles' is missing"),
+        ({"stage": 3, "piles": []}, "the field 'stage' holds an integer, not text"),
+        ({"stage": "../elsewhere", "piles": [[]]}, "the field 'stage' names no stage"),
+        ({"stage": STAGE, "piles": {}}, "the field 'piles' holds an object, not a list"),
+        ({"stage": STAGE, "piles": [7]}, "task 0 is not what fastpart wrote"),
+        ({"stage": STAGE, "piles": [[{"a": 1, "b": 2}]]}, "task 0 is not what fastpart wrote"),
+        ({"stage": STAGE, "piles": [[["open"]]]}, "task 0 names no function"),
+        (
+            {"stage": STAGE, "piles": [[[{"graph": [{"source": "https://example.org/g.bin"}, []]}]]]},
+            "https://example.org/g.bin is a URL",
+        ),
+    ],
+)
+def test_what_is_no_list_of_tasks_is_refused(shared, content, said):
+    (shared / "tasks.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    (shared / f"results-{STAGE}").mkdir()
+    with pytest.raises(fp.GraphFormatError, match=said):
         work(shared, task=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([], "expected a JSON object"),
+        ({"results": 3}, "not a list"),
+        ({"results": []}, "0 results of 1 tasks"),
+    ],
+)
+def test_results_with_a_right_checksum_and_another_content_are_refused(graph, shared, content, said):
+    found = []
+
+    def measure():
+        try:
+            fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared, 3), shared=shared)
+        except fp.GraphFormatError as error:
+            found.append(str(error))
+
+    thread = in_background(measure)
+    stage = tasks_in(shared)["stage"]
+    for number in range(3):
+        write_checked(shared / f"results-{stage}" / str(number), json.dumps(content).encode())
+    thread.join(20)
+    assert re.search(rf"results-{stage}/0: .*{said}", found[0])
 
 
 def test_only_known_functions_are_written_and_called(graph):

@@ -12,6 +12,7 @@ from child import run_child
 import fastpart as fp
 from fastpart.core.outputs import Owner
 from fastpart.graphs.ingest import ingest
+from fastpart.graphs.ingest.stages.job import FORMAT
 from fastpart.graphs.ingest.stages.journal import Journal
 from fastpart.graphs.ingest.stages.work_folder import WorkFolder
 from ingest_tables import plain, small
@@ -140,16 +141,18 @@ def tables(tmp_path):
     folder = tmp_path / "tables"
     schema = plain(folder, ids[:250], pairs, missing="drop", weight="w", time="at")
     schema["vertices"]["v"] |= {
-        "features": ["x", "y"],
+        "features": ["x", "y", {"column": "c", "as": "onehot", "fill": "none"}],
         "label": "kind",
         "split": {"by": "random", "train": 0.5},
     }
     vertices = pl.read_parquet(folder / "v" / "000.parquet").with_columns(
         x=pl.Series(rng.random(250)), y=pl.int_range(250, eager=True), kind=pl.Series(rng.integers(0, 5, 250))
     )
+    vertices = vertices.with_columns(c=pl.Series([None, "web", "app"])[rng.integers(0, 3, 250)])
     records = pl.read_parquet(folder / "e" / "000.parquet").with_columns(
-        w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True)
+        w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True), c=pl.Series(rng.integers(0, 9, 900))
     )
+    schema["relations"]["e"]["features"] = [{"column": "c", "as": "onehot"}]
     for name, frame, step in (("v", vertices, 70), ("e", records, 130)):
         for number, start in enumerate(range(0, len(frame), step)):
             frame.slice(start, step).write_parquet(folder / name / f"{number:03}.parquet")
@@ -182,6 +185,46 @@ def test_a_journal_that_is_cut_anywhere_keeps_its_whole_lines(tmp_path):
         assert again.done("sort", "c") == {}
         assert (again.done("sort", "a") is not None) == (cut >= first)
         again.close()
+
+
+PLAN = {"format": FORMAT, "schema": {}, "root": "", "settings": {}, "tables": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("plan.json", "{", r"plan\.json: not JSON"),
+        ("plan.json", "[]", r"plan\.json: expected a JSON object"),
+        ("plan.json", "{}", r"plan\.json: the field 'format' is missing"),
+        (
+            "plan.json",
+            PLAN | {"tables": 3},
+            r"plan\.json: the field 'tables' holds an integer, not an object",
+        ),
+        (
+            "plan.json",
+            PLAN | {"tables": {"vertices/v": [3]}},
+            r"plan\.json: tables: vertices/v: no list of files",
+        ),
+        ("journal.jsonl", "3\n", r"journal\.jsonl: line 1: expected a JSON object"),
+        ("journal.jsonl", '{"checksum": 0}\n', r"journal\.jsonl: line 1: not as it was written"),
+        ("journal.jsonl", None, r"journal\.jsonl: line 2: not (JSON|as it was written)"),
+    ],
+)
+def test_damage_of_the_work_folder_is_named_and_restart_mends_it(tables, name, content, said):
+    schema = interrupted(tables, 5)
+    file = tables / ".graph.ingest" / name
+    if content is None:  # a bit in the middle
+        whole = bytearray(file.read_bytes())
+        whole[whole.index(b"\n") + 12] ^= 1
+        file.write_bytes(whole)
+    else:
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with small(100, 1500):
+        with pytest.raises(fp.GraphFormatError, match=rf"{said}.*Pass restart=True to begin anew"):
+            ingest(schema, tables / "graph")
+        ingest(schema, tables / "graph", restart=True)
+    assert not (tables / ".graph.ingest").exists()
 
 
 def interrupted(folder, stop):
@@ -232,6 +275,14 @@ def test_a_changed_schema_is_named(tables):
         pytest.raises(fp.ParameterError, match=r"since when the schema changed \(relations\)"),
     ):
         ingest(schema, tables / "graph")
+
+
+def test_a_changed_vocabulary_is_named(tables):
+    schema = interrupted(tables, 5)
+    with small(100, 1500):
+        earlier = ingest(schema, tables / "earlier")
+        with pytest.raises(fp.ParameterError, match=r"since when the settings changed \(vocabulary\)"):
+            ingest(schema, tables / "graph", vocabulary=earlier)
 
 
 def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):

@@ -19,7 +19,7 @@ from ..generate.tables import MARKER as LAKE
 from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
-from ..graphs.graph_directory import MARKER
+from ..graphs.graph_directory import GraphDirectory
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
@@ -76,7 +76,7 @@ def ingest(call: Call) -> None:
     from ..graphs.ingest import ingest as ingest_tables
 
     graph = ingest_tables(**call.of("ingest"))
-    described = json.loads(Path(call["out"], MARKER).read_bytes())
+    described = GraphDirectory(Path(call["out"])).content
     facts = {"out": call["out"], "n": graph.num_vertices, "m": graph.num_edges}
     if call["json"]:
         described.pop("schema")

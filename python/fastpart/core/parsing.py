@@ -51,13 +51,63 @@ def damaged(file: Path, what: str) -> Iterator[None]:
         raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None
 
 
-def json_object(file: Path, text: str | bytes) -> dict[str, Any]:
-    """Return the JSON object of a file."""
-    with damaged(file, "not JSON"):
+def json_object(
+    file: Path,
+    text: str | bytes | None = None,
+    fields: Mapping[str, type | tuple[type, ...]] | None = None,
+    remedy: str = "",
+) -> dict[str, Any]:
+    """Return the JSON object of a file that fastpart wrote.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        The file, which errors name.
+    text : str or bytes, optional
+        Its content, if it is read already.
+    fields : mapping of str to type, optional
+        The fields that must be there, and the Python types that their values may have. A bool is no integer.
+    remedy : str
+        Ends each error.
+
+    Raises
+    ------
+    GraphFormatError
+        The file holds no JSON object, or a field is missing or of another type.
+    OSError
+        The file cannot be read.
+    """
+    end = f". {remedy}" if remedy else ""
+    if text is None:
+        text = regular(file).read_bytes()
+    try:
         content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GraphFormatError(f"{shown(file)}: not JSON ({error}){end}") from None
     if not isinstance(content, dict):
-        raise GraphFormatError(f"{shown(file)}: expected a JSON object")
+        raise GraphFormatError(f"{shown(file)}: expected a JSON object{end}")
+    for name, types in (fields or {}).items():
+        if name not in content:
+            raise GraphFormatError(f"{shown(file)}: the field {name!r} is missing{end}")
+        value, known = content[name], types if isinstance(types, tuple) else (types,)
+        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
+            expected = " or ".join(_JSON[each] for each in known)
+            raise GraphFormatError(
+                f"{shown(file)}: the field {name!r} holds {_JSON.get(type(value), value)}, not {expected}{end}"
+            )
     return content
+
+
+_JSON: dict[type, str] = {
+    bool: "a truth value",
+    dict: "an object",
+    float: "a number",
+    int: "an integer",
+    list: "a list",
+    str: "text",
+    type(None): "null",
+}
+"""What JSON calls the types of Python."""
 
 
 @contextmanager

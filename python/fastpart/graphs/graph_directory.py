@@ -23,9 +23,11 @@ MARKER = "graph.json"
 
 EDGES = "edges.bin"
 
-RELATION_FILES = {"features.npy": "edge_features.npy"}
-"""Names of the files of a relation at the top of the directory of a single relation, where they differ."""
+CATEGORIES = "categories.json"
+"""The values behind the codes of a type or relation, by column."""
 
+RELATION_FILES = {name: f"edge_{name}" for name in ("features.npy", CATEGORIES, "feature_statistics.npy")}
+"""Names of the files of a relation at the top of the directory of a single relation, where they differ."""
 
 UNIT = 1 << 20
 """Records between two places where a file may end. Blocks of records never lie in two files."""
@@ -66,14 +68,14 @@ class GraphDirectory:
         What ``graph.json`` says.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, parameter: str = "graph") -> None:
         self.path = folder
         marker = folder / MARKER
         try:
             text = regular(marker).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             raise ParameterError(
-                f"graph: {shown(folder)} is no graph directory: it has no {MARKER}. Pass a folder that `fastpart "
+                f"{parameter}: {shown(folder)} is no graph directory: it has no {MARKER}. Pass a folder that `fastpart "
                 "ingest` wrote"
             ) from None
         self.content = json_object(marker, text)
@@ -87,8 +89,8 @@ class GraphDirectory:
             )
 
     @classmethod
-    def of(cls, graph: Any) -> GraphDirectory:
-        """Return the directory of a path, or of a graph that was opened from one."""
+    def of(cls, graph: Any, parameter: str = "graph") -> GraphDirectory:
+        """Return the directory of a path, or of a graph that was opened from one. Errors name the parameter."""
         if not isinstance(graph, str | bytes | os.PathLike):
             folder = getattr(graph, "directory", None)
             file = getattr(graph, "path", None)
@@ -96,14 +98,14 @@ class GraphDirectory:
                 folder = file.parent
             if folder is None:
                 raise ParameterError(
-                    "graph: it was opened from numbers of vertices, and has no ids. Pass the folder that `fastpart "
-                    "ingest` wrote"
+                    f"{parameter}: it was opened from numbers of vertices, and has no ids. Pass the folder that "
+                    "`fastpart ingest` wrote"
                 )
-            return cls(folder)
-        folder = path("graph", graph)
+            return cls(folder, parameter)
+        folder = path(parameter, graph)
         if not folder.exists():
             raise FileNotFoundError(2, os.strerror(2), str(folder))
-        return cls(folder.parent if folder.name == EDGES else folder)
+        return cls(folder.parent if folder.name == EDGES else folder, parameter)
 
     @cached_property
     def types(self) -> dict[str, int]:
@@ -141,16 +143,69 @@ class GraphDirectory:
         """Return a file of a type. Those of a single type lie at the top."""
         return self.path / file if len(self.types) == 1 else self.path / "types" / name / file
 
+    def file_of_relation(self, name: str, file: str) -> Path:
+        """Return a file of a relation. Those of a single relation lie at the top."""
+        if len(self.relations) == 1:
+            return self.path / RELATION_FILES.get(file, file)
+        return self.path / "relations" / name / file
+
+    @cached_property
+    def relations(self) -> dict[str, dict[str, Any]]:
+        """What ``graph.json`` says of each relation, by name, in the order of their records."""
+        relations = self.content.get("relations")
+        if not isinstance(relations, list) or not all(
+            isinstance(each, dict) and isinstance(each.get("name"), str) for each in relations
+        ):
+            raise self.damaged(f"{MARKER} lists no relations with their names")
+        return {each["name"]: each for each in relations}
+
+    def vocabularies(self) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, list[Any]]]]:
+        """Return the values of the columns of categories, by type and by relation, in the order of their codes."""
+        return (
+            {name: categories_in(self.file_of_type(name, CATEGORIES)) for name in self.types},
+            {name: categories_in(self.file_of_relation(name, CATEGORIES)) for name in self.relations},
+        )
+
+    @property
+    def features(self) -> list[dict[str, Any]]:
+        """The features of each type and relation that has any: its name, and what ``graph.json`` says of them."""
+        found = []
+        for each in (*self.content["types"], *self.relations.values()):
+            if (features := each.get("features")) is None:
+                continue
+            known = isinstance(features, dict) and isinstance(features.get("columns"), list)
+            if not known or not all(
+                isinstance(wide, dict) and isinstance(wide.get("width"), int) and key in wide
+                for key, wide in [("dtype", features), *(("column", each) for each in features["columns"])]
+            ):
+                raise self.damaged(
+                    f"{MARKER} lists no columns and widths of the features of {each['name']!r}"
+                )
+            found.append({"name": each["name"], **features})
+        return found
+
     def labels(self, name: str) -> list[Any] | None:
         """Return the label of each class of a type, if they were text."""
         entry = next(each for each in self.content["types"] if each["name"] == name)
-        file = self.file_of_type(name, "categories.json")
-        column = (entry.get("labels") or {}).get("column")
-        if column is None or not file.exists():
-            return None
-        known = json_object(file, file.read_bytes()).get(column)
-        return None if known is None else list(known["values"])
+        labels = entry.get("labels")
+        column = labels.get("column") if isinstance(labels, dict) else None
+        return None if column is None else categories_in(self.file_of_type(name, CATEGORIES)).get(column)
 
     def damaged(self, what: str) -> GraphFormatError:
         """Return the refusal of a directory that contradicts itself."""
         return GraphFormatError(f"{shown(self.path)}: {what}. Ingest again")
+
+
+def categories_in(file: Path) -> dict[str, list[Any]]:
+    """Return the values of each column in a file of categories. Without the file there are none."""
+    if not file.exists():
+        return {}
+    found = {}
+    for column, described in json_object(file, regular(file).read_bytes()).items():
+        values = described.get("values") if isinstance(described, dict) else None
+        if not isinstance(values, list) or not all(type(each) in (str, int) for each in values):
+            raise GraphFormatError(f"{shown(file)}: {column!r}: expected a list of text or whole numbers")
+        if len(set(map(str, values))) < len(values):
+            raise GraphFormatError(f"{shown(file)}: {column!r}: a value is there twice")
+        found[column] = values
+    return found

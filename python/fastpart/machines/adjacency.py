@@ -10,9 +10,10 @@ from typing import Any
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parsing import damaged, json_object
 from ..graphs.graph import Graph
 from .engine import Engine
-from .job import Job, read_checked, write_checked
+from .job import ANEW, Job, read_checked, write_checked
 
 _RECORDS = 1 << 24
 """Records of a shard."""
@@ -70,10 +71,14 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     """Return the lists of a graph. They are made by tasks, unless they are there."""
     table = job.folder / "pieces.bin"
     if table.is_file():
-        content = json.loads(read_checked(table))
-        rows = [(job.folder / name, *numbers) for name, *numbers in content["pieces"]]
-        if all(path.is_file() for path, *_ in rows):
+        content = json_object(table, read_checked(table), {"pieces": list, "identity": list}, ANEW)
+        with damaged(table, f"not what fastpart wrote. {ANEW}"):
+            rows = [
+                (job.folder / name, int(first), int(end), int(size))
+                for name, first, end, size in content["pieces"]
+            ]
             n, m, loops, checksum = content["identity"]
+        if all(path.is_file() for path, *_ in rows):
             return Pieces((n, m, loops, checksum), rows)
     options = replace(options, threads=1)  # a task has one processor
     n, m = graph.num_vertices, graph.num_edges

@@ -26,6 +26,8 @@ from .engine import Engine
 _MARKER = "job.json"
 _DIGITS = 32
 """Digits of an xxh3-128."""
+ANEW = "Remove it, and run again: it is made anew"
+"""What helps if a file of a job is damaged."""
 _IN_MEMORY = 1 << 21
 """Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
 
@@ -102,9 +104,7 @@ def read_checked(path: Path) -> bytes:
     whole = path.read_bytes()
     digest, content = whole[:_DIGITS], whole[_DIGITS:]
     if digest != _core.hash_bytes(content).encode():
-        raise GraphFormatError(
-            f"{shown(path)}: the file is damaged. Remove it, and run again: it is made anew"
-        )
+        raise GraphFormatError(f"{shown(path)}: the file is damaged. {ANEW}")
     return content
 
 

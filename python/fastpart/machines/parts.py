@@ -24,9 +24,10 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parsing import damaged, json_object
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
-from .job import Job, name_of, read_checked, source_of, write_checked
+from .job import ANEW, Job, name_of, read_checked, source_of, write_checked
 from .partitioning import Place
 
 _LISTED = "files.bin"
@@ -78,9 +79,10 @@ class WrittenParts:
         sizes: list[dict[str, Any]] = []
         facts: Facts = {}
         for path in self._job.stage(self._engine, "parts", files, write_group):
-            content = json.loads(read_checked(path))
+            content = _listed(path)
             sizes += content["sizes"]
-            facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            with damaged(path, "the field 'files' is not what fastpart wrote"):
+                facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
             for name in content["files"]:
                 _take(path.parent / name, into / name)
         return sizes, facts
@@ -100,8 +102,12 @@ class WrittenParts:
         if not table.is_file():
             count = min(self._engine.workers, self._k)
             cuts = [self._k * i // count for i in range(count + 1)]
-            write_checked(table, json.dumps(cuts).encode())
-        return list(pairwise(json.loads(read_checked(table))))
+            write_checked(table, json.dumps({"cuts": cuts}).encode())
+        cuts = json_object(table, read_checked(table), {"cuts": list}, ANEW)["cuts"]
+        with damaged(table, f"the field 'cuts' is not what fastpart wrote. {ANEW}"):
+            if cuts != sorted(map(int, cuts)) or (cuts[0], cuts[-1]) != (0, self._k):
+                raise ValueError(f"expected numbers from 0 to {self._k}")
+        return list(pairwise(cuts))
 
 
 def write_group(
@@ -142,10 +148,15 @@ def write_group(
                 raise
 
 
+def _listed(file: Path) -> dict[str, Any]:
+    """Return the list of a group: the sizes of its parts, and size and checksum of each file."""
+    return json_object(file, read_checked(file), {"sizes": list, "files": dict}, ANEW)
+
+
 def _is_whole(group: Path) -> bool:
     """Return whether a folder has all files of its list, with their sizes."""
     try:
-        files = json.loads(read_checked(group / _LISTED))["files"]
+        files = _listed(group / _LISTED)["files"]
         return all((group / name).stat().st_size == size for name, (size, _) in files.items())
     except (OSError, GraphFormatError):
         return False

@@ -9,6 +9,7 @@ machine reads there cannot make it run anything else. Replicas run in the proces
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import shutil
 import time
@@ -24,9 +25,11 @@ from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, integer, path, regular, shown
+from ..core.parsing import damaged, json_object
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
+from ..graphs.remote import is_url
 from .engine import Program, Threads
 from .job import read_checked, source_of, write_checked
 
@@ -35,6 +38,8 @@ _LOOK = 0.5
 """Seconds between two looks at the results."""
 _REMIND = 60.0
 """Seconds between two notes about what is missing."""
+
+_ANEW = "Run the command that waits for the tasks again"
 
 FUNCTIONS = (
     "machines.job:made",
@@ -90,7 +95,7 @@ class TaskFiles:
             _core.write_file(file, json.dumps({"stage": stage, "piles": piles}).encode())
             folder.mkdir()
             _wait(folder, count)
-            results = [json.loads(read_checked(folder / str(number))) for number in range(count)]
+            results = [_results(folder / str(number), len(piles[number])) for number in range(count)]
         finally:
             self._remove(folder)
         return [results[i % count][i // count] for i in range(len(each))]
@@ -106,6 +111,14 @@ def _left(file: Path) -> Path | None:
         return file.with_name(f"results-{int(json.loads(regular(file).read_bytes())['stage'], 16):016x}")
     except (OSError, ValueError, KeyError, TypeError, GraphFormatError):
         return None
+
+
+def _results(file: Path, count: int) -> list[Any]:
+    """Return the results of a pile of so many tasks."""
+    results: list[Any] = json_object(file, read_checked(file), {"results": list}, _ANEW)["results"]
+    if len(results) != count:
+        raise GraphFormatError(f"{shown(file)}: {len(results)} results of {count} tasks. {_ANEW}")
+    return results
 
 
 def _wait(folder: Path, count: int) -> None:
@@ -152,8 +165,10 @@ def work(shared: StrPath, *, task: int) -> bool:
     ------
     EdgeFileChangedError
         This machine sees another file of the graph than the command does.
+    GraphFormatError
+        What lies there is no list of tasks.
     ParameterError
-        There is no such folder, or what lies there is no list of tasks.
+        There is no such folder.
 
     Examples
     --------
@@ -165,22 +180,24 @@ def work(shared: StrPath, *, task: int) -> bool:
     folder, number = path("shared", shared), integer("task", task, 0, 2**31)
     if not folder.is_dir():
         raise ParameterError(f"shared: {shown(folder)} is not a folder")
+    file = folder / _FILE
     try:
-        content = json.loads((folder / _FILE).read_bytes())
-        piles, results = content["piles"], folder / f"results-{content['stage']}"
+        content = json_object(file, None, {"stage": str, "piles": list}, _ANEW)
     except FileNotFoundError:
         return False
-    except (ValueError, KeyError, TypeError):
-        raise ParameterError(f"shared: {shown(folder / _FILE)} is no list of tasks") from None
+    piles, results = content["piles"], folder / f"results-{content['stage']}"
+    if not re.fullmatch("[0-9a-f]{16}", content["stage"]):
+        raise GraphFormatError(f"{shown(file)}: the field 'stage' names no stage. {_ANEW}")
     into = results / str(number)
     if number >= len(piles) or into.exists() or not results.is_dir():
         return False
-    done = []
-    for each in piles[number]:
-        function, *given = _restored(each)
-        done.append(function(*given))
+    with damaged(file, f"task {number} is not what fastpart wrote. {_ANEW}"):
+        calls = [_restored(each) for each in piles[number]]
+        if not all(call and callable(call[0]) for call in calls):
+            raise GraphFormatError(f"{shown(file)}: task {number} names no function. {_ANEW}")
+    done = [function(*given) for function, *given in calls]
     if results.is_dir():  # the command still waits
-        write_checked(into, json.dumps(_plain(done)).encode())
+        write_checked(into, json.dumps({"results": _plain(done)}).encode())
     return True
 
 
@@ -224,6 +241,10 @@ def _restored(value: Any) -> Any:
         return getattr(import_module(f"{__name__.partition('.')[0]}.{module}"), name)
     if kind == "graph":
         known, marks = content
+        if is_url(known["source"]):
+            raise GraphFormatError(
+                f"graph: {shown(known['source'])} is a URL. Tasks read files that all machines see"
+            )
         graph = open_graph(**known, weights=False)
         if _marks(graph) != marks:
             raise EdgeFileChangedError(

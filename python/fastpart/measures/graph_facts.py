@@ -10,6 +10,9 @@ from ..core.parameters import sized
 RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
 """Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""
 
+_COLUMNS = 4
+"""Columns of features that a line names."""
+
 
 class GraphFacts(Facts):
     """What a graph is and what partitions of it would cost, from :func:`fastpart.info`.
@@ -22,6 +25,7 @@ class GraphFacts(Facts):
         return [
             self._sizes(),
             *types_and_relations(self),
+            *self._features(),
             self._degrees(),
             self._memory(),
             self._plans(),
@@ -39,6 +43,17 @@ class GraphFacts(Facts):
         if weights:
             rows += [("weights", f"{weights['min']:g} to {weights['max']:g}, sum {weights['sum']:,g}")]
         return listed([*rows, ("checksum", self["checksum"])])
+
+    def _features(self) -> list[Table]:
+        rows = [
+            (name_of(each["name"]), f"{each['width']:,}", each["dtype"], _columns(each["columns"]))
+            for each in self.get("features", [])
+        ]
+        return (
+            [Table("", ("features of", "width", "type", "columns"), shortened(rows), (0, 2, 3))]
+            if rows
+            else []
+        )
 
     def _degrees(self) -> Table:
         degrees = self["degrees"]
@@ -63,6 +78,15 @@ class GraphFacts(Facts):
         ]
         title = f"multilevel by memory limit, k = {self['k']:,}; seconds with files cached or on a disk"
         return Table(title, columns, rows, (1,))
+
+
+def _columns(columns: list[dict[str, Any]]) -> str:
+    """Return the columns of a table that features are made of, and the width of each, as a cell."""
+    wide = [
+        f"{name_of(each['column'])} {each['width']:,}" + (f" ({each['as']})" if "as" in each else "")
+        for each in columns[:_COLUMNS]
+    ]
+    return ", ".join(wide) + (f", {len(columns) - _COLUMNS:,} more" if len(columns) > _COLUMNS else "")
 
 
 def types_and_relations(content: dict[str, Any]) -> list[Table]:

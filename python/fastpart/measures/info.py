@@ -11,6 +11,7 @@ from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..errors import ParameterError
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import GraphDirectory
 from ..graphs.opening import open_graph
 from ..machines import costs as on_cluster
 from ..partitions.partitioners.candidates import VOLUME_BALANCE
@@ -43,13 +44,15 @@ def info(
     GraphFacts
         A dict, which prints as tables: ``n``, ``m``, ``loops``, ``directedness``, ``types`` and ``relations`` (only of
         typed graphs: a dict of each, as the sidecar lists it), ``weights`` (only of weighted records: min, max, sum and
-        scale, see :func:`open_graph`), ``isolated`` (vertices without a non-loop record), ``mean_degree``, ``degrees``
-        (quantiles, by name), ``checksum``, ``k``, and ``memory``, the bytes that each algorithm, and :func:`refine`,
-        would need, by name. Algorithms that read the neighbours of vertices need ``memory["adjacency"]`` in addition.
-        The first call builds the adjacency, and the :class:`Graph` keeps it. The part of it that exceeds half of the
-        memory limit lies in temporary files and is not counted. ``plans`` says how :func:`partition` works with each
-        memory limit. A larger one never leads to a worse plan. With ``cluster`` also ``cluster``, what a partition
-        there takes.
+        scale, see :func:`open_graph`), ``features`` (only of a graph directory: for each type and relation with
+        features its name, ``width`` and ``dtype``, and ``columns``, the columns of the table that they are made of,
+        each with its ``first`` place and its ``width``), ``isolated`` (vertices without a non-loop record),
+        ``mean_degree``, ``degrees`` (quantiles, by name), ``checksum``, ``k``, and ``memory``, the bytes that each
+        algorithm, and :func:`refine`, would need, by name. Algorithms that read the neighbours of vertices need
+        ``memory["adjacency"]`` in addition. The first call builds the adjacency, and the :class:`Graph` keeps it. The
+        part of it that exceeds half of the memory limit lies in temporary files and is not counted. ``plans`` says how
+        :func:`partition` works with each memory limit. A larger one never leads to a worse plan. With ``cluster`` also
+        ``cluster``, what a partition there takes.
 
     PartitionFacts
         Of a partition directory. A dict, which prints as tables: ``of``, ``k``, ``algorithm`` and ``parameters`` (with
@@ -118,6 +121,7 @@ def info(
         "directedness": opened.directedness,
         **({} if opened._typed is None else opened._typed.content),
         **({"weights": opened._weights.facts} if opened._weights else {}),
+        **_features(opened),
         "isolated": isolated,
         "mean_degree": round(2 * (opened.num_edges - loops) / n, 3) if n else 0.0,
         "degrees": {name: int(value) for name, value in zip(names, quantiles, strict=True)},
@@ -128,6 +132,14 @@ def info(
         **({"cluster": there} if there else {}),
     }
     return GraphFacts(described)
+
+
+def _features(graph: Graph) -> dict[str, Any]:
+    """Return the features that lie in the directory of a graph, if it has one."""
+    if graph.directory is None:
+        return {}
+    found = GraphDirectory(graph.directory).features
+    return {"features": found} if found else {}
 
 
 def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from ...core.outputs import Owner
 from ...core.parameters import StrPath
 from ..directory_opening import open_directory
 from ..graph import Graph
+from ..graph_directory import GraphDirectory
 from .catalog import open_catalog
 from .documents import read_schema
 from .stages.job import Job
@@ -22,6 +23,7 @@ def ingest(
     schema: Any,
     out: StrPath,
     *,
+    vocabulary: StrPath | Graph | None = None,
     restart: bool = False,
     overwrite: bool = False,
     shards: int | None = None,
@@ -37,6 +39,10 @@ def ingest(
     out : path
         The graph directory to write. An earlier one is replaced at the end, if the new one has all kinds of data that
         it has. Any other folder is refused.
+    vocabulary : path or Graph, optional
+        A graph directory of an earlier ingest. Its values of categories keep their columns and codes, and its names of
+        classes theirs. Other values of categories count as unknown. New classes get the codes behind. Default: all
+        values are numbered anew, sorted.
     restart : bool
         Begin anew where an earlier run of this ``out`` was interrupted. Default: go on with what it has done.
     overwrite : bool
@@ -56,8 +62,8 @@ def ingest(
     Raises
     ------
     ParameterError
-        The schema is wrong, with the entry. The schema or a table changed since an interrupted run. Another run is at
-        work on the same ``out``.
+        The schema is wrong, with the entry. The schema, the vocabulary or a table changed since an interrupted run.
+        Another run is at work on the same ``out``. ``vocabulary`` is no graph directory.
     GraphFormatError
         A table is damaged or lacks a column, an id or a value is missing, two rows have one id, or ids have two types.
         With the file and the row, or the line of text.
@@ -68,7 +74,7 @@ def ingest(
     FileExistsError
         A folder at ``out`` that is no graph directory, or one that has data which the new one lacks.
     CapacityError
-        There are more than 2**32 - 2 vertices.
+        There are more than 2**32 - 2 vertices, or more than 1,024 values for ``as: onehot``.
     MemoryBudgetError
         The memory limit is too small.
 
@@ -114,7 +120,8 @@ def ingest(
     """
     target = parameters.path("out", out)
     run = run_options(**options)
-    catalog = open_catalog(*read_schema(schema), run)
+    earlier = None if vocabulary is None else GraphDirectory.of(vocabulary, "vocabulary").vocabularies()
+    catalog = open_catalog(*read_schema(schema), run, earlier)
     if shards is not None:
         shards = parameters.integer("shards", shards, 1, 10_000)
     again = parameters.flag("restart", restart), parameters.flag("overwrite", overwrite)

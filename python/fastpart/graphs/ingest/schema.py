@@ -44,7 +44,8 @@ class Column(Entry, kw_only=True, frozen=True):
     """A column of features."""
 
     column: str
-    as_: Literal["number", "category"] = msgspec.field(default="number", name="as")
+    as_: Literal["number", "onehot", "code", "days", "category"] = msgspec.field(default="number", name="as")
+    """``category`` is what ``code`` was called."""
     fill: float | str | None = None
     standardise: bool = False
 
@@ -72,7 +73,7 @@ class Table(Entry, kw_only=True, frozen=True):
     """A path, glob, folder or URL, a list of them, or a frame of Polars. None: no table."""
     format: Format | None = None
     features: list[str | Column] = []
-    """Columns of numbers, of lists of numbers, or of categories. ``f_*`` is a glob of names."""
+    """Columns of numbers, of lists of numbers, of categories, or of dates. ``f_*`` is a glob of names."""
     time: str | None = None
     """The column with the time of each row: whole numbers, dates or time stamps."""
 

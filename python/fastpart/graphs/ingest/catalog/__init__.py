@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,13 @@ LARGEST = 2**32 - 2
 """Vertices of a graph, at most."""
 
 
+Vocabulary = Mapping[str, Sequence[Any]]
+"""The values of columns, in the order of their codes."""
+
+Vocabularies = tuple[Mapping[str, Vocabulary], Mapping[str, Vocabulary]]
+"""The vocabularies of types and of relations, by name."""
+
+
 @dataclass(frozen=True)
 class VertexTable:
     """A type of vertices, and the table that declares them, if there is one."""
@@ -33,6 +40,8 @@ class VertexTable:
     """The Polars type in which its ids go back to the user."""
     features: tuple[Column, ...] = ()
     """Its columns of features. Globs are resolved."""
+    vocabulary: Vocabulary | None = None
+    """The values of its columns of categories and classes in an earlier ingest. None: there is none."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class RelationTable:
     """Its columns of features. Globs are resolved."""
     value: str | None = None
     """The text that names it in the column of relations, if its table has one."""
+    vocabulary: Vocabulary | None = None
+    """The values of its columns of categories in an earlier ingest. None: there is none."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,12 @@ class Catalog:
     relations: Mapping[str, RelationTable]
 
 
-def open_catalog(schema: Schema, root: str, options: RunOptions) -> Catalog:
+def open_catalog(
+    schema: Schema, root: str, options: RunOptions, vocabularies: Vocabularies | None = None
+) -> Catalog:
     """Open all tables of a schema and check what they hold. Only footers, headers and counts are read.
+
+    ``vocabularies`` are those of an earlier ingest, which keep the codes of categories and classes.
 
     Raises
     ------
@@ -94,6 +109,12 @@ def open_catalog(schema: Schema, root: str, options: RunOptions) -> Catalog:
         name: _type(name, entry, declared.get(name), related)
         for name, entry in sorted(schema.vertices.items())
     }
+    if vocabularies is not None:
+        of_types, of_relations = vocabularies
+        vertices = {name: replace(each, vocabulary=of_types.get(name, {})) for name, each in vertices.items()}
+        related = {
+            name: replace(each, vocabulary=of_relations.get(name, {})) for name, each in related.items()
+        }
     _check_rows(vertices)
     return Catalog(schema, root, vertices, related)
 

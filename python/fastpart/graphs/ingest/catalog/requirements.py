@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+import msgspec
+
 from ....core.frames import pl
+from ....core.notes import log
 from ....core.parameters import meant, shown
 from ....errors import GraphFormatError
 from ..schema import Column, Rates, Relation, Table, Vertices
@@ -39,7 +42,7 @@ def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple
         _check(f"{place}.weight", reader, entry.weight, _is_number, "numbers")
     if entry.relation is not None:
         what = "text or whole numbers"
-        _check(f"{place}.relation", reader, entry.relation, lambda dtype: _is_category(dtype), what)
+        _check(f"{place}.relation", reader, entry.relation, _is_name, what)
 
 
 def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str]) -> tuple[Column, ...]:
@@ -56,8 +59,13 @@ def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str
         for column in _matching(where, feature, reader, others):
             if column.column in found:
                 raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
-            _check_feature(where, column, reader)
-            found[column.column] = column
+            _check_feature(where, known := _known(where, column), reader)
+            if known.as_ in ("code", "onehot") and known.column == getattr(entry, "label", None):
+                raise GraphFormatError(
+                    f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it "
+                    "out here"
+                )
+            found[column.column] = known
     return tuple(found.values())
 
 
@@ -80,22 +88,44 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+def _known(where: str, column: Column) -> Column:
+    """Return a column with the present name of its form, and a note about an earlier name."""
+    if column.as_ != "category":
+        return column
+    log.info(
+        "%s: column %r: `as: category` is now called `as: code`. A network takes codes for sizes: `as: onehot` makes a "
+        "column of 0 and 1 for each value",
+        where,
+        column.column,
+    )
+    return msgspec.structs.replace(column, as_="code")
+
+
 def _check_feature(where: str, column: Column, reader: TableReader) -> None:
-    if column.as_ == "category":
-        what = "categories (text, whole numbers)"
-        _check(where, reader, column.column, _is_category, what)
+    name = column.column
+    if column.as_ in ("code", "onehot"):
+        lists = column.as_ == "onehot"
+        what = (
+            f"categories (text, whole numbers, dates, false and true{', or lists of them' if lists else ''})"
+        )
+        _check(where, reader, name, _is_onehot if lists else _is_category, what)
         if column.standardise:
             raise GraphFormatError(f"{where}: categories have no mean. Leave `standardise` out")
         return
     if isinstance(column.fill, str):
         raise GraphFormatError(f"{where}.fill: {column.fill!r} is no number")
-    remedy = f"numbers or lists of numbers. For text, say `{{column: {column.column}, as: category}}`"
-    _check(where, reader, column.column, _is_vector, remedy)
-    widths = {_width(file.dtypes[column.column]) for file in reader.files} - {None}
+    if column.as_ == "days":
+        what = "dates or time stamps. Numbers are features as they are: leave `as` out"
+        _check(where, reader, name, _is_date, what)
+        return
+    remedy = (
+        f"numbers or lists of numbers. For text, say `{{column: {name}, as: onehot}}`, for dates "
+        f"`{{column: {name}, as: days}}`"
+    )
+    _check(where, reader, name, _is_vector, remedy)
+    widths = {_width(file.dtypes[name]) for file in reader.files} - {None}
     if len(widths) > 1:
-        raise GraphFormatError(
-            f"{where}: column {column.column!r} has lists of {sorted(map(str, widths))} numbers"
-        )
+        raise GraphFormatError(f"{where}: column {name!r} has lists of {sorted(map(str, widths))} numbers")
 
 
 def _check_time(place: str, entry: Table, reader: TableReader) -> None:
@@ -157,8 +187,21 @@ def _is_vector(dtype: Any) -> bool:
     return _is_number(dtype)
 
 
-def _is_category(dtype: Any) -> bool:
+def _is_name(dtype: Any) -> bool:
     return _is_text(dtype) or bool(dtype.is_integer() or dtype == pl.Boolean)
+
+
+def _is_category(dtype: Any) -> bool:
+    return _is_name(dtype) or dtype == pl.Date
+
+
+def _is_onehot(dtype: Any) -> bool:
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    return inner == pl.Null or _is_category(inner)
+
+
+def _is_date(dtype: Any) -> bool:
+    return dtype in (pl.Date, pl.Datetime)
 
 
 def _is_label(dtype: Any) -> bool:
@@ -166,4 +209,4 @@ def _is_label(dtype: Any) -> bool:
 
 
 def _is_time(dtype: Any) -> bool:
-    return bool(dtype.is_integer()) or dtype in (pl.Date, pl.Datetime)
+    return bool(dtype.is_integer()) or _is_date(dtype)

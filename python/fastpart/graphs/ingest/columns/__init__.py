@@ -10,7 +10,7 @@ The table of vertices has one row per vertex, up to those that are left out. A v
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,17 @@ import numpy.typing as npt
 
 from .... import _core
 from ....core.notes import log
+from ....core.parsing import json_object
 from ....core.rows import Rows
 from ....core.standardising import STATISTICS, standardised
 from ....errors import GraphWarning, ParameterError, warn
+from ...graph_directory import CATEGORIES
 from ..catalog import RelationTable, VertexTable
 from ..schema import Column, Rates, Table
 from ..tables import TableReader
 from . import splitting
-from .arrays import Array, blocks, create, flush, opened, replacing
+from .arrays import RESTART, Array, blocks, create, flush, opened, replacing
+from .categories import Categories
 from .features import Features, Layout
 from .kinds import dtype_in, is_number, is_text
 from .labels import LabelPlan, Labels
@@ -41,7 +44,6 @@ LABELS = "labels.npy"
 SPLIT = "split.npz"
 TIMES = "times.npy"
 WEIGHTS = "weights.npy"
-CATEGORIES = "categories.json"
 
 DESCRIPTION = "columns.json"
 """What the arrays hold. It is written last, so it tells that they are complete."""
@@ -63,7 +65,13 @@ class _Columns:
     """What vertices and records have in common: features and times, of ``count`` items."""
 
     def __init__(
-        self, where: str, entry: Table, reader: TableReader | None, features: Sequence[Column], count: int
+        self,
+        where: str,
+        entry: Table,
+        reader: TableReader | None,
+        features: Sequence[Column],
+        vocabulary: Mapping[str, Sequence[Any]] | None,
+        count: int,
     ) -> None:
         self._where, self._count, self._reader = where, count, reader
         self._features: Features | None = None
@@ -75,10 +83,10 @@ class _Columns:
             if entry.time is not None:
                 self._times = Times(entry.time, reader)
             if features:
-                self._features = Features(features, reader)
+                self._features = Features(where, features, reader, vocabulary)
 
     def _facts(self, number: int) -> list[Fact]:
-        facts = [] if self._features is None else self._features.facts()
+        facts = [] if self._features is None else self._features.facts(number)
         return facts + ([] if self._times is None else self._times.facts(number))
 
     def _widths(self, number: int) -> dict[str, int | None]:
@@ -112,7 +120,7 @@ class _Columns:
     def _prepare(self, surveys: Sequence[Survey]) -> None:
         """Learn from the surveys how rows are written."""
         if self._features is not None:
-            self._layout = self._features.layout(surveys)
+            self._layout = self._features.layout(surveys, self._count)
         if self._times is not None:
             self._kind = self._times.kind(surveys)
 
@@ -183,13 +191,12 @@ class _Columns:
         every[:, columns] = statistics
         _save(folder / STATISTICS, np.save, every)
 
-    def _close(self, folder: Path, told: dict[str, Any], codes: dict[str, dict[Any, int]]) -> dict[str, Any]:
-        """Write the dictionaries and the description, and remove what is not needed any more."""
-        if codes:
-            by_column = {
-                name: {"values": list(counts), "counts": list(counts.values())}
-                for name, counts in codes.items()
-            }
+    def _close(
+        self, folder: Path, told: dict[str, Any], categories: Mapping[str, Categories]
+    ) -> dict[str, Any]:
+        """Write the categories and the description, and remove what is not needed any more."""
+        if categories:
+            by_column = {name: each.content for name, each in categories.items()}
             _core.write_file(
                 folder / CATEGORIES, json.dumps(by_column, ensure_ascii=False, indent=1).encode()
             )
@@ -198,8 +205,8 @@ class _Columns:
         )
         return _finished(folder) or told
 
-    def _codes(self) -> dict[str, dict[Any, int]]:
-        return {} if self._layout is None else self._layout.codes
+    def _categories(self) -> dict[str, Categories]:
+        return {} if self._layout is None else self._layout.categories
 
 
 class VertexColumns(_Columns):
@@ -212,13 +219,14 @@ class VertexColumns(_Columns):
 
     def __init__(self, table: VertexTable, n: int) -> None:
         entry, reader = table.entry, table.reader
-        super().__init__(table.name, entry, reader, table.features, n)
+        super().__init__(table.name, entry, reader, table.features, table.vocabulary, n)
         self._label: Labels | None = None
         self._plan: LabelPlan | None = None
         self._split: SplitColumn | Rates | None = None
         self._bounds: tuple[float, ...] = ()
         if reader is not None and reader.files:
-            self._label = None if entry.label is None else Labels(entry.label, reader)
+            if entry.label is not None:
+                self._label = Labels(table.name, entry.label, reader, table.vocabulary)
             self._split = SplitColumn(entry.split, reader) if isinstance(entry.split, str) else entry.split
         if isinstance(self._split, Rates):
             self._bounds = splitting.checked(table.name, self._split)
@@ -288,10 +296,11 @@ class VertexColumns(_Columns):
         for array in arrays.values():
             flush(array)
         told = self._describe(surveys, arrays) | {"without_row": absent}
-        codes = dict(self._codes())
+        found = dict(self._categories())
         if self._plan is not None:
             told["labels"] = self._plan.description(arrays["labels"])
-            codes |= {} if self._plan.codes is None else {self._plan.column: self._plan.codes}
+            if self._plan.classes is not None:
+                found[self._plan.column] = self._plan.classes
         states = arrays["states"]
         if self._split is not None:
             states = self._split_vertices(arrays)
@@ -305,7 +314,7 @@ class VertexColumns(_Columns):
         self._standardise(folder, there if self._split is None else states == TRAIN, ~there)
         if absent:
             log.info("%s: %d vertices have no row in its table, and no label or time", self._where, absent)
-        return self._close(folder, told, codes)
+        return self._close(folder, told, found)
 
     def _complete(self, arrays: dict[str, Array]) -> int:
         """Write what vertices without a row have. Return their number."""
@@ -350,7 +359,7 @@ class RelationColumns(_Columns):
 
     def __init__(self, table: RelationTable, m: int) -> None:
         entry, reader = table.entry, table.reader
-        super().__init__(table.name, entry, reader, table.features, m)
+        super().__init__(table.name, entry, reader, table.features, table.vocabulary, m)
         self._weight = entry.weight if reader.files else None
         for file in reader.files:
             if self._weight is None:
@@ -405,15 +414,14 @@ class RelationColumns(_Columns):
             told["weights"] = {"column": self._weight}
         every = np.broadcast_to(np.True_, self._count)
         self._standardise(folder, every, ~every[:0])
-        return self._close(folder, told, self._codes())
+        return self._close(folder, told, self._categories())
 
 
 def _finished(folder: Path) -> dict[str, Any] | None:
     """Return what the arrays hold if they are complete. Remove what was needed to complete them."""
-    try:
-        told: dict[str, Any] = json.loads((folder / DESCRIPTION).read_bytes())
-    except FileNotFoundError:
+    if not (folder / DESCRIPTION).exists():
         return None
+    told = json_object(folder / DESCRIPTION, remedy=RESTART)
     for name in (RAW, STATES):
         (folder / name).unlink(missing_ok=True)
     return told

@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+RESTART = "Pass restart=True to begin anew"
+"""What helps where a file of an earlier run is damaged."""
+
 _BLOCK_BYTES = 8 << 20
 """What is read of an array at a time."""
 

@@ -1,30 +1,46 @@
-"""Features from columns of tables: numbers, lists of numbers and categories as one matrix."""
+"""Features from columns of tables: numbers, lists of numbers, dates and categories as one matrix."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ....core.frames import pl
-from ....errors import GraphFormatError, ParameterError
+from ....errors import CapacityError, GraphFormatError, ParameterError
 from ..schema import Column
 from ..tables import TableReader
 from . import kinds
+from .categories import Categories, Codes, categories, kept, note_missing
 from .pieces import Array, Mask, Piece
 from .surveys import Fact, Missing, Survey, Values, facts_of, merged, width_of
-from .values import coded, lists, scalars
+from .times import UNKNOWN, Times
+from .values import lists, scalars
 
 _BLOCK_BYTES = 8 << 20
 """What is written of the matrix at a time."""
 
 _LARGEST_FLOAT16 = float(np.finfo(np.float16).max)
 
-_NUMBERS = "Features are numbers, lists of numbers, text that holds numbers, or categories (as: category)"
+_MOST_ONEHOT = 1024
+"""The most values of a column that become a column of 0 and 1 each."""
+
+_NUMBERS = (
+    "Features are numbers, lists of numbers, text that holds numbers, categories (as: onehot, as: code), or dates "
+    "(as: days)"
+)
+_CATEGORIES = (
+    "Categories are text, whole numbers, dates, or false and true. With as: onehot also lists of them"
+)
+_DATES = "as: days takes dates and time stamps"
+
+_DAY = {"date": 1, "stamp": 86_400_000_000}
+"""How many of the numbers that :class:`Times` reads are a day."""
+
+Form = Literal["number", "list", "code", "onehot", "days"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +48,16 @@ class Feature:
     """A column of features, and what the schema says about it."""
 
     column: str
-    form: Literal["number", "list", "category"]
+    form: Form
     fill: float | str | None = None
     standardise: bool = False
+    times: Times | None = None
+    """How the dates of the column are read."""
+
+    @property
+    def categorical(self) -> bool:
+        """Whether its values are categories."""
+        return self.form in ("code", "onehot")
 
 
 @dataclass(frozen=True)
@@ -43,8 +66,10 @@ class Layout:
 
     dtype: np.dtype[Any]
     starts: tuple[int, ...]
-    codes: dict[str, dict[Any, int]]
-    """The values of each column of categories, sorted, with their counts. The place of a value is its code."""
+    categories: dict[str, Categories]
+    """The values of each column of categories."""
+    units: dict[str, str]
+    """How each column of dates is written: "date" or "stamp"."""
 
     @property
     def width(self) -> int:
@@ -58,24 +83,41 @@ class Layout:
 
 
 class Features:
-    """The columns of features of a table."""
+    """The columns of features of a table.
 
-    def __init__(self, entries: Sequence[Column], reader: TableReader) -> None:
-        self._files, self._reader = reader.files, reader
+    ``vocabulary`` has the values that columns of categories had in an earlier ingest, in the order of their codes.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        entries: Sequence[Column],
+        reader: TableReader,
+        vocabulary: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self._where, self._files, self._reader = where, reader.files, reader
         self.columns = [_feature(each, reader) for each in entries]
         self.names = [each.column for each in self.columns]
+        self._vocabulary = vocabulary or {}
+        if vocabulary is not None:
+            for each in self.columns:
+                if each.categorical and each.column not in vocabulary:
+                    note_missing(where, each.column)
 
-    def facts(self) -> list[Fact]:
-        """Return what has to be found out about each file."""
-        facts: list[Fact] = [Values(each.column) for each in self.columns if each.form == "category"]
-        return facts + [
-            Missing(each.column, numbers=each.form != "category")
-            for each in self.columns
-            if each.fill is not None
-        ]
+    def facts(self, number: int) -> list[Fact]:
+        """Return what has to be found out about a file."""
+        facts: list[Fact] = []
+        for each in self.columns:
+            if each.categorical:
+                facts.append(Values(each.column))
+            if each.times is not None:
+                facts += each.times.facts(number)
+            if each.fill is not None:
+                facts.append(Missing(each.column, numbers=each.form in ("number", "list")))
+        return facts
 
     def widths(self, number: int) -> dict[str, int | None]:
-        """Return the lengths of the lists of a file, where its types do not say them."""
+        """Return the lengths of the lists of numbers of a file, where its types do not say them."""
         dtypes = self._files[number].dtypes
         return {
             each.column: width_of(self._reader, number, each.column)
@@ -83,16 +125,28 @@ class Features:
             if each.form == "list" and dtypes[each.column] != pl.Array
         }
 
-    def layout(self, surveys: Sequence[Survey]) -> Layout:
-        """Return the matrix that holds all columns."""
-        widths = [self._width(each, surveys) if each.form == "list" else 1 for each in self.columns]
-        starts = np.cumsum([0, *widths]).tolist()
-        codes = {
-            each.column: _codes(each, surveys, self._files[0].path)
-            for each in self.columns
-            if each.form == "category"
-        }
-        return Layout(self._dtype(), tuple(starts), codes)
+    def layout(self, surveys: Sequence[Survey], rows: int) -> Layout:
+        """Return the matrix that holds all columns, of so many rows."""
+        found = {each.column: self._categories(each, surveys) for each in self.columns if each.categorical}
+        widths = []
+        for each in self.columns:
+            if each.form == "onehot":
+                widths.append(_width_of_onehot(self._where, each.column, found[each.column], rows))
+            else:
+                widths.append(self._width(each, surveys) if each.form == "list" else 1)
+        units = {each.column: _unit(each.times, surveys) for each in self.columns if each.times is not None}
+        return Layout(self._dtype(), tuple(np.cumsum([0, *widths]).tolist()), found, units)
+
+    def _categories(self, feature: Feature, surveys: Sequence[Survey]) -> Categories:
+        """Return the values of a column of categories, and how often each occurs or fills a row."""
+        name = feature.column
+        kind, counts = merged(name, facts_of(surveys, "values", name))
+        if feature.fill is not None:
+            fill = _fill_of(feature, kind, self._files[0].path)
+            counts[fill] = counts.get(fill, 0) + sum(facts_of(surveys, "missing", name))
+        if name not in self._vocabulary:
+            return categories(counts)
+        return kept(self._where, name, counts, self._vocabulary[name])
 
     def _width(self, feature: Feature, surveys: Sequence[Survey]) -> int:
         """Return the length of all lists of a column. Refuse files that differ."""
@@ -113,7 +167,7 @@ class Features:
 
     def _dtype(self) -> np.dtype[Any]:
         """Return float32, or int8 or float16 if all columns hold such numbers."""
-        if any(each.form == "category" or each.standardise for each in self.columns):
+        if any(each.categorical or each.form == "days" or each.standardise for each in self.columns):
             return np.dtype(np.float32)
         found = set()
         for file in self._files:
@@ -132,8 +186,12 @@ class Features:
         """Write the features of some rows."""
         block = np.empty((len(piece.frame), layout.width), layout.dtype)
         for each, start, stop in zip(self.columns, layout.starts, layout.starts[1:], strict=False):
-            if each.form == "category":
-                block[:, start] = _coded(piece, each, list(layout.codes[each.column]))
+            if each.categorical:
+                block[:, start:stop] = _of_categories(
+                    piece, each, layout.categories[each.column], stop - start
+                )
+            elif each.times is not None:
+                block[:, start] = _days(piece, each, layout.units[each.column])
             else:
                 block[:, start:stop] = _numbers(piece, each, stop - start, layout.dtype)
         matrix[piece.slots] = block
@@ -142,8 +200,16 @@ class Features:
         """Return the features of a vertex without a row."""
         row = np.zeros(layout.width, layout.dtype)
         for each, start, stop in zip(self.columns, layout.starts, layout.starts[1:], strict=False):
-            if each.fill is not None:
-                row[start:stop] = _code_of_fill(each, layout) if each.form == "category" else each.fill
+            if each.fill is None:
+                continue
+            if not each.categorical:
+                row[start:stop] = each.fill
+                continue
+            code = layout.categories[each.column].code(_text_of(each.fill))
+            if each.form == "code":
+                row[start] = code
+            else:
+                row[start + code] = 1
         return row
 
     def standardised(self, layout: Layout, *, filled: bool = True) -> list[int]:
@@ -161,8 +227,12 @@ class Features:
         columns: list[dict[str, Any]] = []
         for each, start, stop in zip(self.columns, layout.starts, layout.starts[1:], strict=False):
             told: dict[str, Any] = {"column": each.column, "first": start, "width": stop - start}
-            if each.form == "category":
-                told["categories"] = len(layout.codes[each.column])
+            if each.form in ("code", "onehot", "days"):
+                told["as"] = each.form
+            if each.categorical:
+                told["categories"] = len(layout.categories[each.column].values)
+                if (unknown := layout.categories[each.column].unknown) is not None:
+                    told["unknown"] = unknown
             if each.fill is not None:
                 told["filled"] = sum(facts_of(surveys, "missing", each.column))
             if each.standardise:
@@ -172,13 +242,17 @@ class Features:
 
 
 def _feature(entry: Column, reader: TableReader) -> Feature:
-    kind_of = _category_kind if entry.as_ == "category" else _form
-    form = kinds.kind_in_files(reader.files, entry.column, kind_of, _NUMBERS, kinds.only)
-    if entry.as_ == "category":
-        return Feature(entry.column, "category", entry.fill)
-    if entry.fill is not None and not math.isfinite(np.float32(entry.fill)):
-        raise ParameterError(f"column {entry.column!r}: fill: {entry.fill} is no finite number of float32")
-    return Feature(entry.column, "list" if form == "list" else "number", entry.fill, entry.standardise)
+    name, fill = entry.column, entry.fill
+    if entry.as_ in ("code", "onehot"):
+        kind_of = _kind_of_lists if entry.as_ == "onehot" else _kind_of_category
+        kinds.kind_in_files(reader.files, name, kind_of, _CATEGORIES, kinds.only)
+        return Feature(name, entry.as_, fill)
+    if fill is not None and not math.isfinite(np.float32(fill)):
+        raise ParameterError(f"column {name!r}: fill: {fill} is no finite number of float32")
+    if entry.as_ == "days":
+        return Feature(name, "days", fill, entry.standardise, Times(name, reader, _DATES))
+    form = kinds.kind_in_files(reader.files, name, _form, _NUMBERS, kinds.only)
+    return Feature(name, "list" if form == "list" else "number", fill, entry.standardise)
 
 
 def _form(dtype: Any) -> str | None:
@@ -187,25 +261,50 @@ def _form(dtype: Any) -> str | None:
     return "number" if kinds.is_number(dtype) or kinds.is_text(dtype) else None
 
 
-def _category_kind(dtype: Any) -> str | None:
+def _kind_of_category(dtype: Any) -> str | None:
     if dtype.is_integer():
         return "whole"
     return "text" if kinds.is_text(dtype) or dtype in (pl.Boolean, pl.Date) else None
 
 
-def _codes(feature: Feature, surveys: Sequence[Survey], path: str) -> dict[Any, int]:
-    """Return the values of a column of categories, sorted, with their counts."""
-    kind, counts = merged(feature.column, facts_of(surveys, "values", feature.column))
-    if feature.fill is not None:
-        counts.setdefault(_fill_of(feature, kind, path), 0)
-    return dict(sorted(counts.items()))
+def _kind_of_lists(dtype: Any) -> str | None:
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    return "text" if inner == pl.Null else _kind_of_category(inner)
+
+
+def _width_of_onehot(where: str, column: str, found: Categories, rows: int) -> int:
+    """Return the number of columns of 0 and 1: one for each value, and one for all that a vocabulary lacks."""
+    width = len(found.values) + 1
+    if width > _MOST_ONEHOT + 1:
+        raise CapacityError(
+            f"{where}: column {column!r}: {len(found.values):,} values are too many for `as: onehot`, which takes "
+            f"{_MOST_ONEHOT:,}. As columns of 0 and 1 they would take {4 * rows * width / 1e9:,.3g} GB. Say `{{column: "
+            f"{column}, as: code}}`, or store rarer values as one"
+        )
+    return width
+
+
+def _unit(times: Times, surveys: Sequence[Survey]) -> str:
+    """Return whether the dates of a column are days or time stamps. Refuse numbers."""
+    unit = times.kind(surveys)
+    if unit not in _DAY and any(facts_of(surveys, "times", times.column) or [True]):
+        raise GraphFormatError(f"column {times.column!r} holds whole numbers. {_DATES}. Leave `as` out")
+    return unit
+
+
+def _text_of(value: float | str) -> str:
+    """Return a fill value as the text that it stands for."""
+    return (
+        str(value) if isinstance(value, str | int) else f"{value:.0f}" if value.is_integer() else f"{value:g}"
+    )
 
 
 def _fill_of(feature: Feature, kind: str | None, path: str) -> Any:
     """Return the category that is told for missing ones."""
     fill = feature.fill
+    assert fill is not None
     if kind != "whole":
-        return f"{fill:g}" if isinstance(fill, float) else str(fill)
+        return _text_of(fill)
     if isinstance(fill, float) and fill.is_integer():
         return int(fill)
     if isinstance(fill, int):
@@ -215,22 +314,53 @@ def _fill_of(feature: Feature, kind: str | None, path: str) -> Any:
     )
 
 
-def _code_of_fill(feature: Feature, layout: Layout) -> int:
-    values = list(layout.codes[feature.column])
-    kind = "whole" if values and isinstance(values[0], int) else "text"
-    return values.index(_fill_of(feature, kind, ""))
+def _of_categories(piece: Piece, feature: Feature, found: Categories, width: int) -> Array:
+    """Return the codes of a column of categories, or a column of 0 and 1 for each. Missing ones are filled."""
+    given = piece.frame[feature.column]
+    if given.dtype not in (pl.List, pl.Array):
+        codes = _filled(piece, feature, found, found.of(piece, feature.column, given, lambda place: place))
+        if feature.form == "code":
+            return codes[:, None]
+        rows = np.arange(len(codes))
+    else:
+        given = given.arr.to_list() if given.dtype == pl.Array else given
+        # A row without a list is missing as a whole, and counts as one element.
+        lengths = given.list.len().fill_null(1).to_numpy()
+        rows = np.repeat(np.arange(len(given)), lengths)
+        values = given.filter((given.list.len() > 0).fill_null(True)).explode()
+        codes = found.of(piece, feature.column, values, lambda place: int(rows[place]))
+        codes = _filled(piece, feature, found, codes, rows)
+    block = np.zeros((len(given), width), np.float32)
+    block[rows, codes] = 1
+    return block
 
 
-def _coded(piece: Piece, feature: Feature, values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the codes of a column of categories. Missing ones have that of the fill value, or are refused."""
-    codes = coded(piece, feature.column, values)
+def _filled(
+    piece: Piece, feature: Feature, found: Categories, codes: Codes, rows: Codes | None = None
+) -> Codes:
+    """Return codes in which the fill value stands for missing ones. Refuse these without one."""
     missing = codes < 0
     if not missing.any():
         return codes
-    _refuse_missing(piece, feature, missing, '"unknown"')
-    kind = "whole" if isinstance(values[0], int) else "text"
-    codes[missing] = list(values).index(_fill_of(feature, kind, str(piece.reader.files[piece.number].path)))
-    return codes
+    wrong = missing
+    if rows is not None:
+        wrong = np.zeros(len(piece.frame), np.bool_)
+        wrong[rows[missing]] = True
+    _refuse_missing(piece, feature, wrong, "unknown")
+    assert feature.fill is not None
+    return np.where(missing, found.code(_text_of(feature.fill)), codes)
+
+
+def _days(piece: Piece, feature: Feature, unit: str) -> Array:
+    """Return dates as days since 1970-01-01, and time stamps with their part of a day."""
+    assert feature.times is not None
+    numbers = feature.times.of(piece, unit)
+    missing = numbers == UNKNOWN
+    days = numbers / _DAY.get(unit, 1)
+    if missing.any():
+        _refuse_missing(piece, feature, missing, "0")
+        days[missing] = feature.fill
+    return days
 
 
 def _numbers(piece: Piece, feature: Feature, width: int, dtype: np.dtype[Any]) -> Array:
@@ -248,7 +378,8 @@ def _numbers(piece: Piece, feature: Feature, width: int, dtype: np.dtype[Any]) -
 
 def _refuse_missing(piece: Piece, feature: Feature, missing: Mask, example: str) -> None:
     if feature.fill is None:
-        remedy = f"{{column: {feature.column}, fill: {example}}}"
+        form = f"as: {feature.form}, " if feature.form in ("code", "onehot", "days") else ""
+        remedy = f"{{column: {feature.column}, {form}fill: {example}}}"
         piece.refuse(
             missing,
             feature.column,

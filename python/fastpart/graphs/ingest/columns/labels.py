@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +12,10 @@ from ....errors import GraphFormatError
 from ..tables import TableReader
 from . import kinds, surveys
 from .arrays import blocks
+from .categories import Categories, categories, extended, note_missing
 from .pieces import Array, Mask, Piece
 from .surveys import Fact, Survey, facts_of, merged, width_of
-from .values import coded, lists, scalars
+from .values import lists, scalars
 
 Form = Literal["whole", "number", "text", "rows of 0 and 1", "rows of numbers"]
 
@@ -24,11 +25,24 @@ _VALID = (
 
 
 class Labels:
-    """The column of labels of a table."""
+    """The column of labels of a table. Classes of an earlier ``vocabulary`` keep their codes."""
 
-    def __init__(self, column: str, reader: TableReader) -> None:
-        self.column, self._reader = column, reader
+    def __init__(
+        self,
+        where: str,
+        column: str,
+        reader: TableReader,
+        vocabulary: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self._where, self.column, self._reader = where, column, reader
         self._in_types = kinds.kind_in_files(reader.files, column, _form, _VALID, _joined)
+        self._anew = vocabulary is not None and column not in vocabulary
+        self._vocabulary = (vocabulary or {}).get(column)
+        if self._vocabulary is not None and self._in_types != "text":
+            raise GraphFormatError(
+                f"{where}: the vocabulary has names for the classes of column {column!r}, which now holds "
+                f"{reader.files[0].dtypes[column]}. Store text, or leave the vocabulary out"
+            )
 
     def facts(self) -> list[Fact]:
         """Return what has to be found out about each file."""
@@ -59,10 +73,15 @@ class Labels:
 
     def _plan_of_text(self, found: Sequence[Any]) -> LabelPlan:
         told = {each["kind"] for each in found} - {None}
-        if "text" in told or not told:
+        if "text" in told or not told or self._vocabulary is not None:
             # Numbers beside names are names as well.
             _, counts = merged(self.column, [{**each, "kind": "text"} for each in found])
-            return LabelPlan(self.column, "text", codes=counts)
+            if self._vocabulary is None:
+                if self._anew:
+                    note_missing(self._where, self.column)
+                return LabelPlan(self.column, "text", classes=categories(counts))
+            classes = extended(self._where, self.column, counts, self._vocabulary)
+            return LabelPlan(self.column, "text", classes=classes)
         return LabelPlan(self.column, "number" if "number" in told else "whole")
 
 
@@ -74,10 +93,9 @@ class LabelPlan:
     """
 
     def __init__(
-        self, column: str, form: str, width: int | None = None, codes: dict[Any, int] | None = None
+        self, column: str, form: str, width: int | None = None, classes: Categories | None = None
     ) -> None:
-        self.column, self.form, self.codes = column, form, codes
-        self._values = list(codes or ())
+        self.column, self.form, self.classes = column, form, classes
         self.dtype: np.dtype[Any] = np.dtype(
             {"whole": np.int64, "text": np.int64, "rows of 0 and 1": np.uint8}.get(form, np.float32)
         )
@@ -93,8 +111,8 @@ class LabelPlan:
         labels[piece.slots] = self._of(piece)
 
     def _of(self, piece: Piece) -> Array:
-        if self.form == "text":
-            return coded(piece, self.column, self._values)
+        if self.classes is not None:
+            return self.classes.of(piece, self.column, piece.frame[self.column], lambda place: place)
         if self.form == "whole":
             return self._whole(piece)
         if self.form == "number":
@@ -138,8 +156,8 @@ class LabelPlan:
             known += int(self.known(block).sum())
             if self.form == "whole":
                 classes = max(classes, int(block.max(initial=-1)) + 1)
-        if self.form == "text":
-            classes = len(self._values)
+        if self.classes is not None:
+            classes = len(self.classes.values)
         of = {"number": "targets", "rows of numbers": "targets", "rows of 0 and 1": "several classes"}
         told: dict[str, Any] = {"column": self.column, "of": of.get(self.form, "classes")}
         if told["of"] == "targets":

@@ -67,16 +67,16 @@ class Missing:
         if self._numbers:
             if is_text(values.dtype):
                 values = values.cast(pl.String).cast(pl.Float64, strict=False)
-            if values.dtype == pl.Array:
-                values = values.arr.to_list()
-            dtype: Any = values.dtype
-            if dtype == pl.List:
-                element = pl.element().is_null()
-                if dtype.inner.is_float():
-                    element = element | pl.element().is_nan()
-                missing |= values.list.eval(element).list.any().fill_null(False)
-            elif values.dtype.is_float():
+            if values.dtype.is_float():
                 missing |= values.is_nan().fill_null(False)
+        if values.dtype == pl.Array:
+            values = values.arr.to_list()
+        dtype: Any = values.dtype
+        if dtype == pl.List:
+            element = pl.element().is_null()
+            if self._numbers and dtype.inner.is_float():
+                element = element | pl.element().is_nan()
+            missing |= values.list.eval(element).list.any().fill_null(False)
         self._count += int(missing.sum())
 
     def found(self) -> int:
@@ -85,7 +85,7 @@ class Missing:
 
 
 class Values:
-    """The distinct values of a column, and how often each occurs. Text, or whole numbers."""
+    """The distinct values of a column, or of its lists, and how often each occurs. Text, or whole numbers."""
 
     name = "values"
 
@@ -96,6 +96,7 @@ class Values:
 
     def add(self, values: pl.Series) -> None:
         """Take the next rows."""
+        values = elements(values)
         if values.dtype == pl.Null:
             return
         self._kind = "whole" if values.dtype.is_integer() else "text"
@@ -169,6 +170,13 @@ class TextTimes:
     def found(self) -> str | None:
         """Return how they are written, or None if there are none."""
         return self._kinds[0] if self._any else None
+
+
+def elements(values: pl.Series) -> pl.Series:
+    """Return the elements of a column of lists, one after the other. Other columns stay as they are."""
+    if values.dtype == pl.Array:
+        values = values.arr.to_list()
+    return values.filter(values.list.len() > 0).explode() if values.dtype == pl.List else values
 
 
 def whole_of(text: pl.Series) -> pl.Series:

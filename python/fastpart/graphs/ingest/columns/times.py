@@ -28,9 +28,9 @@ _VALID = "Times are whole numbers, dates or time stamps"
 class Times:
     """The column of times of a table. Whole numbers stay as they are."""
 
-    def __init__(self, column: str, reader: TableReader) -> None:
-        self.column, self._reader = column, reader
-        self._in_types = kinds.kind_in_files(reader.files, column, _form, _VALID, kinds.only)
+    def __init__(self, column: str, reader: TableReader, valid: str = _VALID) -> None:
+        self.column, self._reader, self._valid = column, reader, valid
+        self._in_types = kinds.kind_in_files(reader.files, column, _form, valid, kinds.only)
 
     def facts(self, number: int) -> list[Fact]:
         """Return what has to be found out about a file."""
@@ -50,6 +50,10 @@ class Times:
 
     def write(self, piece: Piece, kind: str, times: npt.NDArray[np.int64]) -> None:
         """Write the times of some rows."""
+        times[piece.slots] = self.of(piece, kind)
+
+    def of(self, piece: Piece, kind: str) -> npt.NDArray[np.int64]:
+        """Return the times of some rows. :data:`UNKNOWN` is a missing one."""
         given = piece.frame[self.column]
         values = parsed(given, kind) if kinds.is_text(given.dtype) else given
         if kind == "stamp":
@@ -59,8 +63,10 @@ class Times:
         if given.dtype.is_float():  # a column of whole numbers with nulls, as pandas writes it
             unknown = given.is_nan().fill_null(True)
             wrong = (wrong | (numbers.cast(pl.Float64) != given).fill_null(False)) & ~unknown
-        piece.refuse(wrong.to_numpy(), self.column, lambda place: f"{given[place]!r} is no time. {_VALID}")
-        times[piece.slots] = numbers.fill_null(UNKNOWN).to_numpy()
+        piece.refuse(
+            wrong.to_numpy(), self.column, lambda place: f"{given[place]!r} is no time. {self._valid}"
+        )
+        return numbers.fill_null(UNKNOWN).to_numpy()
 
     def description(self, kind: str, times: Array) -> dict[str, Any]:
         """Return what the times count, and how many are missing."""

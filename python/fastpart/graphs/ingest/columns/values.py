@@ -1,29 +1,15 @@
-"""Numbers, lists and categories of some rows of a table as arrays."""
+"""Numbers and lists of numbers of some rows of a table as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ....core.frames import pl
 from . import kinds
 from .pieces import Array, Mask, Piece
-
-
-def coded(piece: Piece, column: str, values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the code of each row, the place of its value among the sorted values. -1 is a missing value."""
-    given = piece.frame[column]
-    known = given.is_not_null().to_numpy()
-    told = given.cast(pl.String).cast(pl.Enum([str(each) for each in values]), strict=False)
-    same = told.is_not_null().to_numpy()
-    codes = told.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
-    piece.refuse(
-        known & ~same, column, lambda place: f"{given[place]!r} is new. The file changed, start again"
-    )
-    return np.where(known, codes, -1)
 
 
 def scalars(piece: Piece, column: str, dtype: np.dtype[Any]) -> tuple[Array, Mask]:
@@ -69,7 +55,7 @@ def _converted(
             column,
             (values.is_null() & given.is_not_null()).to_numpy(),
             row_of,
-            lambda place: f"{given[place]!r} is no number. Text becomes a feature by as: category",
+            lambda place: f"{given[place]!r} is no number. Text becomes a feature by as: onehot",
         )
     missing = values.is_null()
     if values.dtype.is_float():

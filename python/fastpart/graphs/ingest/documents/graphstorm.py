@@ -108,7 +108,9 @@ def _feature(feature: Mapping[str, Any], place: str) -> dict[str, Any]:
     transform = feature.get("transform", feature.get("transformation", {"name": "no-op"}))
     name = transform.get("name", "no-op")
     if name in _CATEGORIES:
-        return {"column": column, "as": "category"}
+        if "separator" in transform or "separator" in transform.get("kwargs", {}):
+            raise ParameterError(f"{place}: {column!r} has a separator. Store lists of text in the table")
+        return {"column": column, "as": "onehot"}
     if name not in ("no-op", *_SCALED):
         raise ParameterError(
             f"{place}: the transformation {name!r} of {column!r} is not known. Store its result in the table"

@@ -23,6 +23,7 @@ from ...weights import Weights, scaled
 from ..catalog import RelationTable
 from ..columns import DESCRIPTION
 from ..columns.arrays import replacing
+from .counting import COUNTED, isolated, repeated
 from .job import Job, NumberedType
 from .records import RECORD, Records
 
@@ -40,8 +41,8 @@ def finish(
     attributes: Mapping[str, Mapping[str, dict[str, Any]]],
 ) -> None:
     """Complete the graph directory and give it its name."""
-    described = _describe(job, types, records, attributes)
     edges = job.graph / "edges.bin"
+    described = _describe(job, types, records, attributes, edges)
     n = sum(each.n for each in types.values())
     directedness = job.catalog.schema.directedness
     graph = open_records(edges, dtype="u32", num_vertices=n, directedness=directedness, weights=False)
@@ -60,6 +61,20 @@ def finish(
                 f"{each['nulls']:,}",
                 f"{each['missing']:,}",
             )
+        if each["repeated"] and job.catalog.relations[each["name"]].entry.time is None:
+            log.info(
+                "%s: %s of %s records have the source and target of an earlier one. Each stays an edge of its own",
+                each["name"],
+                f"{'' if each['m'] <= COUNTED else 'about '}{each['repeated']:,}",
+                f"{each['m']:,}",
+            )
+    for name, count in isolated(job.catalog, types, records, edges).items():
+        log.info(
+            "%s: %s in no record, because `missing: drop` dropped all that %s",
+            name,
+            f"{count:,} {'vertex is' if count == 1 else 'vertices are'}",
+            "names it" if count == 1 else "name them",
+        )
     if job.settings["shards"]:
         described["shards"] = _write_shards(job, job.settings["shards"], records)
     _place(job, _names(job, types, records), described)
@@ -70,6 +85,7 @@ def _describe(
     types: Mapping[str, NumberedType],
     records: list[Records],
     attributes: Mapping[str, Mapping[str, dict[str, Any]]],
+    edges: Path,
 ) -> dict[str, Any]:
     schema = job.catalog.schema
     of_types = [
@@ -91,6 +107,7 @@ def _describe(
             "reverse": _reverse(each.relation, schema.directedness),
             "nulls": each.nulls,
             "missing": each.missing,
+            "repeated": repeated(each, edges),
             **attributes["relations"].get(each.relation.name, {}),
         }
         for each in records

@@ -81,17 +81,21 @@ def _ends(job: Job, table: VertexTable) -> Iterator[dict[str, Any]]:
         sides = [side for side in (0, 1) if adds(job, relation, side) and _type(relation, side) == table.name]
         if not sides:
             continue
-        columns = [relation.columns[side] for side in sides]
+        # Where `nulls: drop` drops a record, its other id makes no vertex. So both ends are read.
+        drops = relation.entry.nulls == "drop"
+        read = (0, 1) if drops else sides
+        columns = [relation.columns[side] for side in read]
+        kinds = [job.catalog.vertices[_type(relation, side)].kind for side in read]
         for unit in job.units[f"relations/{relation.name}"]:
             name = f"{table.name}/{relation.name}/{unit.name}"
             done = job.journal.done("ends", name)
             if done is None:
                 sorter = _sorter(job, table, f"run-{relation.name}-{unit.name}", distinct=True)
                 for each in unit.slices:
-                    kinds = [table.kind] * len(columns)
                     for frame in relation.reader.ids(each.file, columns, kinds, each.start, each.stop):
-                        for column in range(len(columns)):
-                            sorter.push(frame, column, 0)
+                        kept = frame.drop_nulls() if drops else frame
+                        for side in sides:
+                            sorter.push(kept, read.index(side), 0)
                 done = _finish(job, sorter, "ends", name)
             yield done
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,15 @@ from ....core.outputs import held, replaceable
 from ....core.parameters import shown
 from ....errors import MemoryBudgetError
 from ...graph_directory import MARKER
-from ..catalog import Catalog
+from ..catalog import Catalog, RelationTable, VertexTable
+from ..schema import Vertices
 from ..tables import TableReader
 from ..tables.idcasts import IdKind
 from .journal import Journal
 from .units import units_of
 from .work_folder import WorkFolder
 
-FORMAT = 2
+FORMAT = 3
 """Version of the work folder. One of another version is not gone on with."""
 
 _READER = 230 << 20
@@ -83,11 +86,11 @@ class Job:
         """The graph directory as it grows."""
         try:
             self._started, self._resumed = time.monotonic(), self._work.begin(plan_of(catalog, settings))
+            self.graph.mkdir(exist_ok=True)
+            self.journal = Journal(self.folder)
         except BaseException:
             self._work.release(remove=False)
             raise
-        self.graph.mkdir(exist_ok=True)
-        self.journal = Journal(self.folder)
         if self._resumed:
             log.info("%s: going on with what an earlier run has done", shown(self.folder))
         self.total = sum(unit.bytes for units in self.units.values() for unit in units)
@@ -162,7 +165,21 @@ def plan_of(catalog: Catalog, settings: dict[str, Any]) -> dict[str, Any]:
         for name, reader in readers(catalog).items()
     }
     schema = msgspec.to_builtins(catalog.schema, enc_hook=lambda frame: type(frame).__name__)
+    settings = settings | {"vocabulary": _vocabulary_of(catalog)}
     return {"format": FORMAT, "schema": schema, "root": catalog.root, "settings": settings, "tables": tables}
+
+
+def _vocabulary_of(catalog: Catalog) -> str | None:
+    """Return a hash of the earlier values of all columns that have categories or classes now. None: there are none."""
+    tables: list[VertexTable | RelationTable] = [*catalog.vertices.values(), *catalog.relations.values()]
+    if all(table.vocabulary is None for table in tables):
+        return None
+    used = []
+    for table in tables:
+        columns = [each.column for each in table.features if each.as_ in ("onehot", "code")]
+        columns += [table.entry.label] if isinstance(table.entry, Vertices) and table.entry.label else []
+        used.append([(table.vocabulary or {}).get(column) for column in columns])
+    return blake2b(json.dumps(used).encode(), digest_size=16).hexdigest()
 
 
 def _sorting(limit: int | None, threads: int) -> int:

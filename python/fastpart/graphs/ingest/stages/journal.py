@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ....core.parameters import shown
+from ....core.parsing import json_object
+from ....errors import GraphFormatError
+from ..columns.arrays import RESTART
+
 NAME = "journal.jsonl"
+
+_CHECKSUM = "checksum"
 
 
 class Journal:
     """The units that are done, in a file of JSON lines in the work folder.
 
     A unit may be done again at any time with the same result. So a kill costs at most the units at work. A last line
-    that is cut off is ignored. A unit whose results are lost is forgotten in the file as well, before they are made
-    again. Otherwise a kill in between would leave lines about results that are there, but not filled.
+    that is cut off is ignored. Other damage is refused, which the checksum of each line finds. A unit whose results are
+    lost is forgotten in the file as well, before they are made again. Otherwise a kill in between would leave lines
+    about results that are there, but not filled.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,14 +33,9 @@ class Journal:
         self._done: dict[tuple[str, str], dict[str, Any]] = {}
         file = folder / NAME
         kept = 0
-        for line in file.read_bytes().splitlines(keepends=True) if file.exists() else ():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                break
-            if not line.endswith(b"\n"):
-                break
-            kept += len(line)
+        for number, line in enumerate(file.read_bytes().split(b"\n")[:-1] if file.exists() else (), 1):
+            entry = _read(file.with_name(f"{NAME}: line {number}"), line)
+            kept += len(line) + 1
             if "forgotten" in entry:
                 self._done.pop((entry["stage"], entry["unit"]), None)
             else:
@@ -72,10 +76,26 @@ class Journal:
             del self._done[each]
 
     def _write(self, entries: Iterable[dict[str, Any]]) -> None:
-        self._file.write(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+        self._file.write(b"".join(map(_line, entries)))
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry | {_CHECKSUM: _checksum(entry)}).encode() + b"\n"
+
+
+def _checksum(entry: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(entry).encode())
+
+
+def _read(place: Path, line: bytes) -> dict[str, Any]:
+    """Return the entry of a line."""
+    entry = json_object(place, line, {_CHECKSUM: int}, RESTART)
+    if entry.pop(_CHECKSUM) != _checksum(entry):
+        raise GraphFormatError(f"{shown(place)}: not as it was written. {RESTART}")
+    return entry

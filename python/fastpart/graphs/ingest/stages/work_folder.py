@@ -15,7 +15,9 @@ from typing import Any
 
 from .... import _core
 from ....core.parameters import shown
-from ....errors import ParameterError
+from ....core.parsing import json_object
+from ....errors import GraphFormatError, ParameterError
+from ..columns.arrays import RESTART
 
 
 class WorkFolder:
@@ -46,13 +48,28 @@ class WorkFolder:
             self._clear()  # of a run that was killed before it had one, or while it removed the folder
             _core.write_file(self._plan, json.dumps(plan).encode())
             return False
-        earlier = json.loads(self._plan.read_bytes())
-        if change := _change(earlier, json.loads(json.dumps(plan))):
+        now = json.loads(json.dumps(plan))
+        if (earlier := self._read(now["format"])) != now:
             raise ParameterError(
-                f"{shown(self.path)}: begun by an earlier run, since when {change}. Pass restart=True to "
-                "begin anew, or undo the change to go on"
+                f"{shown(self.path)}: begun by an earlier run, since when {_change(earlier, now)}. {RESTART}, or "
+                "undo the change to go on"
             )
         return True
+
+    def _read(self, format: int) -> dict[str, Any]:
+        """Return the plan of an earlier run. Only of this format it has the fields that are compared."""
+        plan = json_object(self._plan, fields={"format": int}, remedy=RESTART)
+        if plan["format"] == format:
+            fields = {"schema": dict, "root": str, "settings": dict, "tables": dict}
+            plan = json_object(self._plan, fields=fields, remedy=RESTART)
+            for name, files in plan["tables"].items():
+                if not isinstance(files, list) or not all(
+                    isinstance(file, list) and [*map(type, file[:2])] == [str, int] for file in files
+                ):
+                    raise GraphFormatError(
+                        f"{shown(self._plan)}: tables: {name}: no list of files. {RESTART}"
+                    )
+        return plan
 
     def release(self, remove: bool) -> None:
         """End the work. The folder stays, unless it is to be removed."""
@@ -62,7 +79,7 @@ class WorkFolder:
                 self.path.rmdir()
 
 
-def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+def _change(before: dict[str, Any], now: dict[str, Any]) -> str:
     """Return what differs, in words."""
     if before.get("format") != now["format"]:
         return "the format of the work folder changed with the version of fastpart"
@@ -83,4 +100,4 @@ def _change(before: dict[str, Any], now: dict[str, Any]) -> str | None:
                 return f"{shown(file[0])} changed ({known[file[0]][1]:,} bytes then, {file[1]:,} now)"
         if gone := known.keys() - {file[0] for file in files}:
             return f"{shown(min(gone))} was removed"
-    return None
+    return "its tables changed"
