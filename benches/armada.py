@@ -127,7 +127,7 @@ def caching(out: Path) -> None:
         for fanouts in ((10, 10), (15, 10, 5)):
             for policy, workers in (("static", 1), ("static", 2), ("lru", 1)):
                 given = {"fanouts": fanouts, "batch_size": 4000, "batch_workers": workers, "policy": policy}
-                source = Source(settings_of(stored(out, name), cache=0.1, **given))
+                source = Source(settings_of(stored(out, name), cache=0.1 * K, **given))
                 _, _, rows, sent = counted(source, epochs=2)  # the cache is full after the first one
                 saved = 1 - sent / rows
                 cells = [
@@ -160,7 +160,11 @@ def speed(out: Path) -> None:
     )
     print("|---|---|---:|---:|---:|---:|---:|")
     parts = stored(out, "planted")
-    for sampling, batch_size, cache in (("labor", 1000, 1.0), ("labor", 4000, 0.5), ("uniform", 4000, 0.0)):
+    for sampling, batch_size, cache in (
+        ("labor", 1000, "400M"),
+        ("labor", 4000, "200M"),
+        ("uniform", 4000, 0.0),
+    ):
         times = []
         for workers in (1, 2):
             given = {"fanouts": (10, 10), "batch_size": batch_size, "cache": cache, "sampling": sampling}

@@ -225,6 +225,6 @@ pub mod sets {
 }
 pub mod traffic {
     pub use crate::traffic::{
-        Epoch, GraphEdges, InEdges, PartTraffic, TypedEdges, expected_steps, sampling_weights, traffic,
+        Cache, Epoch, GraphEdges, InEdges, PartTraffic, TypedEdges, expected_steps, sampling_weights, traffic,
     };
 }

@@ -8,6 +8,7 @@ from fastpart import _core
 
 torch = pytest.importorskip("torch")
 
+from fastpart.core.cache_size import CacheSize  # noqa: E402
 from fastpart.loading.cached_rows import CACHE_CRITERIA, rows_to_cache  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
@@ -53,7 +54,7 @@ def test_the_rows_with_the_highest_scores_are_chosen(parts, cache_by, share):
     for part in range(3):
         score = numbers(parts, part, cache_by, epoch)
         start, end = parts._topology.starts[part : part + 2].tolist()
-        found = rows_to_cache(parts, part, share, cache_by, epoch).tolist()
+        found = rows_to_cache(parts, part, CacheSize(share), cache_by, epoch).tolist()
         assert found == sorted(set(found))
         others = [row for row in range(len(score)) if not start <= row < end and score[row] > 0]
         count = len(others) if cache_by == "halo" else min(int(share * (end - start)), len(others))
@@ -81,12 +82,28 @@ def test_hits_are_counted(parts, cache_by):
     rows = fetched(without)
     assert without.read_counts()["cached_rows"] == 0
     assert [one.tolist() for one in fetched(held)] == [one.tolist() for one in rows]
-    cache = rows_to_cache(parts, 1, 0.2, cache_by, epoch_of(parts))
+    cache = rows_to_cache(parts, 1, CacheSize(0.2), cache_by, epoch_of(parts))
     hits = sum(np.isin(one, cache).sum() for one in rows)
     counts = held.read_counts()
     assert 0 < hits == counts["cached_rows"]
     assert counts["remote_rows"] == sum(map(len, rows)) - hits
     assert counts["remote_bytes"] == counts["remote_rows"] * 6 * 8
+
+
+@pytest.mark.parametrize("cache_by", ["access", "degree"])
+def test_a_size_holds_as_many_rows_as_fit(parts, cache_by):
+    row_bytes, epoch = 6 * 8, epoch_of(parts)
+    of_size = rows_to_cache(parts, 1, CacheSize.of("0.4K"), cache_by, epoch)
+    own = int(np.diff(parts._topology.starts)[1])
+    assert len(of_size) == 409 // row_bytes
+    np.testing.assert_array_equal(
+        of_size, rows_to_cache(parts, 1, CacheSize(409 // row_bytes / own + 1e-9), cache_by, epoch)
+    )
+    given = {"fanouts": FANOUTS, "batch_size": SIZE, "rank": 1, "world_size": 3, "cache_by": cache_by}
+    loader = parts.loader(cache="0.4K", **given)
+    np.testing.assert_array_equal(loader.fetching.cached.ids, of_size)
+    parts.save_cache("0.4K", fanouts=FANOUTS, batch_size=SIZE, cache_by=cache_by)
+    np.testing.assert_array_equal(read_cache(parts, 1), np.sort(parts._topology.ids_of(of_size)))
 
 
 def test_access_saves_more_than_degree(tmp_path):

@@ -207,7 +207,7 @@ def test_help_lists_the_commands(text_of, words):
             "report",
             "export",
             "plan",
-            "cache",
+            "conversions",
             "upgrade",
             "restore",
             "work",

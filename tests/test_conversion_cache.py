@@ -41,7 +41,7 @@ def test_a_second_opening_finds_the_conversion(home, source, caplog):
     (entry,) = entries(home)
     said = [text for text in caplog.messages if "converted once" in text]
     assert said == [
-        f"{source}: converted once, to about 24 bytes in {home / entry}. `fastpart cache` lists conversions, --clear "
+        f"{source}: converted once, to about 24 bytes in {home / entry}. `fastpart conversions` lists them, --clear "
         "removes them"
     ]
     state = {path.name: path.stat().st_mtime_ns for path in (home / entry).iterdir()}
@@ -225,16 +225,16 @@ def test_pickles_find_the_conversion_or_write_it_again(home, source):
 
 
 def test_the_verb_lists_and_clears(home, source, capsys):
-    assert main(["cache"]) == 0
+    assert main(["conversions"]) == 0
     assert capsys.readouterr().out == "   0 bytes  in all\n"
     fp.open_graph(source)
     (home / ".0123.tmp-1.1").mkdir()
     (home / "mine").mkdir()
-    assert main(["cache", "--json"]) == 0
+    assert main(["conversions", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     (entry,) = facts["entries"]
     assert (entry["sources"], entry["bytes"], facts["cleared"]) == ([str(source)], facts["bytes"], False)
-    assert main(["cache", "--clear"]) == 0
+    assert main(["conversions", "--clear"]) == 0
     listed, total = capsys.readouterr().out.splitlines()
     assert listed.endswith(f"  {source}")
     assert total.endswith("  removed")

@@ -57,7 +57,7 @@ def same_epochs(stored, plan, epochs, *, workers=1, loading=None, **given):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("cache", [None, 900, "1M"])
+@pytest.mark.parametrize("memory", [None, 900, "1M"])
 @pytest.mark.parametrize(
     ("given", "loading"),
     [
@@ -68,8 +68,8 @@ def same_epochs(stored, plan, epochs, *, workers=1, loading=None, **given):
         ({"vertices": np.arange(40, 90)}, {}),
     ],
 )
-def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, loading):
-    plan = stored.plan(2, **BATCHES | given, workers=2, cache=cache, pack=tmp_path / "plan")
+def test_planned_batches_are_those_of_the_files(stored, tmp_path, memory, given, loading):
+    plan = stored.plan(2, **BATCHES | given, workers=2, memory=memory, pack=tmp_path / "plan")
     same_epochs(stored, tmp_path / "plan", [1, 0], workers=2, loading=loading, **given)
     rows = sum(
         len(np.unique(batch.rows))
@@ -79,13 +79,13 @@ def test_planned_batches_are_those_of_the_files(stored, tmp_path, cache, given, 
     )
     assert plan.workers["rows"].sum() == rows
     cached, read = plan.workers["cached_rows"].sum(), plan.workers["read_rows"].sum()
-    assert (cached == 0) == (cache is None)
-    assert read == rows if cache is None else read < rows
+    assert (cached == 0) == (memory is None)
+    assert read == rows if memory is None else read < rows
 
 
 @pytest.mark.torch
 def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
-    plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
+    plan = stored.plan(2, **BATCHES, memory=900, pack=tmp_path / "plan")
     ways = {row["way"]: row for row in plan.ways.iter_rows(named=True)}
     if "direct" not in ways:
         pytest.skip("the file system refuses direct reads")
@@ -101,7 +101,7 @@ def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
 @pytest.mark.torch
 @pytest.mark.parametrize("loading", [{}, {"scheduled": True}])
 def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
-    plan = coded.plan(1, **BATCHES, cache=200, pack=tmp_path / "plan")
+    plan = coded.plan(1, **BATCHES, memory=200, pack=tmp_path / "plan")
     same_epochs(coded, plan, [0], loading=loading)
     packed = np.load(tmp_path / "plan" / "worker-00000" / "epoch-00000.npy", mmap_mode="r")
     assert packed.dtype == np.uint8
@@ -111,7 +111,7 @@ def test_coded_rows_are_packed_as_they_are(coded, tmp_path, loading):
 @pytest.mark.torch
 @pytest.mark.parametrize("until", [None, 7])
 def test_epochs_beyond_the_plan_are_packed_and_removed(stored, tmp_path, until):
-    plan = stored.plan(2, **BATCHES, cache=900, pack=tmp_path / "plan")
+    plan = stored.plan(2, **BATCHES, memory=900, pack=tmp_path / "plan")
     plain, planned = loaders(stored)[0], loaders(stored, plan)[0]
     if until is not None:
         planned.use_until(until)
@@ -205,7 +205,7 @@ def test_rows_of_other_samples_are_refused(stored, tmp_path):
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ["epoch-00000.npy", "epoch-00000.offsets.npy", "cached.npy"])
 def test_damaged_files_are_named(stored, tmp_path, name):
-    plan = stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
+    plan = stored.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
     file = tmp_path / "plan" / "worker-00000" / name
     file.write_bytes(file.read_bytes()[:-8])
     with pytest.raises(fp.GraphFormatError, match=name):
@@ -227,7 +227,7 @@ def test_what_is_no_plan_is_refused(stored, tmp_path):
 @pytest.mark.torch
 def test_a_plan_replaces_a_plan_and_nothing_else(stored, tmp_path):
     stored.plan(2, **BATCHES, pack=tmp_path / "plan")
-    stored.plan(1, **BATCHES, cache=900, pack=tmp_path / "plan")
+    stored.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
     same_epochs(stored, tmp_path / "plan", [0])
     (tmp_path / "plan" / "mine.txt").touch()
     with pytest.raises(fp.ParameterError, match=r"mine\.txt"):
@@ -241,8 +241,9 @@ def test_a_plan_replaces_a_plan_and_nothing_else(stored, tmp_path):
     [
         ({"epochs": 0}, "epochs: "),
         ({"workers": 4}, "workers: "),
-        ({"cache": "much"}, "cache: 'much' is not a size"),
-        ({"cache": "1000T"}, "cache: the rows of all workers take"),
+        ({"memory": "much"}, "memory: 'much' is not a size"),
+        ({"memory": "0.1"}, "memory: '0.1' has no unit and is no whole number"),
+        ({"memory": "1000T"}, "memory: the rows of all workers take"),
         ({"vertices": "other"}, "has no split 'other'"),
     ],
 )

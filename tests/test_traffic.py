@@ -150,6 +150,24 @@ def test_caches_and_bytes(tmp_path):
     assert (none.saved_rows, none.fetched_rows) == (0, none.remote_rows)
     assert tenth.parts["cached_rows"].to_list() == [100, 100, 100]
     assert 0.1 * none.remote_rows < tenth.saved_rows < most.saved_rows < none.remote_rows
+    of_size = fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache="2K")
+    assert of_size.parts["cached_rows"].to_list() == [2048 // 20] * 3
+    assert repr(of_size).endswith("with a cache of 2K>")
+    for exact in (False, True):
+        share, size = (
+            fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache=cache, exact=exact)
+            for cache in (0.1, f"{2000 / 1024}K")
+        )
+        assert share.parts.equals(size.parts)
+    given = {"graph": graph, "splits": splits, "cache": "2K"}
+    bare = fp.predict_traffic(stored := fp.random(graph, 3, of="vertices"), [5], row_bytes=20, **given)
+    assert bare.parts["cached_rows"].to_list() == [2048 // 20] * 3
+    with pytest.raises(ParameterError, match="cache: 2K is a size, but the bytes of a row are unknown"):
+        fp.predict_traffic(stored, [5], **given)
+    compared = fp.compare(
+        graph, 3, ["random"], splits=splits, fanouts=[5], cache=[0, "2K"], row_bytes=20, peers=False
+    )
+    assert {"remote_rows", "remote_rows_2K", "remote_mb_2K"} <= set(compared.summary.columns)
     assert none.row_bytes == 20
     assert none.remote_mb == pytest.approx(20e-6 * none.remote_rows)
     assert repr(tenth).startswith("<Traffic: ")
@@ -240,7 +258,10 @@ def test_a_comparison_tells_the_traffic(tmp_path, datasets):
         ({"fanouts": "10,10"}, TypeError, "fanouts: expected a list"),
         ({"batch_size": 0}, ParameterError, "batch_size: 0"),
         ({"cache": -0.1}, ParameterError, "cache: -0.1"),
-        ({"cache": 5}, ParameterError, "cache: 5 is not a share from 0 to 1"),
+        ({"cache": 5}, ParameterError, "cache: 5 is not a share of a part.s rows from 0 to 1"),
+        ({"cache": "0.1"}, ParameterError, "cache: '0.1' is text without a unit"),
+        ({"cache": "200"}, ParameterError, "cache: '200' is text without a unit"),
+        ({"cache": "2X"}, ParameterError, "cache: '2X' is not a size"),
         ({"cache": float("nan")}, ParameterError, "cache: nan"),
         ({"row_bytes": -1}, ParameterError, "row_bytes: -1"),
         ({"splits": None}, ParameterError, "splits: there are no training"),

@@ -44,7 +44,7 @@ def assert_same(one, other, tolerance=1e-5):
         (1, 1, {}),
         (2, 2, {"cache": 0.2}),
         (3, 1, {"cache": 0.1, "policy": "lru", "ahead": 1}),
-        (1, 3, {"cache": 1.0, "policy": "lru"}),
+        (1, 3, {"cache": "1G", "policy": "lru"}),
     ],
 )
 def test_losses_are_those_of_sampled(parts, sampled, batch_workers, compute_workers, given):
@@ -73,7 +73,7 @@ def test_more_workers_than_parts_or_seeds(tmp_path):
 def test_what_a_training_counts(parts):
     plain, cached = (
         fp.train.armada(parts, batch_workers=2, compute_workers=2, cache=cache, **QUICK).history
-        for cache in (0, 1)
+        for cache in (0, "1G")
     )
     for rows in (plain, cached):
         assert (rows["remote_bytes"] > rows["remote_rows"] * 8 * 4).all()  # 8 features of float32

@@ -38,7 +38,7 @@ def packed(parts, folder, workers=2, **given):
 
 
 @pytest.mark.parametrize("method", [fp.train.sampled, fp.train.bytegnn])
-@pytest.mark.parametrize("given", [{}, {"cache": "8K"}])
+@pytest.mark.parametrize("given", [{}, {"memory": "8K"}])
 def test_losses_are_those_without_a_plan(parts, losses, tmp_path, method, given):
     plan = packed(parts, tmp_path, **given)
     trained = method(parts, workers=2, plan=plan, **QUICK)
@@ -70,14 +70,14 @@ def test_other_trainings_are_refused_before_workers_start(parts, tmp_path, given
 
 
 def test_rows_that_the_plan_keeps_are_stated(parts, tmp_path):
-    plan = packed(parts, tmp_path, workers=1, cache="8K")
+    plan = packed(parts, tmp_path, workers=1, memory="8K")
     (tmp_path / "plan" / "plan.json").write_text(
         re.sub(
             r'"cached_rows": \d+', f'"cached_rows": {10**9}', (tmp_path / "plan" / "plan.json").read_text()
         )
     )
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller cache="
+        fp.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller memory="
     ):
         fp.train.sampled(parts, workers=1, plan=plan.folder, memory_limit="2G", **QUICK)
 

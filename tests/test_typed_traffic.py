@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
+from fastpart.core.cache_size import CacheSize
 from fastpart.measures.ranking import Epoch, most_needed_of_others
 from fastpart.measures.row_types import bytes_of_rows, of_each_row
 from typed_graphs import Typed, authors, typed_graphs
@@ -159,11 +160,18 @@ def test_caches_prefer_wide_rows_that_are_needed(known):
     scores = Epoch(topology.rows_of(train), hops_of(graph, FANOUTS), 60, stored._types).expected_steps(
         topology, np.arange(3) == 0
     )
-    kept = most_needed_of_others(topology, 0, 0.1, scores, worth)
+    kept = most_needed_of_others(topology, 0, CacheSize(0.1), scores, worth)
     first, end = topology.starts[:2]
     assert len(kept) == int(0.1 * np.count_nonzero(worth[first:end]))
     others = np.setdiff1d(np.arange(end, graph.n), kept)
     assert (scores * worth)[kept].min() >= (scores * worth)[others].max()
+    of_size = most_needed_of_others(topology, 0, CacheSize.of("2K"), scores, worth)
+    assert 2048 - 64 < worth[of_size].sum() <= 2048
+    for found in (
+        fp.predict_traffic(stored, FANOUTS, 60, cache="2K", exact=exact) for exact in (False, True)
+    ):
+        filled = (found.types["cached_rows"] * found.types["row_bytes"]).sum()
+        assert 3 * (2048 - 64) < filled <= 3 * 2048
     none, some = (fp.predict_traffic(stored, FANOUTS, 60, cache=cache) for cache in (0, 0.3))
     assert none.fetched_mb == pytest.approx(some.remote_mb, rel=0.03)
     assert some.fetched_mb < none.fetched_mb

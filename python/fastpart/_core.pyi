@@ -263,7 +263,8 @@ class Topology:
         fanouts: Sequence[int],
         *,
         batch_size: int,
-        caches: Sequence[float],
+        caches: Sequence[float | int],
+        row_bytes: float,
         options: RunOptions,
     ) -> list[PartTraffic]:
         """Return the traffic of each part, as :func:`predict_traffic`."""
@@ -303,14 +304,14 @@ def predict_traffic(
     relations: Sequence[tuple[int, int | None]] | None,
     types: Sequence[int],
     batch_size: int,
-    caches: Sequence[float],
+    caches: Sequence[float | int],
     row_bytes: Sequence[float],
     options: RunOptions,
 ) -> list[PartTraffic]:
-    """Return the traffic of each part. ``caches`` are shares of its rows.
+    """Return the traffic of each part. Of ``caches``, floats are shares of its rows, and integers are bytes.
 
     ``fanouts[h][r]`` in-edges of relation r are sampled per vertex in hop h. A plain graph has one relation. ``types``
-    are the numbers of vertices of each type, and ``row_bytes`` what a row of each is worth to a cache.
+    are the numbers of vertices of each type, and ``row_bytes`` the bytes of a row of each, or 1 if they are unknown.
     """
 
 def typed_traffic(
@@ -319,7 +320,7 @@ def typed_traffic(
     fanouts: Sequence[Sequence[int]],
     *,
     batch_size: int,
-    caches: Sequence[float],
+    caches: Sequence[float | int],
     row_bytes: Sequence[float],
     options: RunOptions,
 ) -> list[PartTraffic]:

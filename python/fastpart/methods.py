@@ -109,7 +109,7 @@ def _plan(
     fanouts: Sequence[int],
     vertices: Any = "train",
     workers: int = 1,
-    cache: int | str | None = None,
+    memory: int | str | None = None,
     pack: StrPath | None = None,
     **given: Unpack[PlanOptions],
 ) -> Plan:
@@ -121,7 +121,7 @@ def _plan(
         fanouts=fanouts,
         vertices=vertices,
         workers=workers,
-        cache=cache,
+        memory=memory,
         pack=pack,
         **given,
     )
@@ -148,7 +148,7 @@ def _link_loader(
 @bind(VertexPartition.save_cache)
 def _save_cache(
     partition: VertexPartition,
-    cache: float = 0.1,
+    cache: float | str = 0.1,
     *,
     fanouts: Fanouts,
     batch_size: int = 1024,

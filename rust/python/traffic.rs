@@ -29,6 +29,22 @@ impl From<traffic::PartTraffic> for PartTraffic {
     }
 }
 
+/// The size of a cache: an integer is bytes, a float is a share.
+#[derive(FromPyObject)]
+pub enum Cache {
+    Bytes(u64),
+    Share(f64),
+}
+
+/// The sizes of caches, as the core takes them.
+pub fn cache_sizes(caches: &[Cache]) -> Vec<traffic::Cache> {
+    let size = |cache: &Cache| match *cache {
+        Cache::Bytes(bytes) => traffic::Cache::Bytes(bytes),
+        Cache::Share(share) => traffic::Cache::Share(share),
+    };
+    caches.iter().map(size).collect()
+}
+
 /// The rows that each part of a graph fetches in an epoch.
 #[pyfunction]
 #[pyo3(signature = (
@@ -45,7 +61,7 @@ pub fn predict_traffic<'py>(
     relations: Option<Vec<(u64, Option<u16>)>>,
     types: Vec<u64>,
     batch_size: u64,
-    caches: Vec<f64>,
+    caches: Vec<Cache>,
     row_bytes: Vec<f64>,
     options: Options,
 ) -> PyResult<Vec<PartTraffic>> {
@@ -54,7 +70,8 @@ pub fn predict_traffic<'py>(
         let epoch = Epoch::by_relation(seeds.len() as u64, batch_size, &fanouts)?;
         let records = edges.stream();
         let directions = directions(records, directedness, relations.as_deref())?;
-        let (parts, caches) = ((&*parts, k), (&*caches, &*row_bytes));
+        let (sizes, parts) = (cache_sizes(&caches), (&*parts, k));
+        let caches = (&*sizes, &*row_bytes);
         match &directions {
             Directions::All(_) => {
                 let edges = GraphEdges { records, directions: &directions };
@@ -101,7 +118,7 @@ pub fn typed_traffic<'py>(
     seeds: View<'py, u32>,
     fanouts: Vec<Vec<i64>>,
     batch_size: u64,
-    caches: Vec<f64>,
+    caches: Vec<Cache>,
     row_bytes: Vec<f64>,
     options: Options,
 ) -> PyResult<Vec<PartTraffic>> {
@@ -109,7 +126,7 @@ pub fn typed_traffic<'py>(
     detached(py, &options, |run| {
         let epoch = Epoch::by_relation(seeds.len() as u64, batch_size, &fanouts)?;
         let edges = TypedInEdges { topology, types: types.inner() };
-        of_parts(&edges, topology, &seeds, &epoch, (&caches, &row_bytes), run)
+        of_parts(&edges, topology, &seeds, &epoch, (&cache_sizes(&caches), &row_bytes), run)
     })
 }
 
@@ -141,7 +158,7 @@ pub fn of_parts(
     topology: &Topology,
     seeds: &[u32],
     epoch: &Epoch,
-    caches: (&[f64], &[f64]),
+    caches: (&[traffic::Cache], &[f64]),
     run: &Run,
 ) -> Result<Vec<PartTraffic>> {
     topology.rows().check("seeds", seeds)?;

@@ -33,5 +33,5 @@ mod weights;
 pub(crate) use edges::{BLOCK, DirectedEdge};
 pub use edges::{GraphEdges, InEdges, TypedEdges};
 pub use epoch::Epoch;
-pub use totals::{PartTraffic, expected_steps, traffic};
+pub use totals::{Cache, PartTraffic, expected_steps, traffic};
 pub use weights::sampling_weights;

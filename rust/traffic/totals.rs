@@ -21,6 +21,40 @@ pub struct PartTraffic {
     pub saved: Vec<Vec<f64>>,
 }
 
+/// The size of the cache of each part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cache {
+    /// Rows, as a share of the rows of the part that are worth anything.
+    Share(f64),
+    /// Bytes. The worth of a row is then its bytes.
+    Bytes(u64),
+}
+
+impl Cache {
+    /// The most rows that it may hold, for a part of so many rows.
+    fn most(self, rows: u64, types: &Types) -> u64 {
+        match self {
+            Self::Share(share) => (share * rows as f64) as u64,
+            Self::Bytes(bytes) => {
+                let worth = types.worth.iter().copied().filter(|&worth| worth > 0.0);
+                (bytes as f64 / worth.fold(f64::MAX, f64::min)) as u64
+            }
+        }
+    }
+
+    /// How many of the best rows, the best first, it holds. `most` is what [`Cache::most`] says.
+    fn held(self, most: u64, best: &[u32], types: &Types) -> usize {
+        let most = most.min(best.len() as u64) as usize;
+        let Self::Bytes(bytes) = self else { return most };
+        let mut left = bytes as f64;
+        let fits = |vertex: &&u32| {
+            left -= types.worth[types.of(**vertex)];
+            left >= 0.0
+        };
+        best[..most].iter().take_while(fits).count()
+    }
+}
+
 /// The types of the vertices, and what a row of each is worth to a cache.
 struct Types {
     /// Where each range of vertices of one type ends, and the type.
@@ -112,21 +146,25 @@ pub fn expected_steps(
 }
 
 /// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds` that it has. A
-/// cache holds so many rows as a share of the rows of the part, those with the most accesses times `worth`, which is that of
-/// a row by type. Rows that are worth nothing are never cached, and do not count for the share.
+/// cache holds the rows with the most accesses times `worth`, which is that of a row by type. Rows that are worth nothing are
+/// never cached, and do not count for a share.
 pub fn traffic(
     edges: &dyn InEdges,
     (assignment, k): (&[i32], u32),
     seeds: &[u32],
     epoch: &Epoch,
-    (caches, worth): (&[f64], &[f64]),
+    (caches, worth): (&[Cache], &[f64]),
     run: &Run,
 ) -> Result<Vec<PartTraffic>> {
     let n = edges.num_vertices();
     crate::measure::validate(assignment, k, n, run)?;
     epoch.check_relations(edges.num_relations())?;
-    if let Some(cache) = caches.iter().find(|cache| !(0.0..=f64::MAX).contains(*cache)) {
-        return Err(Error::parameter("cache", format!("{cache} is not a share of 0 or more")));
+    for cache in caches {
+        if let Cache::Share(share) = cache
+            && !(0.0..=f64::MAX).contains(share)
+        {
+            return Err(Error::parameter("cache", format!("{share} is not a share of 0 or more")));
+        }
     }
     run.require((FIXED + BYTES) * n, format!("access probabilities of {n} vertices"))?;
     let fitting = (run.budget() - FIXED * n).checked_div(BYTES * n).unwrap_or(1);
@@ -142,7 +180,8 @@ pub fn traffic(
         before += lists.iter().map(|list| list.len() as u64).sum::<u64>();
         for (place, list) in lists.iter().enumerate() {
             let part = first + place;
-            let caches: Vec<u64> = caches.iter().map(|cache| (cache * sizes[part] as f64) as u64).collect();
+            let caches: Vec<(Cache, u64)> =
+                caches.iter().map(|&cache| (cache, cache.most(sizes[part], &types))).collect();
             let own = |vertex: usize| assignment[vertex] as usize == part;
             let of = found.part((place, lists.len()), own, &types, &caches, run)?;
             parts.push(PartTraffic { seeds: list.len() as u64, ..of });
@@ -171,7 +210,7 @@ impl Found {
         (place, count): (usize, usize),
         own: impl Fn(usize) -> bool,
         types: &Types,
-        caches: &[u64],
+        caches: &[(Cache, u64)],
         run: &Run,
     ) -> Result<PartTraffic> {
         let kinds = types.worth.len();
@@ -198,7 +237,8 @@ impl Found {
         };
         let [first, second] = self.samples.halves();
         for (ranking, counting) in [(first, second), (second, first)] {
-            let most = caches.iter().copied().max().unwrap_or(0).min(remote.len() as u64) as usize;
+            let most =
+                caches.iter().map(|&(_, most)| most).max().unwrap_or(0).min(remote.len() as u64) as usize;
             // The rows of one type are all worth the same.
             match types.ranges.len() {
                 1 => self.most_accessed(&mut remote, (place, count), |_| 1.0, ranking, most),
@@ -207,10 +247,10 @@ impl Found {
                     self.most_accessed(&mut remote, (place, count), worth, ranking, most)
                 }
             }
-            for ((&cache, cached), saved) in caches.iter().zip(&mut of.cached).zip(&mut of.saved) {
+            for ((&(cache, most), cached), saved) in caches.iter().zip(&mut of.cached).zip(&mut of.saved) {
                 let mut hits = vec![0_u64; kinds];
                 cached.fill(0);
-                for &vertex in &remote[..cache.min(remote.len() as u64) as usize] {
+                for &vertex in &remote[..cache.held(most, &remote, types)] {
                     let mask = self.masks[vertex as usize * count + place];
                     hits[types.of(vertex)] += u64::from((mask & counting).count_ones());
                     cached[types.of(vertex)] += 1;

@@ -277,8 +277,8 @@ def verify(call: Call) -> None:
         )
 
 
-def cache(call: Call) -> None:
-    """``fastpart cache``."""
+def conversions(call: Call) -> None:
+    """``fastpart conversions``."""
     found = list(conversion_cache.entries())
     total = sum(entry.bytes for entry in found)
     if call["clear"]:

@@ -81,6 +81,8 @@ class Option:
             return "SIZE"
         number = "FLOAT" if "float" in self.words else "INT" if "int" in self.words else ""
         text = "FILE" if self.is_file else "NAME" if self.listed else "TEXT"
+        if number == "FLOAT" and "with its unit" in self.doc:
+            number = "FLOAT|SIZE"
         words = "|".join(filter(None, [number, *(self.choices or self._named)])) or text
         words = words if len(words) < 60 else "NAME"
         return f"{words},..." if self.listed else words

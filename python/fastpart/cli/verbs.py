@@ -375,16 +375,16 @@ _VERBS: dict[str, Verb | Family] = {
         ("plan",),
         {"source": "A partition directory of vertices, saved with features."},
         "plan parts/ --epochs 3 --fanouts 10,10 --batch-size 1000\n"
-        "plan parts/ --epochs 3 --fanouts 10,10 --batch-size 1000 --cache 2G -o packed/",
+        "plan parts/ --epochs 3 --fanouts 10,10 --batch-size 1000 --memory 2G -o packed/",
         _out("A folder for the packed rows. Without it, the plan only tells."),
         without=frozenset({"pack"}),
         says="Say what the next epochs will read and, with -o, pack it in the order of its use.",
     ),
-    "cache": Verb(
-        "commands:cache",
+    "conversions": Verb(
+        "commands:conversions",
         (),
         {},
-        "cache\ncache --clear",
+        "conversions\nconversions --clear",
         (Option("clear", "bool", None, doc="Remove them."),),
         says="List the conversions of files that hold no raw records, which are kept for the next time.",
     ),

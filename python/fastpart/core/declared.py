@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 from ..errors import InternalError
-from .options import Function
+from .calls import Function
 from .shared_parameters import with_parameters
 
 Given = ParamSpec("Given")

@@ -12,10 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from ..errors import ParameterError
-from .parameters import Progress, StrPath, integer, meant, memory_size, no_parameter, path, shown
+from .calls import Function, refuse_misuse
+from .parameters import Progress, StrPath, integer, meant, memory_size, path, shown
 from .progress import Bar
 
 
@@ -130,9 +131,6 @@ def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
     return run_options(**{**options, "progress": bar} if bar else options), bar
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
 def with_options(
     function: Function,
     defaults: Mapping[str, Any] | None = None,
@@ -151,9 +149,7 @@ def with_options(
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        if unknown := [name for name in given if name not in known.parameters]:
-            names = [name for name in known.parameters if name != "self"]
-            raise no_parameter(function.__name__, unknown[0], names, missing.get(unknown[0], ""))
+        refuse_misuse(function.__name__, known, args, given, missing)
         wanted = {**_CONFIG.get(Options()), **given}
         run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
         try:

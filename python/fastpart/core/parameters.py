@@ -237,7 +237,7 @@ _ELSEWHERE = {
     "standardize": "standardise", "normalise": "standardise", "normalize": "standardise",
     "num_neighbors": "fanouts", "fanout": "fanouts", "hidden_channels": "hidden", "hidden_size": "hidden",
     "num_layers": "layers", "num_epochs": "epochs", "learning_rate": "lr", "num_workers": "workers",
-    "directed": "directedness", "output": "out", "num_threads": "threads", "random_state": "seed",
+    "cache": "memory", "directed": "directedness", "output": "out", "num_threads": "threads", "random_state": "seed",
 }  # fmt: skip
 """Parameters as METIS, PyG, DGL and scikit-learn call them, and their names here."""
 
@@ -269,6 +269,10 @@ def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 
         if match is None:
             raise ParameterError(
                 f"{name}: {value!r} is not a size. Write bytes, or a size such as 4G or 512M"
+            )
+        if "." in match[1] and not match[2]:
+            raise ParameterError(
+                f"{name}: {value!r} has no unit and is no whole number. Write bytes, or a size such as 4G or 512M"
             )
         value = int(float(match[1]) * _UNITS[match[2].upper()])
     return integer(name, value, low, 2**63 - 1)
@@ -306,7 +310,7 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         return dict(_pair(name, word.strip(), value) for word in text.split(","))
     if types & {"Sequence", "Iterable", "tuple"}:
         item = next((each for each in ("int", "float") if each in types), "str")
-        item = "int | str" if "[int | str]" in annotation else item
+        item = next((pair for pair in ("int | str", "float | str") if f"[{pair}]" in annotation), item)
         return [from_text(name, word.strip(), item) for word in text.split(",")]
     if "bool" in types:
         if text.lower() not in ("true", "false"):

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, cast, is_typeddict
 
-from .options import Function, expanded, unpacked
+from .calls import Function, refuse_misuse
+from .options import expanded, unpacked
 
 _ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 """The begin of the description of a parameter in a section of numpydoc."""
@@ -28,8 +29,7 @@ def with_parameters(
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        if unknown := [name for name in given if name not in known.parameters]:
-            raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {unknown[0]!r}")
+        refuse_misuse(function.__name__, known, args, given)
         return function(*args, **entries | given)
 
     if entries:

@@ -88,7 +88,7 @@ def conversion(
             log.info("%s: read from its conversion in %s", name, shown(entry))
             return Stored(entry)
         log.info(
-            "%s: converted once, to about %s in %s. `fastpart cache` lists conversions, --clear removes them",
+            "%s: converted once, to about %s in %s. `fastpart conversions` lists them, --clear removes them",
             name,
             sized(size),
             shown(entry),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import get_args
 
@@ -10,10 +11,11 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.cache_size import CacheSize
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.ranking import Epoch, largest, most_needed_of_others
-from ..measures.row_types import bytes_of_rows
+from ..measures.row_types import bytes_of_rows, stored_bytes
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
@@ -27,7 +29,7 @@ RowIds = npt.NDArray[np.uint32]
 
 def save_cache(
     partition: VertexPartition,
-    cache: float,
+    cache: float | str,
     *,
     fanouts: Fanouts,
     batch_size: int,
@@ -35,17 +37,17 @@ def save_cache(
     input: str | None = None,
 ) -> None:
     """List the rows that each part caches, as :meth:`fastpart.VertexPartition.save_cache` documents."""
-    share = checked(cache, cache_by)
-    assert share is not None
+    held = checked(cache, cache_by)
+    assert held is not None
     size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     partition.refuse_without_edges()
     epoch = _epoch_of(partition, fanouts, size, input)
     ids = [
-        partition._topology.ids_of(rows_to_cache(partition, part, share, cache_by, epoch))
+        partition._topology.ids_of(rows_to_cache(partition, part, held, cache_by, epoch))
         for part in range(partition.k)
     ]
     hops = [list(hop) if isinstance(hop, Sequence) else hop for hop in epoch.fanouts]
-    write_caches(partition, ids, {"cache": share, "hot": cache_by, "fanouts": hops, "batch_size": size})
+    write_caches(partition, ids, {"cache": held.given, "hot": cache_by, "fanouts": hops, "batch_size": size})
 
 
 def _epoch_of(partition: VertexPartition, fanouts: Fanouts, size: int, input: str | None) -> Epoch:
@@ -60,16 +62,16 @@ def _epoch_of(partition: VertexPartition, fanouts: Fanouts, size: int, input: st
     return Epoch(seeds.rows, parameters.fanouts_of(fanouts), size)
 
 
-def checked(cache: float | None, cache_by: CacheCriterion) -> float | None:
-    """Check both parameters, and return the share."""
+def checked(cache: float | str | None, cache_by: CacheCriterion) -> CacheSize | None:
+    """Check both parameters, and return the size of the cache."""
     parameters.choice("cache_by", cache_by, CACHE_CRITERIA)
-    return None if cache is None else parameters.share_or_none("cache", cache)
+    return None if cache is None else CacheSize.of(cache)
 
 
 def cached_rows_of(
     partition: VertexPartition,
     own: npt.NDArray[np.bool_],
-    cache: float | None,
+    cache: CacheSize | None,
     cache_by: CacheCriterion,
     epoch: Epoch,
 ) -> RowIds:
@@ -81,8 +83,8 @@ def cached_rows_of(
         The parts.
     own : numpy.ndarray
         Mask of the parts of the rank.
-    cache : float or None
-        How many rows each part caches, as a share of its own. None: those that the directory lists, if it does.
+    cache : CacheSize or None
+        How many rows each part caches. None: those that the directory lists, if it does.
     cache_by : {"access", "degree", "links", "halo"}
         How they are chosen.
     epoch : Epoch
@@ -100,16 +102,16 @@ def cached_rows_of(
 
 
 def cached_edge_rows_of(
-    partition: VertexPartition, own: npt.NDArray[np.bool_], share: float, epoch: Epoch
+    partition: VertexPartition, own: npt.NDArray[np.bool_], cache: CacheSize, epoch: Epoch
 ) -> npt.NDArray[np.int64]:
-    """Return the in-edges of other ranks that a rank caches, as rows that ascend: at most a share of its own.
+    """Return the in-edges of other ranks that a rank caches, as rows that ascend.
 
     They are those of whole vertices, which are ranked by the expected steps that sample their in-edges, times the
     probability of each in-edge then.
     """
     topology, none = partition._topology, np.empty(0, np.int64)
     hops: list[int] = list(epoch.fanouts)  # type: ignore[arg-type]  # the graph has no types
-    if not share or len(hops) < 2:
+    if not cache or len(hops) < 2:
         return none  # seeds are own vertices, and their in-edges own ones
     vertices = np.arange(topology.num_vertices, dtype=np.uint32)
     degrees, owners = topology.degrees_of(vertices), owner_of(vertices, topology.starts)
@@ -118,7 +120,11 @@ def cached_edge_rows_of(
     scores = steps * np.minimum(1, most / np.maximum(degrees, 1))
     found = np.flatnonzero((scores > 0) & ~own[owners] & (degrees > 0))
     found = found[np.lexsort((found, -scores[found]))]
-    fits = np.cumsum(degrees[found]) <= share * int(degrees[own[owners]].sum())
+    dtype, shape = partition.parts[0].stored_type("edge_features")
+    most = cache.held(int(degrees[own[owners]].sum()), dtype.itemsize * math.prod(shape))
+    if cache.bytes is not None:
+        most *= int(np.count_nonzero(own))  # each part of the rank has the memory
+    fits = np.cumsum(degrees[found]) <= most
     found = np.sort(found[fits])
     lists = [none]
     for part in np.unique(owners[found]).tolist():
@@ -131,15 +137,17 @@ def cached_edge_rows_of(
 
 
 def rows_to_cache(
-    partition: VertexPartition, part: int, share: float, cache_by: CacheCriterion, epoch: Epoch
+    partition: VertexPartition, part: int, cache: CacheSize, cache_by: CacheCriterion, epoch: Epoch
 ) -> RowIds:
-    """Return the rows of other parts with the highest scores: a share of those of the part, or its whole first hop.
+    """Return the rows of other parts with the highest scores that a cache of the part holds, or its whole first hop.
 
     Rows of several types are ranked by their scores times their bytes.
     """
     topology, scores = partition._topology, _scores(partition, part, cache_by, epoch)
-    most = None if cache_by == "halo" else share
-    return most_needed_of_others(topology, part, most, scores, bytes_of_rows(partition))
+    if cache.bytes and not stored_bytes(partition):
+        cache.refuse_unsized("Save the partition with features=, or pass a share of the rows of a part")
+    held = None if cache_by == "halo" else cache
+    return most_needed_of_others(topology, part, held, scores, bytes_of_rows(partition))
 
 
 def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:

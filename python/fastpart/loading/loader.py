@@ -120,9 +120,9 @@ class Loader:
         files = RowFiles.of_vertices(partition)
         fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
         by = given["cache_by"]
-        share = checked(given["cache"], by)
-        if share is not None or fetching.by_messages:
-            fetching.keep_cached(cached_rows_of(partition, self._own, share, by, self._epoch_of()))
+        cache = checked(given["cache"], by)
+        if cache is not None or fetching.by_messages:
+            fetching.keep_cached(cached_rows_of(partition, self._own, cache, by, self._epoch_of()))
         return fetching
 
     def _edge_fetching_of(
@@ -135,9 +135,9 @@ class Loader:
         seconds = parameters.positive("timeout", given["timeout"])
         files = RowFiles.of_edges(partition)
         fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
-        share = given["cache"]
-        if share is not None:
-            fetching.keep_cached(cached_edge_rows_of(partition, self._own, share, self._epoch_of()))
+        cache = checked(given["cache"], given["cache_by"])
+        if cache is not None:
+            fetching.keep_cached(cached_edge_rows_of(partition, self._own, cache, self._epoch_of()))
         return fetching
 
     def _read_planned(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
+from ..core.cache_size import CacheSize
 from ..core.options import RunOptions
 from ..core.parameters import sized
 from ..errors import MemoryBudgetError
@@ -16,7 +17,7 @@ from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds
 from .accesses import SampledEpochs
 from .ranking import Epoch, most_needed_of_others, rows_by_type
-from .row_types import bytes_of_rows
+from .row_types import RowTypes, of_each_row
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ def counted(
     partition: VertexPartition,
     seeds: Seeds,
     epoch: Epoch,
-    caches: Sequence[float],
+    caches: Sequence[CacheSize],
+    rows: RowTypes,
     seed: int,
     options: RunOptions,
 ) -> list[PartCount]:
@@ -47,7 +49,7 @@ def counted(
         "threads": _threads(len(partition), options),
     }
     sampled = SampledEpochs.of_seeds(partition, seeds, epoch.fanouts, partition.k, given)
-    return [_counted(partition, part, sampled, epoch, caches, options) for part in range(partition.k)]
+    return [_counted(partition, part, sampled, epoch, caches, rows, options) for part in range(partition.k)]
 
 
 def _counted(
@@ -55,7 +57,8 @@ def _counted(
     part: int,
     sampled: SampledEpochs,
     epoch: Epoch,
-    caches: Sequence[float],
+    caches: Sequence[CacheSize],
+    rows: RowTypes,
     options: RunOptions,
 ) -> PartCount:
     topology = partition._topology
@@ -63,22 +66,21 @@ def _counted(
     own_rows = [each[part : part + 2] for each in starts]
     is_kept = [np.zeros((len(caches), each[-1] if any(caches) else 0), np.bool_) for each in starts]
     if any(caches):
-        scores, worth = epoch.expected_steps(topology, np.arange(partition.k) == part, options), None
-        if epoch.types is not None:
-            worth = bytes_of_rows(partition)
-        for index, share in enumerate(caches):
-            rows = most_needed_of_others(topology, part, share, scores, worth)
-            for masks, kept in zip(is_kept, rows_by_type(epoch.types, rows), strict=True):
+        scores = epoch.expected_steps(topology, np.arange(partition.k) == part, options)
+        worth = rows.worth[0] if epoch.types is None else of_each_row(epoch.types, rows.worth)
+        for index, cache in enumerate(caches):
+            held = most_needed_of_others(topology, part, cache, scores, worth)
+            for masks, kept in zip(is_kept, rows_by_type(epoch.types, held), strict=True):
                 masks[index, kept] = True
     needed, remote = np.zeros((2, len(starts)), np.int64)
     saved, steps = np.zeros((len(caches), len(starts)), np.int64), len(sampled.deal)
     for step, of_types in enumerate(sampled.rows_of_types(0, part)):
-        for number, (rows, bounds, masks) in enumerate(zip(of_types, own_rows, is_kept, strict=True)):
-            own = slice(*np.searchsorted(rows, bounds))
-            needed[number] += len(rows)
-            remote[number] += len(rows) - (own.stop - own.start)
+        for number, (found, bounds, masks) in enumerate(zip(of_types, own_rows, is_kept, strict=True)):
+            own = slice(*np.searchsorted(found, bounds))
+            needed[number] += len(found)
+            remote[number] += len(found) - (own.stop - own.start)
             if any(caches):
-                saved[:, number] += np.count_nonzero(masks[:, rows], axis=1)
+                saved[:, number] += np.count_nonzero(masks[:, found], axis=1)
         if options.progress is not None:
             options.progress("batches", part * steps + step + 1, partition.k * steps)
     count = int(np.count_nonzero(sampled.deal.ranks == part))

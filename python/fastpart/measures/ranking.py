@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.cache_size import CacheSize
 from ..core.options import RunOptions
 from ..partitions.seeds import owner_of
 
@@ -52,23 +53,26 @@ class Epoch:
 def most_needed_of_others(
     topology: _core.Topology,
     part: int,
-    share: float | None,
+    cache: CacheSize | None,
     scores: npt.NDArray[np.float32],
-    row_bytes: npt.NDArray[np.float32] | None = None,
+    row_bytes: npt.NDArray[np.float32] | float,
 ) -> RowIds:
-    """Return the rows of other parts with the highest scores above 0, as many as a share of the part. None: all.
+    """Return the rows of other parts with the highest scores above 0 that a cache holds. None: all.
 
-    With ``row_bytes``, the bytes of each row, they are those of the highest scores times bytes. Rows of no bytes are
-    left out, and do not count for the share.
+    ``row_bytes`` are the bytes of all rows, or of each. Then they are those of the highest scores times bytes. Rows of
+    no bytes are left out, and do not count for a share.
     """
     first, end = topology.starts[part : part + 2].tolist()
     own = end - first
-    if row_bytes is not None:
+    if isinstance(row_bytes, np.ndarray):
         scores, own = scores * row_bytes, np.count_nonzero(row_bytes[first:end])
     found = np.flatnonzero(scores > 0)
     found = found[(found < first) | (found >= end)]
-    count = len(found) if share is None else min(int(share * own), len(found))
-    return largest(found, scores, count)
+    ranked = _ranked(found, scores)
+    if cache is not None:
+        bytes_of = row_bytes[ranked] if isinstance(row_bytes, np.ndarray) else row_bytes
+        ranked = ranked[: cache.held(int(own), bytes_of)]
+    return np.sort(ranked).astype(np.uint32)
 
 
 def rows_by_type(types: _core.Types | None, rows: RowIds) -> list[RowIds]:
@@ -81,6 +85,9 @@ def rows_by_type(types: _core.Types | None, rows: RowIds) -> list[RowIds]:
 
 def largest(rows: npt.NDArray[Any], score: npt.NDArray[np.float32], count: int) -> RowIds:
     """Return so many of the rows with the highest scores. They ascend."""
-    # Equal rows are told apart by their number, so that the choice is the same everywhere.
-    order = np.lexsort((rows, -score[rows]))[:count]
-    return np.sort(rows[order]).astype(np.uint32)
+    return np.sort(_ranked(rows, score)[:count]).astype(np.uint32)
+
+
+def _ranked(rows: npt.NDArray[Any], score: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+    """Return rows by their scores, the highest first. Equal ones follow each other by number, the same everywhere."""
+    return rows[np.lexsort((rows, -score[rows]))]

@@ -63,7 +63,7 @@ class RowTypes:
     @property
     def worth(self) -> list[float]:
         """What a row is worth to a cache, by type: its bytes. If none are known, all rows are worth the same."""
-        if self.names is None or self.row_bytes is None or not any(self.row_bytes):
+        if self.row_bytes is None or not any(self.row_bytes):
             return [1.0] * (1 if self.names is None else len(self.names))
         return list(map(float, self.row_bytes))
 
@@ -96,16 +96,14 @@ def directory_bytes(graph: Graph) -> list[int] | None:
     return sizes if any(sizes) else None
 
 
-def bytes_of_rows(partition: VertexPartition) -> npt.NDArray[np.float32] | None:
-    """Return the bytes of the features of each row of the topology of a typed graph. None for a plain graph.
+def bytes_of_rows(partition: VertexPartition) -> npt.NDArray[np.float32] | float:
+    """Return the bytes of the features of any row, or for a typed graph those of each row of the topology.
 
-    If no type has features, each row has one.
+    If there are no features, each row has one.
     """
     names = type_names(partition)
-    if not names:
-        return None
-    worth = RowTypes.of(names, None, stored_bytes(partition)).worth
-    return of_each_row(partition._types, worth)
+    worth = RowTypes.of(names or None, None, stored_bytes(partition)).worth
+    return of_each_row(partition._types, worth) if names else worth[0]
 
 
 def of_each_row(types: _core.Types, by_type: Sequence[float]) -> npt.NDArray[np.float32]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.cache_size import CacheSize
 from ..core.inputs import train_of
 from ..core.options import RunOptions
 from ..graphs.graph import Graph
@@ -50,15 +51,15 @@ class SamplingPlan:
         The type of the targets of each relation.
     batch_size : int
         Seeds of a step on all ranks.
-    caches : tuple of float
-        Rows of each cache, as a share of the rows of a part.
+    caches : tuple of CacheSize
+        The size of each cache of a part.
     """
 
     fanouts: Fanouts
     hops: list[list[int]]
     targets: list[str]
     batch_size: int
-    caches: tuple[float, ...]
+    caches: tuple[CacheSize, ...]
 
     @classmethod
     def of(
@@ -66,13 +67,20 @@ class SamplingPlan:
     ) -> SamplingPlan:
         """Check the values. ``keys`` are the relations of a typed graph. None: it has none."""
         size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
-        shares = tuple(parameters.share_or_none("cache", cache) for cache in caches)
+        sizes = tuple(map(CacheSize.of, caches))
         if keys is None:
             given = parameters.fanouts_of(fanouts)
-            return cls(given, [[fanout] for fanout in given], [""], size, shares)
+            return cls(given, [[fanout] for fanout in given], [""], size, sizes)
         hops = relation_fanouts(fanouts, keys)
         known: Any = dict(fanouts) if isinstance(fanouts, Mapping) else parameters.fanouts_of(fanouts)
-        return cls(known, hops, [target for _, _, target in keys], size, shares)
+        return cls(known, hops, [target for _, _, target in keys], size, sizes)
+
+    def of_core(self, rows: RowTypes) -> list[float | int]:
+        """Return the caches as the core takes them, for rows of these bytes."""
+        if not any(rows.row_bytes or ()):
+            for cache in self.caches:
+                cache.refuse_unsized("Pass row_bytes=, or a share of the rows of a part")
+        return [cache.of_core for cache in self.caches]
 
     def is_cheap_to_count(self, seeds: int, edges: int) -> bool:
         """Return whether sampling an epoch is surely cheaper than its estimate, which reads all edges for each hop.
@@ -115,7 +123,7 @@ def traffic_of(
         relations=graph._directions,
         types=[each.n for each in graph.types or ()],
         batch_size=plan.batch_size,
-        caches=plan.caches,
+        caches=plan.of_core(rows),
         row_bytes=rows.worth,
         options=options,
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.cache_size import CacheSize
 from ..core.frames import pl
 from ..core.inputs import train_of
 from ..core.options import Options, RunOptions, run_options, with_options
@@ -51,8 +52,8 @@ class Traffic:
         In-edges per vertex in each hop, or those of each relation.
     batch_size : int
         Seeds of a step on all ranks.
-    cache : float
-        Rows of the cache, as a share of the rows of a part.
+    cache : float or str
+        The cache of each part: a share of its rows, or memory with its unit.
     row_bytes : int, dict of int, or None
         Bytes of the features of a vertex. Of a typed graph by type, and 0 where a type has none.
     types : polars.DataFrame or None
@@ -64,7 +65,7 @@ class Traffic:
     parts: pl.DataFrame
     fanouts: Fanouts
     batch_size: int
-    cache: float
+    cache: float | str
     row_bytes: int | dict[str, int] | None
     types: pl.DataFrame | None = None
 
@@ -107,7 +108,7 @@ class Traffic:
         bytes_ = "" if self.fetched_mb is None else f" ({self.fetched_mb:,.1f} MB)"
         return (
             f"<Traffic: {self.rows:,.0f} rows per epoch, {self.remote_rows:,.0f} of other parts, "
-            f"{self.fetched_rows:,.0f}{bytes_} with a cache of {self.cache:g}>"
+            f"{self.fetched_rows:,.0f}{bytes_} with a cache of {CacheSize.of(self.cache)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -124,7 +125,7 @@ def predict_traffic(
     fanouts: Fanouts,
     batch_size: int = 1024,
     *,
-    cache: float = 0.1,
+    cache: float | str = 0.1,
     graph: Any = None,
     splits: Any = None,
     split: int | None = None,
@@ -149,10 +150,10 @@ def predict_traffic(
         as ``("paper", "cites", "paper")``. It leaves out those that are not sampled.
     batch_size : int
         Seeds of a step on all ranks.
-    cache : float
-        Rows of other parts that each part keeps, as a share of its own rows, from 0 to 1: those that it needs most
-        often. 0 keeps none. Rows of several types are kept by how often they are needed times their bytes. Types
-        without features count for nothing.
+    cache : float or str
+        Rows of other parts that each part keeps: a share of its own rows, from 0 to 1, or memory with its unit, such as
+        "200M". They are those that it needs most often. 0 keeps none. Rows of several types are kept by how often they
+        are needed times their bytes. Types without features count for nothing.
     graph : path, array or Graph, optional
         The graph, as :func:`open_graph` accepts it. Default: the parts of the directory.
     splits : mapping, or path of a .npz or a table, optional
@@ -248,13 +249,13 @@ def summed(found: Sequence[PartTraffic], plan: SamplingPlan, index: int, rows: R
             **{name: values[:, rows.counted].sum(axis=1) for name, values in of_parts.items()},
         }
     )
-    share, size = plan.caches[index], plan.batch_size
+    cache, size = plan.caches[index].given, plan.batch_size
     if rows.names is None:
         row_bytes = None if rows.row_bytes is None else rows.row_bytes[0]
-        return Traffic(parts, plan.fanouts, size, share, row_bytes)
+        return Traffic(parts, plan.fanouts, size, cache, row_bytes)
     known = None if rows.row_bytes is None else dict(zip(rows.names, rows.row_bytes, strict=True))
     types = _types_frame(rows, {name: values.sum(axis=0) for name, values in of_parts.items()})
-    return Traffic(parts, plan.fanouts, size, share, known, types)
+    return Traffic(parts, plan.fanouts, size, cache, known, types)
 
 
 def _types_frame(rows: RowTypes, sums: dict[str, npt.NDArray[Any]]) -> pl.DataFrame:
@@ -336,14 +337,15 @@ def _of_directory(
     options: RunOptions,
 ) -> Sequence[PartTraffic]:
     """Return the traffic of each part of a directory."""
-    types = partition._types if partition.is_typed else None
+    types, caches = partition._types if partition.is_typed else None, plan.of_core(rows)
     if exact or (exact is None and plan.is_cheap_to_count(len(seeds.ids), partition.num_edges or 0)):
         fanouts = [hop[0] for hop in plan.hops] if types is None else plan.hops
         epoch = Epoch(seeds.rows, fanouts, plan.batch_size, types)
-        return counted(partition, seeds, epoch, plan.caches, seed, options)
-    shared: dict[str, Any] = {"batch_size": plan.batch_size, "caches": plan.caches, "options": options}
+        return counted(partition, seeds, epoch, plan.caches, rows, seed, options)
+    shared: dict[str, Any] = {"batch_size": plan.batch_size, "caches": caches, "options": options}
     if types is None:
-        return partition._topology.traffic(seeds.rows, [hop[0] for hop in plan.hops], **shared)
+        hops = [hop[0] for hop in plan.hops]
+        return partition._topology.traffic(seeds.rows, hops, row_bytes=rows.worth[0], **shared)
     return _core.typed_traffic(types, seeds.rows, plan.hops, row_bytes=rows.worth, **shared)
 
 

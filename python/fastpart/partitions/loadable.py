@@ -181,7 +181,7 @@ class Loadable:
         fanouts: Sequence[int],
         vertices: Any = "train",
         workers: int = 1,
-        cache: int | str | None = None,
+        memory: int | str | None = None,
         pack: StrPath | None = None,
         **given: Unpack[PlanOptions],
     ) -> Plan:
@@ -201,7 +201,7 @@ class Loadable:
             The seeds, as :meth:`loader` takes them: a split, or ids.
         workers : int
             Ranks of the loader, or workers of the training.
-        cache : int or str, optional
+        memory : int or str, optional
             Memory of each worker for rows that several batches need, in bytes or as text such as ``"2G"``: those in
             the most batches. They are read once, and are not packed. Default: none.
         pack : path, optional
@@ -223,14 +223,15 @@ class Loadable:
         FileExistsError
             ``pack`` exists and is no plan.
         MemoryBudgetError
-            The cache is larger than the memory limit.
+            ``memory`` of all workers is more than the memory limit.
 
         Notes
         -----
-        Memory: 4 bytes for each row of each batch, 8 with a cache, and 4 per vertex. Disk: the rows of all batches but
-        for those in the cache, as they are stored. Where a graph has few features per vertex, many epochs, or memory
-        for all features, there is less to gain, which the printed plan shows. Source: Liu et al., "DiskGNN: Bridging
-        I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025. That one stores samples, too.
+        Memory: 4 bytes for each row of each batch, 8 with ``memory``, and 4 per vertex. Disk: the rows of all batches
+        except those that stay in memory, as they are stored. Where a graph has few features per vertex, many epochs, or
+        memory for all features, there is less to gain, which the printed plan shows. Source: Liu et al., "DiskGNN:
+        Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025. That one stores samples,
+        too.
 
         Examples
         --------
@@ -317,7 +318,7 @@ class Loadable:
     @declared
     def save_cache(
         self,
-        cache: float = 0.1,
+        cache: float | str = 0.1,
         *,
         fanouts: Fanouts,
         batch_size: int = 1024,

@@ -108,11 +108,11 @@ class FetchingOptions(TypedDict, total=False):
         How files of features are read: from maps, or past the page cache, 128 reads at a time. It never changes a
         batch. Default: ``"direct"`` if the files are larger than the memory that is left. File systems that refuse
         direct reads, as tmpfs does, are mapped.
-    cache : float, optional
-        How many rows of other parts a rank holds in memory, as a share of the rows of its parts, from 0 to 1. It
-        never changes a batch. Rows that are read from files are only counted as cached. Default: the rows that
-        :meth:`save_cache` listed, if others come by messages. With features of in-edges it also is a share of these:
-        those of the vertices that need them most.
+    cache : float or str, optional
+        How many rows of other parts a rank holds in memory: a share of the rows of its parts, from 0 to 1, or a size
+        with its unit for each of its parts, such as ``"200M"``. It never changes a batch. Rows that are read from
+        files are only counted as cached. Default: the rows that :meth:`save_cache` listed, if others come by messages.
+        With features of in-edges, as much again is for these: those of the vertices that need them most.
     cache_by : {"access", "degree", "links", "halo"}
         Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
         those with the most edges into the part, or all that have such an edge, for any ``cache``.
@@ -127,7 +127,7 @@ class FetchingOptions(TypedDict, total=False):
     remote: Remote | None
     timeout: float
     io: RowsIo | None
-    cache: float | None
+    cache: float | str | None
     cache_by: CacheCriterion
     device: Any
     resident: int | str | None

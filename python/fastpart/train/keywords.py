@@ -217,8 +217,8 @@ class InputRows(TypedDict, total=False):
         How files of features are read, as for :meth:`fastpart.VertexPartition.loader`: past the page cache by default
         if they are larger than the memory that is left. Losses stay the same.
     cache, cache_by
-        Rows of other parts that each worker holds, as for :meth:`fastpart.VertexPartition.loader`. Losses stay the
-        same.
+        Rows of other parts that each worker holds, a share of the rows of its parts or memory with its unit, as for
+        :meth:`fastpart.VertexPartition.loader`. Losses stay the same.
     resident : int or str, optional
         Memory on ``device`` for features of each worker, as for :meth:`fastpart.VertexPartition.loader`.
     plan : Plan or path, optional
@@ -228,7 +228,7 @@ class InputRows(TypedDict, total=False):
 
     io: RowsIo | None
     plan: StrPath | None
-    cache: float | None
+    cache: float | str | None
     cache_by: CacheCriterion
     resident: int | str | None
 

@@ -131,7 +131,7 @@ class Nothing:
 class InputRows:
     """Rows of features that batches need, beside those that a worker keeps, and rows that are learned."""
 
-    cache: float | None = None
+    cache: float | str | None = None
     cache_by: CacheCriterion = "access"
     resident: int | str | None = None
     io: RowsIo | None = None

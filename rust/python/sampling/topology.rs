@@ -10,7 +10,7 @@ use super::batch::SampledBatch;
 use crate::errors::raise;
 use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
-use crate::traffic::{PartTraffic, of_parts};
+use crate::traffic::{Cache, PartTraffic, cache_sizes, of_parts};
 use fastpart::internals::base::Result;
 use fastpart::internals::sampling::{self, EdgeColumns, Part, Place, Pools, RowSpace, Workers};
 use fastpart::internals::traffic::{self, Epoch};
@@ -148,20 +148,21 @@ impl Topology {
     }
 
     /// The rows that each part fetches in an epoch.
-    #[pyo3(signature = (seeds, fanouts, *, batch_size, caches, options))]
+    #[pyo3(signature = (seeds, fanouts, *, batch_size, caches, row_bytes, options))]
     fn traffic<'py>(
         &self,
         py: Python<'py>,
         seeds: View<'py, u32>,
         fanouts: Vec<i64>,
         batch_size: u64,
-        caches: Vec<f64>,
+        caches: Vec<Cache>,
+        row_bytes: f64,
         options: Options,
     ) -> PyResult<Vec<PartTraffic>> {
         let seeds = copied(&seeds, "seeds")?;
         detached(py, &options, |run| {
             let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
-            of_parts(&*self.inner, &self.inner, &seeds, &epoch, (&caches, &[1.0]), run)
+            of_parts(&*self.inner, &self.inner, &seeds, &epoch, (&cache_sizes(&caches), &[row_bytes]), run)
         })
     }
 

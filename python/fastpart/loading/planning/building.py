@@ -31,7 +31,7 @@ def plan(
     fanouts: Sequence[int],
     vertices: Any = "train",
     workers: int = 1,
-    cache: int | str | None = None,
+    memory: int | str | None = None,
     pack: StrPath | None = None,
     **given: Unpack[PlanOptions],
 ) -> Plan:
@@ -42,7 +42,7 @@ def plan(
     options = cast(LoaderOptions, {**LOADER_DEFAULTS, **sampling, "threads": threads})
     count = parameters.integer("epochs", epochs, 1, 2**31 - 1)
     world_size = parameters.integer("workers", workers, 1, partition.k)
-    memory = parameters.memory_size(cache, "cache", 0) or 0
+    kept = parameters.memory_size(memory, "memory", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
     with owning(pack=target):
         return _plan(partition, count, fanouts, vertices, world_size, memory, target, run, options)
@@ -62,12 +62,12 @@ def _plan(
     """Make a plan of checked parameters."""
     replaced = [] if target is None else replaced_files(target)
     features, row_bytes = stored_features(partition), partition.parts[0].feature_bytes
-    _refuse_large(memory * world_size, run)
+    _refuse_large(kept * world_size, run)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
     lists, packs, told = [], [], []
     for worker in range(world_size):
         lists.append(accesses_of(sampled, range(count), worker))
-        cached, distinct = most_used(lists[-1], partition._topology.num_vertices, memory // max(row_bytes, 1))
+        cached, distinct = most_used(lists[-1], partition._topology.num_vertices, kept // max(row_bytes, 1))
         packs.append(WorkerPack(worker, cached, without(lists[-1], cached, partition._topology.num_vertices)))
         told.append(
             {
@@ -129,8 +129,8 @@ def _refuse_large(memory: int, run: RunOptions) -> None:
     limit = _core.memory_budget() if run.memory_limit is None else run.memory_limit
     if memory > limit:
         raise MemoryBudgetError(
-            f"cache: the rows of all workers take {sized(memory)}, but the memory limit leaves {sized(limit)}. Use a "
-            "smaller cache="
+            f"memory: the rows of all workers take {sized(memory)}, but the memory limit leaves {sized(limit)}. Use a "
+            "smaller memory="
         )
 
 

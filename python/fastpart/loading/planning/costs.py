@@ -42,5 +42,5 @@ def planned_ways(
     if cached and disk is not None:
         batches = chain.from_iterable(map(each.of, range(steps)) for pack in packs for each in pack.epochs)
         left = EpochReads.counted(partition, steps, batches).per_epoch(epochs)
-        found.insert(-1, timed("direct, cache", left.read_bytes, cached, disk, scattered=True))
+        found.insert(-1, timed("direct, memory", left.read_bytes, cached, disk, scattered=True))
     return found

@@ -141,9 +141,9 @@ class TypedLoader(Loader):
             }
         )
         by = given["cache_by"]
-        share = checked(given["cache"], by)
-        if share is not None or fetching.by_messages:
-            rows = cached_rows_of(partition, self._own, share, by, self._epoch_of())
+        cache = checked(given["cache"], by)
+        if cache is not None or fetching.by_messages:
+            rows = cached_rows_of(partition, self._own, cache, by, self._epoch_of())
             for of_name, ids in zip(fetching.of_type.values(), rows_by_type(self._types, rows), strict=True):
                 if of_name.here is not None:
                     of_name.keep_cached(ids)

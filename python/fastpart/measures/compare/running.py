@@ -41,7 +41,7 @@ def compare(
     split: int | None = None,
     fanouts: Fanouts | None = None,
     batch_size: int = 1024,
-    cache: float | Sequence[float] = (0, 0.1),
+    cache: float | str | Sequence[float | str] = (0, 0.1),
     input: str | None = None,
     row_bytes: int | Mapping[str, int] | None = None,
     balance: float | None = 1.03,
@@ -80,8 +80,9 @@ def compare(
         :func:`predict_traffic` predicts for vertex partitions. Needs training vertices.
     batch_size : int
         Seeds of a step on all ranks, for ``fanouts``.
-    cache : float or several
-        Caches to predict for, each as a share of the rows of a part. 0 is none.
+    cache : float or str, or several
+        Caches to predict for, each as :func:`predict_traffic` takes it: a share of the rows of a part, or memory with
+        its unit. 0 is none.
     input : str, optional
         The type of the seeds in a typed graph, for ``fanouts``. Default: the only one with training vertices.
     row_bytes : int or mapping of str to int, optional
@@ -116,8 +117,8 @@ def compare(
         :func:`evaluate` (null where they do not apply, and ``halo_rf`` of an edge partition is that of its home parts),
         for a typed graph with ``type_balance``, the worst balance of a type of vertices, and with ``.types``, one row
         per algorithm, k and type with the measures of :func:`evaluate` and the traffic of the type,
-        with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1 and so on,
-        with ``row_bytes`` the same of ``remote_mb``, then ``above_bound``: whether a part is above ``balance``,
+        with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1,
+        ``remote_rows_2M`` with one of "2M" and so on, with ``row_bytes`` the same of ``remote_mb``, then ``above_bound``: whether a part is above ``balance``,
         ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null. With several
         ``seeds`` a row has means, the largest balances and memory, and the standard deviations ``cut_ratio_sd, rf_sd,
         seconds_sd``. ``.runs`` has a row per seed, and ``.provenance`` says what a paper has to state: versions,

@@ -121,8 +121,8 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
         )
     train = of_input(splits, graph, input)
     train_of(train)
-    shares = cache if isinstance(cache, Iterable) else [cache]
-    plan = SamplingPlan.of(fanouts, batch_size, shares, edge_keys_of(graph))
+    caches = cache if isinstance(cache, Iterable) and not isinstance(cache, str) else [cache]
+    plan = SamplingPlan.of(fanouts, batch_size, caches, edge_keys_of(graph))
     names = None if graph.types is None else [each.name for each in graph.types]
     rows = RowTypes.of(names, row_bytes, directory_bytes(graph))
 
@@ -132,9 +132,9 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
         found = traffic_of(graph, partition, train, plan, rows, run)
         columns = {}
         types: list[pl.Series] = []
-        for index, share in enumerate(plan.caches):
+        for index, size in enumerate(plan.caches):
             traffic = summed(found, plan, index, rows)
-            end = f"_{share:g}" if share else ""
+            end = f"_{size}" if size else ""
             columns[f"remote_rows{end}"] = float(round(traffic.fetched_rows))
             if traffic.fetched_mb is not None:
                 columns[f"remote_mb{end}"] = traffic.fetched_mb

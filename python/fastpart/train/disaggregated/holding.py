@@ -21,7 +21,7 @@ from ..memory import (
     weights,
 )
 from ..trainer import Order
-from .settings import Settings
+from .settings import Settings, cached_rows
 
 _VERTEX_BYTES, _EDGE_BYTES = 40, 24
 """Memory of a part in a batch worker, beside its features: as read, and while it is joined with the others."""
@@ -57,7 +57,7 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
     step = BatchSize.sampled(settings.batch_size, settings.fanouts, n, edges)
     batch = BatchSize.sampled(-(-settings.batch_size // count), settings.fanouts, n, edges)
     sizes = sorted((_num_bytes(part) for part in dataset.partition.parts), reverse=True)
-    cached = int(settings.cache * n) * (row + 16)
+    cached = cached_rows(settings.cache, n, dataset.partition.k, row) * (row + 16)
     training, of_edges = 56 * dataset.num_train, edge_row_bytes(dataset, options)
     workers = [
         weights(options, dataset.task),

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ...core import parameters
+from ...core.cache_size import CacheSize
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...runtime.environment import found
@@ -65,7 +66,7 @@ class Driver(driver.Driver):
             seed=options.seed,
             order=made.order,
             hold=hold,
-            cache=parameters.share_or_none("cache", rows.cache),
+            cache=CacheSize.of(rows.cache).given,
             policy=parameters.choice("policy", rows.policy, POLICIES),
             ahead=parameters.integer("ahead", made.ahead, 1, 2**10),
             batch_workers=batch_workers,

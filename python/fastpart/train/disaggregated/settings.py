@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ... import _core
+from ...core.cache_size import CacheSize
 from ...loading.cached_rows import most_accessed_rows, refuse_large
 from ...measures.ranking import Epoch
 from ...partitions.part_files import RowType
@@ -52,7 +53,7 @@ class Settings:
     seed: int
     order: Order
     hold: int
-    cache: float
+    cache: float | str
     policy: Policy
     ahead: int
     batch_workers: int
@@ -72,6 +73,11 @@ class Settings:
         """Read what :meth:`save` wrote."""
         values = json.loads(file.read_text())
         return cls(**{**values, "fanouts": tuple(values["fanouts"])})
+
+
+def cached_rows(cache: float | str, rows: int, parts: int, row_bytes: int) -> int:
+    """Return how many of the rows of a graph a compute machine caches."""
+    return min(CacheSize.of(cache).held(rows // parts, max(row_bytes, 1)), rows)
 
 
 class Source:
@@ -136,7 +142,7 @@ class Source:
     @cached_property
     def capacity(self) -> int:
         """Rows that fit the cache of a compute machine."""
-        return min(int(self.settings.cache * self.num_rows), self.num_rows)
+        return cached_rows(self.settings.cache, self.num_rows, self.partition.k, self.row_bytes)
 
     def refuse_large_cache(self) -> None:
         """Raise an error unless the cache fits the memory."""

@@ -48,9 +48,10 @@ from .trained import TrainedLinks
 
 def kept(rows: InputRows) -> dict[str, Any]:
     """Return how rows of features are read and which a worker keeps, checked. It does not change losses."""
+    cached = checked(rows.cache, rows.cache_by)
     return {
         "io": parameters.rows_io(rows.io),
-        "cache": checked(rows.cache, rows.cache_by),
+        "cache": None if cached is None else cached.given,
         "cache_by": rows.cache_by,
         "resident": parameters.memory_size(rows.resident, "resident", 0),
     }

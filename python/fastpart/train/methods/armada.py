@@ -21,7 +21,7 @@ def armada(
     compute_workers: int | None = None,
     order: Order = "global",
     hold: int | None = None,
-    cache: float = 0.0,
+    cache: float | str = 0.0,
     policy: Policy = "static",
     ahead: int = 2,
     **training: Unpack[ReceivedTraining],
@@ -47,9 +47,9 @@ def armada(
         ``hold``.
     hold : int, optional
         Parts that a batch worker holds at a time with ``order="parts"``. Default: as many as fit the memory.
-    cache : float
-        Rows of features that the compute workers cache, as a share of all rows. Batch workers do not send them again.
-        Losses stay the same.
+    cache : float or str
+        Rows of features that the compute workers of a machine cache: a share of the rows of a part of mean size, from 0
+        to 1, or memory with its unit, such as ``"200M"``. Batch workers do not send them again. Losses stay the same.
     policy : {"static", "lru"}
         Which rows these are: those that the most batches are predicted to have, or those that were used last, as in the
         paper. With ``"lru"`` each batch worker manages an equal part of the cache.

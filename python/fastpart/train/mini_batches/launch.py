@@ -62,10 +62,11 @@ class Driver(driver.Driver):
         assert isinstance(rows, InputRows)
         sampling = parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES)
         scheduled = isinstance(made, Scheduled)
+        cached = checked(rows.cache, rows.cache_by)
         running = {
             "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
             "io": parameters.rows_io(rows.io),
-            "cache": checked(rows.cache, rows.cache_by),
+            "cache": None if cached is None else cached.given,
             "cache_by": rows.cache_by,
             "resident": parameters.memory_size(rows.resident, "resident", 0),
             "scheduled": scheduled,
@@ -115,7 +116,7 @@ class Driver(driver.Driver):
         more = self.options.epochs > self._plan.epochs
         packing = PACKING_BYTES + 8 * int(rows["rows"].max()) if more else 0  # type: ignore[arg-type]
         return [
-            Need("rows that the plan caches", cached, "a plan with a smaller cache="),
+            Need("rows that the plan caches", cached, "a plan with a smaller memory="),
             Need("packing the next epochs", packing, "a plan of all epochs"),
         ]
 
