@@ -70,8 +70,11 @@ impl Input {
             None if binary => Input::Raw,
             None if plausible::other_format(&head).is_some() => Input::Raw, // which is refused by name
             None if named(path, &["binedgelist"]) => Input::Binedgelist,
-            None if head.starts_with(text::MATRIX_MARKET) || gzip && named(stem, &["mtx"]) => {
-                Input::Matrix { gzip }
+            None if text::is_matrix_market(&head) || named(stem, &["mtx"]) => Input::Matrix { gzip },
+            None if named(stem, &["hgr"]) => {
+                let what = "a hypergraph of hMETIS, by its suffix .hgr. fastpart partitions graphs: write the pairs of \
+                            vertices that each hyperedge joins, two ids a line";
+                return Err(Error::format(shown(path), what));
             }
             None if named(stem, &METIS) => Input::Text { metis: true, gzip },
             None if gzip => Input::Text { metis: false, gzip },

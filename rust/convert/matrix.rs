@@ -12,6 +12,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use super::foreign;
 use super::sink::Intake;
 use super::text::{self, Asked, Column, Cut, LONGEST_LINE};
 use crate::base::{Error, Result, Run, shown};
@@ -101,6 +102,10 @@ fn header(source: &mut impl BufRead, path: &Path) -> Result<Header> {
                         return refuse(1, format!("a {symmetry} matrix. Save it as general or symmetric"));
                     }
                     (pattern, symmetric) = (field == "pattern", symmetry == "symmetric");
+                }
+                _ if line.starts_with("%matrixmarket") => {
+                    let remedy = foreign::one_percent(&shown(path).to_string());
+                    return refuse(1, format!("Matrix Market whose first line begins with one %. {remedy}"));
                 }
                 _ => {
                     return refuse(1, "no sparse matrix. Expected `%%MatrixMarket matrix coordinate`".into());

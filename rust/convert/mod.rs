@@ -13,6 +13,7 @@
 //! and 16 bytes per record.
 
 pub(crate) mod dedup;
+mod foreign;
 mod input;
 mod matrix;
 pub(crate) mod metis;

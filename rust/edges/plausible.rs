@@ -38,9 +38,38 @@ const MAGICS: [(&[u8], &str, &str); 15] = [
 /// Which other binary format a file begins like, and the remedy. The magic of bzip2 is also text: a digit and the
 /// digits of pi follow it.
 pub(crate) fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    if is_pickle(head) {
+        let remedy = "Load it in Python, if you trust it, and pass what it holds to fp.open_graph";
+        return Some(("a pickle of Python (magic 80)", remedy));
+    }
+    if is_parhip(head) {
+        return Some((
+            "a binary graph of ParHIP",
+            "Name the METIS graph that it was made from x.graph, and convert that",
+        ));
+    }
     let (magic, seen, remedy) = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic))?;
     let is = *magic != b"BZh" || head.get(4..10) == Some(b"\x31\x41\x59\x26\x53\x59");
     is.then_some((seen, remedy))
+}
+
+/// Whether it begins as pickles of protocols 2 to 5 do: those from 4 on with the length of a frame, the others with the
+/// opcode of a dictionary, list, tuple or class and a letter.
+fn is_pickle(head: &[u8]) -> bool {
+    match head {
+        [0x80, 4 | 5, 0x95, _, _, _, _, high @ ..] => high.get(..4) == Some(&[0; 4]),
+        [0x80, 2 | 3, b'}' | b']' | b'(' | b'c', letter, ..] => letter.is_ascii_graphic(),
+        _ => false,
+    }
+}
+
+/// Whether it begins as graphs of ParHIP do, in words of 64 bits: the version 3, n, m, and the place of the first list
+/// of neighbours, which n + 1 places precede.
+fn is_parhip(head: &[u8]) -> bool {
+    let word = |at: usize| {
+        head.get(8 * at..8 * at + 8).and_then(|word| Some(u64::from_le_bytes(word.try_into().ok()?)))
+    };
+    matches!((word(0), word(1), word(3)), (Some(3), Some(n), Some(first)) if n < 1 << 40 && first == 8 * (n + 4))
 }
 
 /// Refuses files that begin like another format.

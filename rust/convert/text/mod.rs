@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use self::columns::Columns;
 pub use self::columns::{Asked, Column};
 use self::line::{Fault, Piece};
+use super::foreign;
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::WideRecord;
 pub use line::LONGEST_LINE;
@@ -33,7 +34,12 @@ pub use line::LONGEST_LINE;
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a Matrix Market file begins: its first line of numbers is no record.
-pub(super) const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+const MATRIX_MARKET: &[u8] = b"%%MatrixMarket";
+
+/// Whether text begins as a Matrix Market file does.
+pub(super) fn is_matrix_market(text: &[u8]) -> bool {
+    text.get(..MATRIX_MARKET.len()).is_some_and(|start| start.eq_ignore_ascii_case(MATRIX_MARKET))
+}
 
 /// Bytes in which a header is looked for.
 const HEAD: usize = 1 << 16;
@@ -105,7 +111,7 @@ fn memory(batch: usize) -> u64 {
 /// The text behind a byte order mark, unless it says that it is no edge list.
 fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
     let text = text.strip_prefix(MARK).unwrap_or(text);
-    if !text.starts_with(MATRIX_MARKET) {
+    if !is_matrix_market(text) {
         return Ok(text);
     }
     let what = "a Matrix Market file, whose first line of numbers holds sizes. Name it x.mtx, or x.mtx.gz";
@@ -147,6 +153,7 @@ impl<'a, R: Read> Reader<'a, R> {
         let mut head = Vec::new();
         self.fill(&mut head, HEAD)?;
         let text = after_mark(&head, self.path)?;
+        foreign::check(text, self.path)?;
         let wrong = |(line, what)| Error::Text { path: self.path.into(), line: line + 1, column: 1, what };
         let columns = columns::find(text, asked).map_err(wrong)?;
         (self.ahead, self.ended) = (head, self.end.take());
