@@ -45,7 +45,7 @@ def plan(
     kept = parameters.memory_size(memory, "memory", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
     with owning(pack=target):
-        return _plan(partition, count, fanouts, vertices, world_size, memory, target, run, options)
+        return _plan(partition, count, fanouts, vertices, world_size, kept, target, run, options)
 
 
 def _plan(
@@ -54,7 +54,7 @@ def _plan(
     fanouts: Sequence[int],
     vertices: Any,
     world_size: int,
-    memory: int,
+    kept: int,
     target: Path | None,
     run: RunOptions,
     options: LoaderOptions,
