@@ -167,7 +167,8 @@ def _export(call: Call, target: Path) -> None:
     with partial.noting(
         lambda: f"The partition is complete in {shown(target)}. `fastpart export` exports it"
     ):
-        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target))
+        over = {"overwrite": True} if call["overwrite"] and call["export"] != "text" else {}
+        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target), **over)
 
 
 def _check_relation_weights(call: Call, algorithm: str, of: str) -> None:
