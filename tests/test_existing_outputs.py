@@ -17,7 +17,7 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.core import outputs
-from fastpart.core.outputs import Owner, owning
+from fastpart.core.outputs import Owner, entrusted, owning
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [2, 3]])
 DATA = {
@@ -52,7 +52,7 @@ def assert_refused(folder, save, *lost):
     with pytest.raises(FileExistsError) as refused:
         save(progress=lambda *_: pytest.fail("work was begun"))
     told = refused.value.strerror
-    assert told.startswith(f"holds {', '.join(lost)}, and the new one would not")
+    assert told.startswith(f"holds {', '.join(lost)}, which would be lost")
     assert "overwrite=True" in told
     assert content(folder) == before
 
@@ -229,6 +229,15 @@ def test_calls_of_one_thread_may_be_nested_and_another_thread_is_refused(tmp_pat
     assert os.listdir(tmp_path) == ["link"]
 
 
+def test_a_process_works_for_the_owner(tmp_path):
+    with held(tmp_path / "out"):
+        with entrusted(tmp_path / "out"), Owner(tmp_path / "out"):
+            pass
+        with pytest.raises(fp.ParameterError, match="in use"):
+            Owner(tmp_path / "out")
+        assert (tmp_path / ".out.lock").exists()
+
+
 def test_an_owner_that_is_killed_is_no_obstacle(tmp_path):
     with held(tmp_path / "out", OWN) as other:
         with pytest.raises(fp.ParameterError, match=f"in use. At work there: process {other.pid} "):
@@ -358,8 +367,8 @@ def test_the_shell_is_told_of_its_option(partition, tmp_path, monkeypatch, capsy
     assert main(words) == 1
     told = capsys.readouterr().err
     assert told == (
-        "fastpart: error: parts: holds features, and the new one would not. Give them, too, or choose another name. "
-        "--overwrite replaces it all the same\n"
+        "fastpart: error: parts: holds features, which would be lost. Give the new one the same, choose another name, "
+        "or pass --overwrite\n"
     )
     assert content(tmp_path / "parts") == before
     remedy = re.search(r"--\w+", told)[0]
@@ -395,9 +404,7 @@ def test_a_graph_directory_that_holds_more_is_refused(tmp_path):
     fp.ingest(SCHEMA | {"vertices": more}, tmp_path / "graph")
     fp.ingest(SCHEMA | {"vertices": more}, tmp_path / "graph")
     before = content(tmp_path / "graph")
-    with pytest.raises(
-        FileExistsError, match="holds features of user, labels of user, and the new one would"
-    ):
+    with pytest.raises(FileExistsError, match="holds features of user, labels of user, which would be lost"):
         fp.ingest(SCHEMA, tmp_path / "graph")
     assert content(tmp_path / "graph") == before
     assert os.listdir(tmp_path) == ["graph"]
@@ -413,9 +420,7 @@ def test_an_export_that_holds_more_is_refused(parts, partition, tmp_path, name):
     export(parts, out)
     partition.save(tmp_path / "less")
     before = content(out)
-    with pytest.raises(
-        FileExistsError, match=r"holds features, .*features of edges.*, and the new one would"
-    ):
+    with pytest.raises(FileExistsError, match=r"holds features, .*features of edges.*, which would be lost"):
         export(tmp_path / "less", out)
     assert content(out) == before
     export(tmp_path / "less", out, overwrite=True)
