@@ -150,7 +150,7 @@ def test_a_partition_directory_holds_its_options_and_they_repeat_it(run):
     assert content("other") == content("parts")
     assert run("verify", "parts")[0] == 0
     assert run("partition", "--config", "parts/run.toml", "-o", "parts/")[0] == 0
-    fp.open_partition("parts").save("parts", graph="g.bin")
+    fp.open_partition("parts").save("parts", graph="g.bin", overwrite=True)
     assert "run.toml" not in os.listdir("parts")
 
 

@@ -17,7 +17,7 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.core import outputs
-from fastpart.core.outputs import Owner, owning
+from fastpart.core.outputs import Owner, entrusted, owning
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [2, 3]])
 DATA = {
@@ -52,7 +52,7 @@ def assert_refused(folder, save, *lost):
     with pytest.raises(FileExistsError) as refused:
         save(progress=lambda *_: pytest.fail("work was begun"))
     told = refused.value.strerror
-    assert told.startswith(f"holds {', '.join(lost)}, and the new one would not")
+    assert told.startswith(f"holds {', '.join(lost)}, which would be lost")
     assert "overwrite=True" in told
     assert content(folder) == before
 
@@ -229,6 +229,15 @@ def test_calls_of_one_thread_may_be_nested_and_another_thread_is_refused(tmp_pat
     assert os.listdir(tmp_path) == ["link"]
 
 
+def test_a_process_works_for_the_owner(tmp_path):
+    with held(tmp_path / "out"):
+        with entrusted(tmp_path / "out"), Owner(tmp_path / "out"):
+            pass
+        with pytest.raises(fp.ParameterError, match="in use"):
+            Owner(tmp_path / "out")
+        assert (tmp_path / ".out.lock").exists()
+
+
 def test_an_owner_that_is_killed_is_no_obstacle(tmp_path):
     with held(tmp_path / "out", OWN) as other:
         with pytest.raises(fp.ParameterError, match=f"in use. At work there: process {other.pid} "):
@@ -303,3 +312,145 @@ def test_a_file_system_without_locks_gets_a_note(tmp_path, caplog, monkeypatch, 
     with Owner(tmp_path / "out"), Owner(tmp_path / "out"):
         pass
     assert "no other command writes there" in caplog.text
+
+
+# Whole commands.
+
+AT_WORK = """
+import sys, time
+from fastpart.cli import main, partitioning
+
+def never(*_):
+    print("at work", flush=True)
+    time.sleep(600)
+
+partitioning._timed = never
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@contextmanager
+def at_work(code, *words):
+    """A command that is at work until the end of the block, and is killed then."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "at work\n"
+        try:
+            yield first
+        finally:
+            first.kill()
+
+
+def test_the_second_of_two_partitions_of_one_output_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("g.npy", EDGES)
+    words = ["partition", "g.npy", "-k", "2", "-q", "-o", "parts"]
+    with at_work(AT_WORK, *words) as first:
+        for more in ([], ["--resume"], ["--overwrite"]):
+            assert main([*words, *more]) == 2
+            told = capsys.readouterr().err
+            assert told.startswith(
+                f"fastpart: error: --out: parts is in use. At work there: process {first.pid} on "
+            )
+        assert sorted(os.listdir()) == [".parts.lock", "g.npy"]
+    assert main(words) == 0
+    assert sorted(os.listdir()) == ["g.npy", "parts"]
+
+
+def test_the_shell_is_told_of_its_option(partition, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("g.npy", EDGES)
+    np.save("x.npy", DATA["features"])
+    words = ["partition", "g.npy", "-k", "2", "-q", "-o", "parts"]
+    assert main([*words, "--features", "x.npy"]) == 0
+    before = content(tmp_path / "parts")
+    assert main(words) == 1
+    told = capsys.readouterr().err
+    assert told == (
+        "fastpart: error: parts: holds features, which would be lost. Give the new one the same, choose another name, "
+        "or pass --overwrite\n"
+    )
+    assert content(tmp_path / "parts") == before
+    remedy = re.search(r"--\w+", told)[0]
+    assert main([*words, remedy]) == 0
+    assert "overwrite" not in (tmp_path / "parts" / "run.toml").read_text()
+    assert main(words) == 0
+
+
+def test_an_edge_partition_is_guarded_too(tmp_path):
+    partition = fp.hdrf(fp.open_graph(EDGES), 2)
+    data = {name: DATA[name] for name in ("features", "labels", "splits", "edge_features")}
+    partition.save(tmp_path / "parts", **data)
+    assert_refused(
+        tmp_path / "parts", lambda **how: partition.save(tmp_path / "parts", **how), *map(WORDS.get, data)
+    )
+    partition.save(tmp_path / "parts", **data)
+
+
+def test_splits_of_edges_are_guarded_too(tmp_path):
+    splits = fp.split_edges(
+        np.array([[v, (v + d) % 30] for v in range(30) for d in (1, 2)]), val=0.1, test=0.1
+    )
+    partition = fp.multilevel(splits.graph, 2)
+    partition.save(tmp_path / "parts", edge_splits=splits)
+    assert_refused(
+        tmp_path / "parts", lambda **how: partition.save(tmp_path / "parts", **how), "splits of edges"
+    )
+
+
+def test_a_graph_directory_that_holds_more_is_refused(tmp_path):
+    users = pl.DataFrame({"id": ["x", "y", "z"], "age": [1.0, 2.0, 3.0], "topic": ["a", "b", "a"]})
+    more = {"user": {"files": users, "id": "id", "features": ["age"], "label": "topic"}}
+    fp.ingest(SCHEMA | {"vertices": more}, tmp_path / "graph")
+    fp.ingest(SCHEMA | {"vertices": more}, tmp_path / "graph")
+    before = content(tmp_path / "graph")
+    with pytest.raises(FileExistsError, match="holds features of user, labels of user, which would be lost"):
+        fp.ingest(SCHEMA, tmp_path / "graph")
+    assert content(tmp_path / "graph") == before
+    assert os.listdir(tmp_path) == ["graph"]
+    fp.ingest(SCHEMA, tmp_path / "graph", overwrite=True)
+    assert not (tmp_path / "graph" / "features.npy").exists()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["pyg", "glt", "wholegraph"])
+def test_an_export_that_holds_more_is_refused(parts, partition, tmp_path, name):
+    export, out = getattr(fp.export, name), tmp_path / "out"
+    export(parts, out)
+    export(parts, out)
+    partition.save(tmp_path / "less")
+    before = content(out)
+    with pytest.raises(FileExistsError, match=r"holds features, .*features of edges.*, which would be lost"):
+        export(tmp_path / "less", out)
+    assert content(out) == before
+    export(tmp_path / "less", out, overwrite=True)
+
+
+TRAINING = """
+import sys, time
+import fastpart as fp
+
+def never(row):
+    print("at work", flush=True)
+    time.sleep(600)
+
+fp.train.full(sys.argv[1], out=sys.argv[2], epochs=2, hidden=2, on_epoch=never)
+"""
+
+
+@pytest.mark.torch
+def test_the_second_of_two_trainings_in_one_folder_is_refused(parts, tmp_path, capsys):
+    run = tmp_path / "run"
+    with at_work(TRAINING, parts, run) as first:
+        before = set(os.listdir(run))
+        for more in ({}, {"resume": True}, {"overwrite": True}):
+            with pytest.raises(
+                fp.ParameterError, match=rf"run is in use\. At work there: process {first.pid} "
+            ):
+                fp.train.full(parts, out=run, epochs=1, hidden=2, **more)
+        assert set(os.listdir(run)) == before
+    fp.train.full(parts, out=run, epochs=1, hidden=2, overwrite=True)
+    assert not (tmp_path / ".run.lock").exists()
+    out = tmp_path / "rows.npy"
+    with held(out), pytest.raises(fp.ParameterError, match="in use"):
+        fp.train.open(run).predict(parts, out=out)

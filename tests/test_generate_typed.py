@@ -131,7 +131,7 @@ def test_the_smallest_tables_and_no_features(tmp_path):
 
 def test_a_folder_of_others_is_refused_and_an_own_one_replaced(tmp_path):
     typed(tmp_path / "mag", scale=1e-4, features=1)
-    with pytest.raises(FileExistsError, match=r"holds the column emb, and the new one would not"):
+    with pytest.raises(FileExistsError, match=r"holds the column emb, which would be lost"):
         typed(tmp_path / "mag", scale=1e-4, features=0)
     typed(tmp_path / "mag", scale=1e-4, features=0, overwrite=True)
     (tmp_path / "mag" / "notes.txt").write_text("mine")

@@ -222,8 +222,8 @@ def test_typos_are_never_swallowed(function):
 
 # 26
 def test_typos_of_save_are_never_swallowed(tmp_path):
-    with pytest.raises(TypeError, match="overwrite"):
-        spring().save(tmp_path / "part.npy", overwrite=True)
+    with pytest.raises(TypeError, match="replace"):
+        spring().save(tmp_path / "part.npy", replace=True)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -244,9 +244,7 @@ def test_a_folder_of_tables_is_replaced_by_the_same_columns(typed, tmp_path):
     back = tmp_path / "back"
     fp.restore(np.arange(5), back, graph=typed)
     fp.restore(np.arange(5) + 1, back, graph=typed)
-    with pytest.raises(
-        FileExistsError, match=r"holds the column value, and the new one would not.*overwrite=True"
-    ):
+    with pytest.raises(FileExistsError, match=r"holds the column value, which would be lost.*overwrite=True"):
         fp.restore(np.arange(5), back, graph=typed, column="class")
     fp.restore(np.arange(5), back, graph=typed, column="class", overwrite=True)
     assert "class" in pl.read_parquet(back / "v.parquet").columns

@@ -152,7 +152,7 @@ def test_resume_refuses_other_options(change, text, run, failing):
     code, _, err = run(*VERBS["partition"], *change, "-q", "-o", "parts", "--resume")
     assert code == 2
     assert text in err
-    assert "Give the same options, or remove the folder" in err
+    assert "Give the same options, or --overwrite instead of --resume to begin anew" in err
     assert content("parts.partial") == before
     assert not Path("parts").exists()
 
@@ -180,6 +180,9 @@ def test_a_kept_partition_is_not_lost_by_a_new_command(run, failing):
         "parts.partial: holds the partition of an unfinished command (multilevel, k=4). Add --resume" in err
     )
     assert content("parts.partial") == before
+    assert run("partition", "g.bin", "-k", 3, "-q", "-o", "parts", "--overwrite")[0] == 0
+    assert fp.open_partition("parts").k == 3
+    assert not Path("parts.partial").exists()
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
@@ -216,8 +219,9 @@ def test_resume_without_a_kept_partition_starts_anew_but_replaces_nothing(run):
     assert code == 1
     assert "parts: exists, and there is no parts.partial to go on from. Leave out --resume" in err
     assert content("parts") == before
-    code, _, err = run(*VERBS["partition"], "--resume")
-    assert (code, err) == (2, "fastpart: error: --resume: goes on to an output. Name it with -o\n")
+    for option, does in {"--resume": "goes on to", "--overwrite": "replaces"}.items():
+        code, _, err = run(*VERBS["partition"], option)
+        assert (code, err) == (2, f"fastpart: error: {option}: {does} an output. Name it with -o\n")
 
 
 def test_an_update_in_place_is_resumed(run, failing):

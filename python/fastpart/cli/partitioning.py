@@ -66,9 +66,9 @@ Make = Callable[[Graph, dict[str, Any]], Partition]
 def _make(call: Call, algorithm: str, make: Make) -> None:
     """Make a partition with the options of an algorithm, print its measures, and save it."""
     target, form = saving.output(call["out"]) if call["out"] else (None, "")
-    for name in ("resume", "overwrite"):
+    for name, does in {"resume": "goes on to", "overwrite": "replaces"}.items():
         if call[name] and target is None:
-            raise ParameterError(f"--{name}: is about an output. Name it with -o")
+            raise ParameterError(f"--{name}: {does} an output. Name it with -o")
     with at_place(call["cluster"], call["shared"]) as place:
         _make_at(place, call, algorithm, make, target, form)
 
@@ -167,7 +167,8 @@ def _export(call: Call, target: Path) -> None:
     with partial.noting(
         lambda: f"The partition is complete in {shown(target)}. `fastpart export` exports it"
     ):
-        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target))
+        over = {"overwrite": True} if call["overwrite"] and call["export"] != "text" else {}
+        getattr(import_module("fastpart.export"), call["export"])(target, _exported(call, target), **over)
 
 
 def _check_relation_weights(call: Call, algorithm: str, of: str) -> None:

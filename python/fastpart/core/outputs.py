@@ -85,8 +85,8 @@ def replaceable(
     if lost and not overwrite:
         raise FileExistsError(
             errno.EEXIST,
-            f"holds {', '.join(lost)}, and the new one would not. Give them, too, or choose another name. "
-            "overwrite=True replaces it all the same",
+            f"holds {', '.join(lost)}, which would be lost. Give the new one the same, choose another name, or pass "
+            "overwrite=True",
             str(target),
         )
     return files
@@ -119,6 +119,9 @@ class _Lock:
 _locks: dict[Path, _Lock] = {}
 """The locks of this process, by the file that is locked."""
 
+_entrusted: set[Path | None] = set()
+"""The files of the locks that another process holds for this one."""
+
 _guard = threading.RLock()  # Python may collect an owner while it makes another one
 
 
@@ -141,10 +144,8 @@ class Owner:
     """
 
     def __init__(self, target: Path, parameter: str = "out") -> None:
-        place = Path(os.path.realpath(target))
-        special = place.exists() and not (place.is_file() or place.is_dir())
-        self._name = None if special or not place.name else place.with_name(f".{place.name}.lock")
-        if self._name is None:
+        self._name = _lock_of(target)
+        if self._name is None or self._name in _entrusted:
             return
         try:
             with _guard:
@@ -206,6 +207,18 @@ class Owner:
 
 
 @contextmanager
+def entrusted(target: Path) -> Iterator[None]:
+    """Work for the owner of an output, which is another process, until the end of the block."""
+    name = _lock_of(target)
+    if name is not None:
+        _entrusted.add(name)
+    try:
+        yield
+    finally:
+        _entrusted.discard(name)
+
+
+@contextmanager
 def owning(**targets: Path | None) -> Iterator[None]:
     """Own outputs until the end of the block, by the names of their parameters. None is no output."""
     with ExitStack() as stack:
@@ -213,6 +226,13 @@ def owning(**targets: Path | None) -> Iterator[None]:
             if target is not None:
                 stack.enter_context(Owner(target, parameter))
         yield
+
+
+def _lock_of(target: Path) -> Path | None:
+    """Return the file whose lock is that of an output. A device or a pipe has none."""
+    place = Path(os.path.realpath(target))
+    special = place.exists() and not (place.is_file() or place.is_dir())
+    return None if special or not place.name else place.with_name(f".{place.name}.lock")
 
 
 def _locked(name: Path) -> FileIO | str:

@@ -148,7 +148,7 @@ def resume_partition(
     if changed:
         raise ParameterError(
             f"--resume: the partition in {shown(partial.folder)} was made otherwise: {', '.join(changed)}. Give the "
-            "same options, or remove the folder to begin anew"
+            "same options, or --overwrite instead of --resume to begin anew"
         )
     partition: Partition = open_partition(partial.folder, graph, **vars(options))
     partition.folder = partition.manifest = None  # it is as if it had just been found

@@ -7,13 +7,13 @@ import signal
 import threading
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..core import parameters
-from ..core.outputs import Owner
+from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
-from ..graphs.staging import beside
 from .keywords import DEFAULTS
 from .libraries import import_ray
 from .opening import open as open_run
@@ -99,11 +99,9 @@ def ray(
     cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
     needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
     _refuse_few_processors(fewest, needed)
-    # The workers own the folder while they train, so between two groups of workers nobody does.
-    with Owner(beside(path, "ray")):
-        with Owner(path):
-            folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
-            folder.add([RAY])
+    with Owner(path):
+        folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
+        folder.add([RAY])
         job = {
             "method": method,
             "source": os.path.abspath(parameters.path("source", source)),
@@ -184,4 +182,5 @@ def _work(job: dict[str, Any]) -> None:
     method, given = job["method"], job["given"]
     if import_module("ray.train").get_context().get_world_size() == 1 and "workers" not in WITHOUT[method]:
         given = {**given, "workers": 1}
-    getattr(import_module("fastpart.train"), method)(job["source"], **given)
+    with entrusted(Path(given["out"])):
+        getattr(import_module("fastpart.train"), method)(job["source"], **given)

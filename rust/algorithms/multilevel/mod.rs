@@ -286,8 +286,8 @@ parameters! {
     sample: Option<Number>;
     /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
     /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
-    /// Other parameters are refused (``ParameterError``). When the partition is done its files are removed, but for an
-    /// empty ``checkpoint.lock``. Other files in the folder are left alone. Its own take as much as the temporary files.
+    /// Other parameters are refused (``ParameterError``). When the partition is done its files are removed.
+    /// Other files in the folder are left alone. Its own take as much as the temporary files.
     checkpoints: Option<Folder>;
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: Seed;

@@ -24,6 +24,7 @@ from ..runs.history import History
 from ..runs.identity import data_of, must_agree
 from ..runs.trained import TrainedModel
 from ..scores import Task
+from ..torch_settings import torch_settings
 from ..trainer import Trainer
 from .chance import of_classes
 from .following import follow
@@ -31,7 +32,6 @@ from .group import refuse_few_gpus
 from .job import Job
 from .launch import Launch, launching
 from .scales import remedy_of, warn_of_scales
-from .settings import torch_settings
 from .unlearned import Guessing, watched
 
 _STEPS = 30

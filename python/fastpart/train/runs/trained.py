@@ -22,11 +22,11 @@ from ...graphs.graph_directory import GraphDirectory
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..config import Options
-from ..jobs.settings import torch_threads
 from ..lazy import imported
 from ..models import build
 from ..predicting import PREDICTED, Predicted, predictions, scratch
 from ..scores import Task, TypedTask
+from ..torch_settings import torch_threads
 from ..trainer import WITHOUT
 from .history import History
 

@@ -18,9 +18,9 @@
 //!
 //! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is
 //! there. Without it, a file with the name of a step is refused. When the partition is done, the steps that
-//! it read or wrote are removed, then `checkpoint.txt`, and nothing else. `checkpoint.lock`, which is empty,
-//! stays: if the name of a held lock went away, another run could make and hold a second one. What cannot be
-//! removed is named in a note.
+//! it read or wrote are removed, then `checkpoint.txt`, `checkpoint.lock`, and nothing else. A run that gets
+//! the lock of a file which has lost its name meanwhile takes it anew. What cannot be removed is named in a
+//! note.
 //!
 //! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once
 //! more what the levels take, until the partition is done.
@@ -38,7 +38,7 @@ pub(super) use steps::{clusters, lists, parts};
 
 use super::path::{self, Plan};
 use crate::algorithms::multilevel::Multilevel;
-use crate::base::system::without_waiting;
+use crate::base::system::{has_no_name, without_waiting};
 use crate::base::{Error, Result, Run, output, shown};
 use crate::edges::open_file::{open_regular, refuse_special};
 use crate::graph::Csr;
@@ -124,6 +124,10 @@ impl Multilevel {
 
 fn list_of(dir: &Path) -> PathBuf {
     dir.join(format!("{PREFIX}.txt"))
+}
+
+fn lock_of(dir: &Path) -> PathBuf {
+    dir.join(format!("{PREFIX}.lock"))
 }
 
 /// Whether there is anything of that name.
@@ -219,28 +223,32 @@ fn locked(dir: &Path) -> Result<File> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(Error::io(dir, error)),
         _ => {}
     }
-    let path = dir.join(format!("{PREFIX}.lock"));
+    let path = lock_of(dir);
     let mut options = File::options();
     // Neither a FIFO nor a terminal of that name may stop the run.
     without_waiting(options.create(true).truncate(false).write(true));
-    let file = regular(refuse_special(&path, options.open(&path)))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            let what =
-                format!("another run is at work in {}. Wait for it, or name another folder", shown(dir));
-            Err(Error::parameter("checkpoints", what))
+    loop {
+        let file = regular(refuse_special(&path, options.open(&path)))?;
+        match file.try_lock() {
+            // A run that is done has removed it between the two calls.
+            Ok(()) if has_no_name(&file) => {}
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let what =
+                    format!("another run is at work in {}. Wait for it, or name another folder", shown(dir));
+                return Err(Error::parameter("checkpoints", what));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
         }
-        Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
     }
 }
 
 impl Checkpoints {
     /// Removes the steps of the finished run, then the list: without that, what is left would be somebody
-    /// else's. The partition is there already, so what cannot be removed is only told.
+    /// else's. The lock, which is held, is the last. The partition is there already, so what cannot be removed is only told.
     pub(crate) fn remove(&self, run: &Run) {
         let steps = std::mem::take(&mut *self.steps());
-        let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir)]);
+        let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir), lock_of(&self.dir)]);
         let failed =
             files.map(|path| fs::remove_file(&path).map_err(|error| (path, error))).find_map(Result::err);
         if let Some((path, error)) = failed {
