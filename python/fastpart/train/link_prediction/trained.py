@@ -117,7 +117,7 @@ class TrainedLinks(TrainedModel):
                     found.put(index, np.concatenate(inputs, axis=1))
             wanted = [chosen.mask(np.asarray(part.inner)) for part in parts]
             for index, local, h in found.outputs(self.network().encoder, wanted.__getitem__):
-                rows.put(parts[index].inner[local], h.numpy())
+                rows.put(parts[index].inner[local], h.numpy(), h.isfinite().all(1))
             return rows.moved(target)
 
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:

@@ -183,7 +183,8 @@ class TrainedModel:
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
             (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
-            the outputs of the last hidden layer, float32 of shape (n, width).
+            the outputs of the last hidden layer, float32 of shape (n, width). Where outputs are NaN or infinite, as
+            from such features, a warning says so. The class is then -1, and 255 in rows of several classes.
         out : path, optional
             A ``.npy`` file. It appears as a whole.
         memory_limit : int or str, optional
