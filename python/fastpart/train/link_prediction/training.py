@@ -134,7 +134,7 @@ class Worker(mini_batches.Worker):
             with self._clock.timed(SYNCHRONISING):
                 ids, places = np.unique(step.inputs, return_inverse=True)
                 learned = torch.from_numpy(self._embeddings.rows(ids)).requires_grad_()
-            rows = F.embedding(torch.from_numpy(places), learned)
+            rows = F.embedding(torch.from_numpy(places).to(self._device), learned.to(self._device))
             x = rows if x is None else torch.cat([x, rows], dim=1)
         assert x is not None
         with self._clock.timed(COMPUTE):
@@ -153,9 +153,9 @@ class Worker(mini_batches.Worker):
     def _losses_of_pairs(self, step: Step, x: Tensor) -> float:
         learner = self.learner
         with learner.computing():
-            h = self.network.encoder(step.graphs, x.to(self._device, learner.dtype))
+            h = self.network.encoder(step.graphs, x.to(learner.dtype))
             logits = self.network.decoder(*(h[ends] for ends in step.ends)).to(learner.dtype)
-        loss = learner.criterion.losses(logits, step.y.to(self._device)).sum()
+        loss = learner.criterion.losses(logits, step.y).sum()
         (loss / step.count).backward()
         return loss.item()
 
