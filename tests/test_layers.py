@@ -28,7 +28,7 @@ __main__
 
 INSIDE = {
     "core": """
-folders frames notes pairs parameters processes progress system
+finite folders frames notes pairs parameters processes progress system
 forks
 options, parsing, protocols
  ids, shared_parameters

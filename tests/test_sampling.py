@@ -268,10 +268,8 @@ def test_walks_follow_in_edges(graph, stored):
     assert topology.walks(np.array([], np.uint32), 3, seed=0).shape == (0, 4)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "float16", "uint8", "int8", "int64", "bool", "complex64"]
-)
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (700,)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(1,), (3,), (2, 3), (700,)])
 def test_features_are_those_of_the_rows(dtype, shape, tmp_path):
     n = 50
     features = np.random.default_rng(1).integers(0, 100, (n, *shape)).astype(dtype)

@@ -147,7 +147,6 @@ def test_what_cannot_be_standardised_is_refused_by_name(tmp_path):
     refused("standardise: takes the statistics of the training vertices. Pass splits=", splits=None)
     refused("standardise: the splits have no training vertices", splits={"val": TRAIN})
     refused("standardise: the splits have no training vertices", splits={"train": np.zeros(N, bool)})
-    refused("standardise: features are complex64", features * 1j)
     graph, _ = attributed()
     with pytest.raises(fp.ParameterError, match="standardise: there are no features"):
         fp.VertexPartition(np.zeros(N, int), 1).save(

@@ -151,4 +151,4 @@ def test_words_and_other_common_features_are_not_named(tmp_path, width, recwarn)
         np.full((N, width), np.nan),
     ):
         warn_of_scales(Dataset(saved(tmp_path / "parts", features.astype(np.float32))))
-    assert not recwarn.list
+    assert not [each for each in recwarn.list if "scales" in str(each.message)]

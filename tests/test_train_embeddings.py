@@ -1,22 +1,17 @@
 """Knowledge graph embeddings: decoders, ranks and losses by oracles, and the same losses for any parts and workers."""
 
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from in_process import in_process
 from linked import random_graph
 from random_typed import random_typed_graph, typed_graph
 from ranks import run_ranks
 
 torch = pytest.importorskip("torch")
-
-import torch.distributed as dist  # noqa: E402
 
 from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.facts.dataset import FactDataset  # noqa: E402
@@ -24,10 +19,8 @@ from fastpart.train.facts.loader import FactLoader  # noqa: E402
 from fastpart.train.facts.objectives import losses_of  # noqa: E402
 from fastpart.train.facts.pools import HardNegatives, Pools  # noqa: E402
 from fastpart.train.facts.steps import FactSteps  # noqa: E402
-from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.link_prediction.decoders import Decoder  # noqa: E402
 from fastpart.train.link_prediction.filtered import FilteredScorer  # noqa: E402
-from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 
 QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
 
@@ -35,23 +28,9 @@ pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def alone(monkeypatch):
-    """Train in this process, which is much faster than to start workers, each of which imports torch."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-
-    @contextmanager
-    def launching(call, workers, alone):
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-            claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
-            yield Launch(claimed, call.resume, "cpu", 60.0, None, Path(scratch), joined=True)
-
-    def train(source, **given):
-        with monkeypatch.context() as patch:
-            patch.setattr("fastpart.train.jobs.driver.launching", launching)
-            return fp.train.embeddings(source, **given)
-
-    yield train
-    dist.destroy_process_group()
+def alone():
+    """Train in this process."""
+    return in_process(fp.train.embeddings)
 
 
 def saved(splits, folder, k):

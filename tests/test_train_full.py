@@ -374,7 +374,10 @@ def test_parameters_that_are_refused(parts, given, error, text):
             "a model would have 1,000,000,001 outputs, more than there are vertices",
         ),
         ({"labels": np.zeros((600, 2), bool), "splits": {"train": []}}, "has no labelled vertex to train on"),
-        ({"features": np.zeros(600, np.float32)}, r"features of shape \(n, width\), got \(n, \)"),
+        (
+            {"features": np.zeros((600, 2, 3), np.float32)},
+            r"features of shape \(n, width\), got \(n, 2, 3\)",
+        ),
         ({"halo_hops": 0}, "lacks the edges between parts. Save the partition with halo_hops=1"),
     ],
 )

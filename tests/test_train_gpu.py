@@ -36,6 +36,26 @@ def test_sampled_is_as_on_the_cpu(parts, model):
     assert all(weight.device.type == "cpu" for weight in on_gpu.weights.values())
 
 
+@pytest.mark.parametrize("batch_size", [None, 100])
+@pytest.mark.parametrize("model", ["graphsage", "clustergcn", "graphsaint"])
+def test_the_whole_graph_is_as_on_the_cpu(parts, model, batch_size):
+    given = {**QUICK, "model": model, "batch_size": batch_size}
+    assert_same(fp.train.full(parts, device="cuda", **given), fp.train.full(parts, **given), 1e-3)
+
+
+@pytest.mark.parametrize("given", [{}, {"embeddings": 6}, {"decoder": "mlp", "resident": "1M"}])
+def test_links_are_as_on_the_cpu(tmp_path, given):
+    graph = fp.generate.planted(tmp_path / "g.bin", n=300, m=2000, classes=3, features=4, seed=1)
+    splits = fp.split_edges(graph, seed=2)
+    features = tmp_path / "g.bin.features.npy"
+    fp.random(splits.graph, k=1, of="vertices").save(
+        tmp_path / "parts", graph=splits.graph, edge_splits=splits, features=features
+    )
+    given = {**QUICK, "batch_size": 100, "fanouts": [4, 3], "workers": 1, **given}
+    on_gpu = fp.train.links(tmp_path / "parts", device="cuda", **given)
+    assert_same(on_gpu, fp.train.links(tmp_path / "parts", **given), 1e-3)
+
+
 def test_sampled_learns_with_bfloat16(parts):
     given = {**QUICK, "epochs": 15, "batch_size": 100, "workers": 1, "device": "cuda"}
     trained = fp.train.sampled(parts, precision="bfloat16", **given)

@@ -224,6 +224,24 @@ def test_epochs_without_a_score_are_each_the_best():
     assert scored([float("nan")] * 3).best_epoch == 2
 
 
+def test_scores_that_are_nan_do_not_prolong_a_training():
+    assert len(scored([np.nan] * 9, patience=3).rows) == 3
+    assert len(scored([0.5, *[np.nan] * 9], patience=3).rows) == 4
+
+
+def test_an_epoch_whose_loss_is_not_finite_is_the_best_only_if_all_are():
+    def best_of(*losses):
+        history = History("full", Options(), RunFolder(Path("none")), False)
+        for loss, score in losses:
+            history.add({"loss": loss, "val_f1": score}, dict)
+        return history.best_epoch
+
+    assert best_of((np.nan, None), (np.inf, 0.9), (1.0, 0.1), (np.nan, 0.9)) == 2
+    assert best_of((1.0, None), (1.0, None), (np.nan, None)) == 1
+    assert best_of((np.nan, np.nan), (1.0, np.nan), (np.nan, np.nan)) == 1
+    assert best_of((np.nan, np.nan), (np.nan, np.nan)) == 1
+
+
 def test_patience_ends_training(parts):
     trained = fp.train.full(parts, **{**QUICK, "epochs": 50}, lr=1e-12, patience=3, dropout=0)
     assert trained.summary["epochs"] == 4
@@ -246,7 +264,7 @@ def test_an_epoch_without_a_score_is_the_best_only_if_no_epoch_has_one():
     )
     best = []
     for score in scores:
-        history.add({"val_mrr": score}, dict)
+        history.add({"val_mrr": score, "loss": 1.0}, dict)
         best.append(history.best_epoch)
     assert best == [0, 1, 2, 2, 2, 2]
     assert history.over

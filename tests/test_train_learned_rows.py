@@ -56,7 +56,7 @@ for epoch in range(3):
         if size > 1:
             dist.all_reduce(loss)
         print(repr(loss.item()))
-learned.follow(None)
+learned.follow(0.0)
 learned.write()
 sys.stdout.flush()
 if size > 1:

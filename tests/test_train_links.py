@@ -2,29 +2,23 @@
 
 import json
 import shutil
-import tempfile
-from contextlib import contextmanager
 from itertools import repeat
 from operator import eq, gt
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from in_process import in_process
 from ranks import run_code, run_ranks
 
 torch = pytest.importorskip("torch")
 
-import torch.distributed as dist  # noqa: E402
-
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
 from fastpart.train.embedding_table import EmbeddingTable, initial  # noqa: E402
-from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.link_prediction.training import Worker  # noqa: E402
-from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.sparse_adam import SparseAdam  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
@@ -59,23 +53,9 @@ def bare(splits, tmp_path_factory):
 
 
 @pytest.fixture
-def alone(monkeypatch):
-    """Train in this process, which is much faster than to start workers, each of which imports torch."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-
-    @contextmanager
-    def launching(call, workers, alone):
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-            claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
-            yield Launch(claimed, call.resume, "cpu", 60.0, None, Path(scratch), joined=True)
-
-    def train(source, **given):
-        with monkeypatch.context() as patch:
-            patch.setattr("fastpart.train.jobs.driver.launching", launching)
-            return fp.train.links(source, **given)
-
-    yield train
-    dist.destroy_process_group()
+def alone():
+    """Train in this process."""
+    return in_process(fp.train.links)
 
 
 def assert_same(one, other, tolerance=1e-5):
@@ -174,7 +154,9 @@ def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_p
     x = np.load(file)
     x[0, 0] = np.nan
     np.save(file, x)
-    with pytest.warns(UserWarning, match=r"^links: some logits are NaN, and so are MRR, Hits and AUC"):
+    vertex = fp.open_partition(folder).parts[0].inner[0]
+    told = rf"^epoch 0: .* NaN or infinite. The features of vertex {vertex} in part 0 have such numbers. "
+    with pytest.warns(fp.GraphWarning, match=told):
         trained = alone(folder, **QUICK)
     assert trained.history["val_mrr"].is_nan().all()
     assert all(np.isnan(trained.summary[name]) for name in ("val_mrr", "test_hits@1", "test_auc"))

@@ -93,8 +93,8 @@ def _of_file(name: str, file: Path, memory_limit: int | None, fields: bool) -> R
 
 
 def _of_array(name: str, array: Array, fields: bool = False) -> Rows:
-    if array.dtype.kind not in "biufc" and not (fields and array.dtype.names):
-        raise TypeError(f"{name}: expected numbers or bools, got dtype {array.dtype}")
+    if array.dtype.kind not in "biuf" and not (fields and array.dtype.names):
+        raise TypeError(f"{name}: expected real numbers or bools, got dtype {array.dtype}")
     if array.ndim == 0:
         raise ParameterError(f"{name}: expected one row per item, got a single number")
     return Rows(array.shape, array.dtype.newbyteorder("="), lambda start, stop: array[start:stop])
@@ -138,8 +138,8 @@ def _of_npz(name: str, file: Path, memory_limit: int | None) -> Rows:
 def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -> Rows:
     """Return the rows of a CSR matrix. They are made dense when read. Duplicate entries are summed, as in scipy."""
     rows, columns = map(int, shape)
-    if data.dtype.kind not in "biufc" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected a sparse matrix of numbers or bools, got dtype {data.dtype}")
+    if data.dtype.kind not in "biuf" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected a sparse matrix of real numbers or bools, got dtype {data.dtype}")
     if (
         not data.ndim == indices.ndim == indptr.ndim == 1
         or min(rows, columns) < 0

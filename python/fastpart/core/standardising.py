@@ -26,8 +26,6 @@ def standardised(features: Rows, train: npt.NDArray[np.bool_]) -> tuple[Rows, Nu
     ``train`` tells the training vertices. Their rows are read once, in blocks, and the moments of the blocks are merged
     in order (Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
     """
-    if features.dtype.kind == "c":
-        raise ParameterError(f"standardise: features are {features.dtype}. Leave it out")
     if not train.any():
         raise ParameterError("standardise: the splits have no training vertices. Name them as train")
     statistics = _statistics(features, train).reshape(2, *features.shape[1:])

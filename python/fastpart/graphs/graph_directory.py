@@ -139,6 +139,15 @@ class GraphDirectory:
         with damaged(file, "not a Parquet file of ids"):
             return pl.scan_parquet(file).collect_schema()["id"]
 
+    def own_id(self, name: str, vertex: int) -> Any:
+        """Return the id that a vertex of a type had in tables. None if there are no ids."""
+        file = self.ids(name)
+        if not file.exists():
+            return None
+        with damaged(file, "not a Parquet file of ids"):
+            found = pl.scan_parquet(file).select("id").slice(vertex, 1).collect()["id"]
+        return found[0] if len(found) else None
+
     def file_of_type(self, name: str, file: str) -> Path:
         """Return a file of a type. Those of a single type lie at the top."""
         return self.path / file if len(self.types) == 1 else self.path / "types" / name / file

@@ -213,9 +213,7 @@ def _cast(rows: Array, dtype: np.dtype[Any], first: int) -> Array:
 
 
 def refuse_uncodable(features: Rows, dtype: FeatureDtype) -> None:
-    """Refuse rows of complex numbers, and those with 8 bits per number that are no rows of several numbers."""
-    if features.dtype.kind == "c":
-        raise ParameterError(f"feature_dtype: features are {features.dtype}. Leave it out")
+    """Refuse 8 bits per number for rows that are no rows of several numbers."""
     if dtype == "int8" and (len(features.shape) != 2 or not features.shape[1]):
         raise ParameterError(
             f'feature_dtype: "int8" needs features of shape (n, width), got {features.shape}. Use "float16"'

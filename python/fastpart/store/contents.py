@@ -116,6 +116,11 @@ class Given:
         if given["features"] is not None:
             opened = rows_of("features", given["features"], self._memory_limit, fields=True)
             match_vertices("features", len(opened), n)
+            if len(opened.shape) == 1 and not opened.dtype.names:
+                raise ParameterError(
+                    f"features: shape {opened.shape}, expected one row per vertex. Give a single feature the shape "
+                    f"({n}, 1)"
+                )
         labels = (
             None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, self._ids))
         )

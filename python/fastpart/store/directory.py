@@ -14,6 +14,7 @@ from .. import _core
 from ..core.forks import before_polars_threads
 from ..core.options import RunOptions
 from ..core.parsing import named
+from ..core.rows import Rows
 from ..core.standardising import STATISTICS
 from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
@@ -39,6 +40,7 @@ from .coding import Features
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
+from .not_finite import NotFinite
 from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, TYPED, caps_of
 
@@ -170,7 +172,7 @@ def _write_parts(
             entries["held_out_from"] = contents.held_out_from
         _write_sizes(inside, sizes)
     listing.add()
-    write = _Rows(inside, sizes, listing, options)
+    write = _Rows(inside, sizes, listing, options, graph)
     if graph._typed is not None:
         return entries | _write_typed(write, graph._typed, contents)
     entries |= write.all(plain_arrays(contents))
@@ -230,9 +232,12 @@ def _describe_features(
 class _Rows:
     """Sends rows to the parts that hold them."""
 
-    def __init__(self, inside: Path, sizes: list[Sizes], listing: Listing, options: RunOptions) -> None:
+    def __init__(
+        self, inside: Path, sizes: list[Sizes], listing: Listing, options: RunOptions, graph: Graph
+    ) -> None:
         self.inside, self._sizes = inside, sizes
         self._listing, self._options = listing, options
+        self._graph, self._looked_at = graph, list[Rows]()
 
     def all(self, arrays: Iterable[Gathering]) -> dict[str, Any]:
         """Write arrays, and return their entries of the manifest."""
@@ -259,9 +264,17 @@ class _Rows:
             row_shape=rows.shape[1:],
             options=self._options,
         )
+        # Halos and reverse relations have the same rows once more.
+        new = array.key in ("features", "edge_features") and all(rows is not each for each in self._looked_at)
+        found = NotFinite(array) if new else None
         for chunk in rows.chunks():
             gatherer.push(chunk, self._options)
+            if found is not None:
+                found.add(chunk)
         gatherer.finish(self._options)
+        if found is not None:
+            self._looked_at.append(rows)
+            found.warn(self._graph)
         for folder in folders:
             (folder / IDS).unlink(missing_ok=True)
 

@@ -181,10 +181,14 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
     @property
     def num_val(self) -> int:
-        """Labelled validation vertices."""
-        if "val" not in self.known.get("splits", []):
+        """Labelled validation vertices, or edges to validate on."""
+        return self.count_of("val")
+
+    def count_of(self, split: str) -> int:
+        """Return how many labelled vertices, or edges to predict, a split has."""
+        if split not in self.known.get("splits", []):
             return 0
-        return sum(len(self.splits(part)["val"]) for part in self.partition.parts)
+        return sum(len(self.splits(part)[split]) for part in self.partition.parts)
 
     @property
     def targets(self) -> range:

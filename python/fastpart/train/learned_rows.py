@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from ..partitions.seeds import owner_of
 from ..partitions.typed_seeds import of_type, type_names
 from .embedding_table import EmbeddingTable, files_of
 from .file_names import EMBEDDINGS
-from .learning.validation import is_better
+from .learning.validation import BROKEN, is_better
 from .ranks import barrier, is_first, rank, world_size
 
 Ids = npt.NDArray[np.int64]
@@ -113,7 +112,7 @@ class LearnedRows:
             for name, table in self._tables.items()
         }
         self._leaves: dict[str, Tensor] = {}
-        self._best = -math.inf
+        self._best = BROKEN
 
     def inputs(self, rows: Mapping[str, RowIds], device: torch.device | None = None) -> dict[str, Tensor]:
         """Return the rows of the nodes of a batch by type, with their gradients for :meth:`step`.
@@ -142,11 +141,10 @@ class LearnedRows:
         """Return the rows of a type in a part of this process."""
         return self._tables[name].of_part(part)
 
-    def follow(self, score: float | None) -> None:
-        """Keep the rows of this epoch as the best ones, if its validation score is the best so far. None: no score."""
-        score = math.nan if score is None else score
+    def follow(self, score: float) -> None:
+        """Keep the rows of this epoch as the best ones, if its validation score is the best so far."""
         if is_better(score, self._best):  # as the history decides
-            self._best = self._best if math.isnan(score) else score
+            self._best = score
             for table in self._tables.values():
                 table.keep_best()
 

@@ -19,7 +19,7 @@ from ..core import parameters
 from ..core.options import RunOptions
 from ..core.pairs import among
 from ..core.parameters import StrPath, shown
-from ..errors import ParameterError
+from ..errors import GraphWarning, ParameterError, warn
 from ..graphs.staging import beside
 from ..partitions.seeds import vertex_ids
 from .blocks import PIECE_BYTES
@@ -35,6 +35,9 @@ from .typed_inference import TypedInference
 
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
+
+UNKNOWN = 255
+"""In place of 0 and 1 in a row of classes that does not follow from its logits."""
 
 VertexOutputs = Iterator[tuple[npt.NDArray[np.int64], Tensor]]
 """Ids of vertices, and one row for each."""
@@ -75,9 +78,17 @@ def predictions(
     free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
     with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
+<<<<<<< HEAD
         found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
         for ids, values in reported(found, chosen.count, run):
             rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
+=======
+        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen, learned):
+            defined = values.isfinite().all(1) if outputs == "embeddings" else task.defined(values)
+            rows.put(
+                ids, _answers_of(values, defined, task) if outputs == "classes" else values.numpy(), defined
+            )
+>>>>>>> nan
         return rows.moved(target)
 
 
@@ -262,12 +273,12 @@ def _learned_of(
     return of_part
 
 
-def _answers_of(logits: Tensor, task: Task) -> npt.NDArray[Any]:
+def _answers_of(logits: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]:
     if task.regression:
         return logits.squeeze(1).numpy() if task.classes == 1 else logits.numpy()
     if task.multilabel:
-        return (logits > 0).to(torch.uint8).numpy()
-    return logits.argmax(1).numpy()
+        return (logits > 0).to(torch.uint8).masked_fill(~defined.unsqueeze(1), UNKNOWN).numpy()
+    return logits.argmax(1).masked_fill(~defined, -1).numpy()
 
 
 class OutputRows:
@@ -276,10 +287,15 @@ class OutputRows:
     def __init__(self, chosen: Chosen, file: Path | None) -> None:
         self._chosen, self._file = chosen, file
         self._rows: npt.NDArray[Any] | None = None
-        self._unwritten = 0
+        self._unwritten = self._undefined = 0
+        self._first = np.iinfo(np.int64).max
 
-    def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
-        """Set the rows of vertices."""
+    def put(self, vertices: npt.NDArray[np.int64], rows: npt.NDArray[Any], defined: Tensor) -> None:
+        """Set the rows of vertices. ``defined`` tells which of them say something."""
+        if not defined.all():
+            undefined = vertices[~defined.numpy()]
+            self._undefined += len(undefined)
+            self._first = min(self._first, int(undefined.min()))
         if self._rows is None:
             shape = (self._chosen.count, *rows.shape[1:])
             if self._file is None:
@@ -295,6 +311,16 @@ class OutputRows:
     def moved(self, target: Path | None) -> npt.NDArray[Any]:
         """Return the rows, or a map of them after the file has taken the place of the target."""
         assert self._rows is not None
+        if self._undefined:
+            first = f"vertex {self._first}"
+            which = (
+                first if self._undefined == 1 else f"{self._undefined} vertices, the first of them {first},"
+            )
+            warn(
+                f"predict: the outputs of {which} are NaN or infinite. They stand for no class, which is -1, or "
+                f"{UNKNOWN} in rows of several classes. Look for such numbers in the features there and of neighbours",
+                GraphWarning,
+            )
         if self._file is None or target is None:
             return self._rows
         self._rows.flush()  # type: ignore[attr-defined]

@@ -56,6 +56,13 @@ class Task:
         rows = self.multilabel or self.regression
         return logits, torch.zeros_like(logits) if rows else torch.zeros(2, dtype=torch.int64)
 
+    def defined(self, outputs: Tensor) -> Tensor:
+        """Return which rows of outputs say something: those of which a prediction and its probability follow.
+
+        A class may have a logit of minus infinity, as of a model that rules it out.
+        """
+        return outputs.isfinite().all(1) if self.regression else outputs.amax(1).isfinite()
+
     def losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each vertex: cross entropy, in multi-label tasks the mean over the classes.
 
@@ -72,8 +79,16 @@ class Task:
 
         These are the correct vertices, all vertices, true positives, and false positives and negatives together. In a
         multi-label task a vertex is correct only if all its labels are. Of a regression they are the sum of the squares
-        of the errors, all vertices, the sum of the errors, and 0.
+        of the errors, all vertices, the sum of the errors, and 0. All but the number of vertices are NaN if the outputs
+        of one are not :meth:`defined`.
         """
+        counts = self._counts(logits, labels)
+        if not self.defined(logits).all():
+            counts[[0, 2, 3]] = torch.nan
+        return counts
+
+    def _counts(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the counts of :meth:`tally`, of outputs that are defined."""
         if self.regression:
             errors = (logits - labels).double()
             squares, absolute = errors.square().mean(1).sum(), errors.abs().mean(1).sum()

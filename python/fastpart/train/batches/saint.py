@@ -79,7 +79,7 @@ def batches(field: Field, options: Options, seed: int) -> Iterator[Batch]:
         # A layer takes the mean over the sampled edges. These factors turn it into their sum divided by the in-degree
         # in the graph.
         inside = torch.from_numpy(np.diff(graph.indptr))
-        shares = inside / graph.source_degree * counts.of_vertices(members)
+        shares = inside / graph.source_degree.cpu() * counts.of_vertices(members)
         weighted = graph.with_weights(shares.repeat_interleave(inside) / counts.of_edges(edges))
         batch.graphs = [weighted] * options.layers
         # The expected sum over the targets is that over all training vertices.

@@ -12,6 +12,7 @@ from ..config import Call
 from ..data import Dataset
 from ..jobs.following import follow, output_of
 from ..jobs.scales import remedy_of, warn_of_scales
+from ..jobs.undefined import Undefined
 from ..jobs.unlearned import watched
 from ..learning.trainable import refuse_not_importable
 from ..libraries import import_dgl
@@ -66,7 +67,11 @@ class Driver:
                 history = History("distdgl", options, folder, resume)
                 plan = Plan(graph, machines, self._trainers, self._samplers, run.threads)
                 plan.start(group, history, resume)
-                return follow(group, history, watched(call.report, None, remedy_of(dataset)))
+                undefined = Undefined(dataset, options.model)
+                report = watched(undefined.watched(call.report), None, remedy_of(dataset))
+                trained = follow(group, history, report)
+                undefined.end(trained.summary)
+                return trained
 
     def _machines(self, graph: Export, group: Supervisor) -> Machines:
         if self._ip_config is None:

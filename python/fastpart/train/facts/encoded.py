@@ -120,7 +120,7 @@ class EncodedVertices:
         """Return the rows of the vertices of a part. Types that are no end of a relation have zeros."""
         return self._stored.pop(part)
 
-    def follow(self, score: float | None) -> None:
+    def follow(self, score: float) -> None:
         """Keep the learned rows if the score is the best so far."""
         if self._learned is not None:
             self._learned.follow(score)

@@ -65,6 +65,7 @@ class Driver(driver.Driver):
             processors = torch.cuda.device_count()
         count = number_of_workers(dataset.partition.k, call.workers, processors)
         super().__init__(trainer, call, dataset, count, call.workers)
+        self.reads_features = encoded
         self._hard = None if facts.hard_negatives is None else _hard(facts.hard_negatives, dataset)
         digest = None if self._hard is None else blake2b(self._hard.tobytes(), digest_size=16).hexdigest()
         self.how = how | {"hard_negatives": digest}

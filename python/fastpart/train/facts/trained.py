@@ -167,7 +167,8 @@ class TrainedEmbeddings(TrainedModel):
         Returns
         -------
         ids : numpy.ndarray
-            int64, of shape (vertices, k): the ends, the likeliest first. Of equal ones the smaller id comes first.
+            int64, of shape (vertices, k): the ends, the likeliest first. Of equal ones the smaller id comes first, and
+            those whose logit is NaN come last.
         logits : numpy.ndarray
             float32, of shape (vertices, k).
 
@@ -190,8 +191,9 @@ class TrainedEmbeddings(TrainedModel):
                 some = torch.from_numpy(rows[anchors[start : start + step]])
                 moved = network.moved(some, torch.full((len(some),), number), side == 0)
                 found = network.against(moved, candidates).float()
-                found = found.sort(dim=1, descending=True, stable=True)
-                pieces.append((found.indices[:, :k].numpy() + first, found.values[:, :k].numpy()))
+                order = found.masked_fill(found.isnan(), -torch.inf)  # a sort takes NaN for the largest
+                places = order.sort(dim=1, descending=True, stable=True).indices[:, :k]
+                pieces.append((places.numpy() + first, found.gather(1, places).numpy()))
         empty = np.empty((0, k), np.int64), np.empty((0, k), np.float32)
         ids, logits = (np.concatenate(each) for each in zip(empty, *pieces, strict=True))
         return ids, logits

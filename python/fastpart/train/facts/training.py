@@ -23,6 +23,7 @@ from ..learning.learner import Learner
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..link_prediction.filtered import FilteredScorer
 from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
+from ..runs.history import score_of
 from ..seeds import mixed
 from .dataset import FactDataset
 from .encoded import EncodedVertices
@@ -98,8 +99,7 @@ class Worker:
         sent = of_all(self._vertices.read_counts())
         of = of_all({"loss": loss / count, "seconds": seconds, "bytes": anonymous_bytes()})
         scores = self._scores("val") if scored else None
-        self._vertices.follow(None if scores is None else scores["filtered_mrr"])
-        return {
+        row = {
             "loss": of["loss"].sum().item(),
             "seconds": of["seconds"].max().item(),
             **{name: each.mean().item() for name, each in times.items()},
@@ -107,6 +107,8 @@ class Worker:
             "worker_bytes": int(of["bytes"].max()),
             **{f"val_{name}": None if scores is None else scores[name] for name in ("filtered_mrr", "mrr")},
         }
+        self._vertices.follow(score_of(row, self.network.state_dict().values()))
+        return row
 
     def _train(self, step: Step, made: Any, epoch: int) -> float:
         """Make a step, and return the sum of the losses here."""

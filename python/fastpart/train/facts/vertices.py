@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +18,7 @@ from ...loading.rows.embeddings import Embeddings
 from ..config import Options
 from ..embedding_table import EmbeddingTable, numbers_of_rows
 from ..learning.learner import Learner
-from ..learning.validation import is_better
+from ..learning.validation import BROKEN, is_better
 from ..ranks import rank, world_size
 from .dataset import FactDataset
 from .steps import FactSteps, Step
@@ -48,7 +47,7 @@ class VertexRows(Protocol):
     def before_scores(self) -> None:
         """Prepare :meth:`stored`."""
 
-    def follow(self, score: float | None) -> None:
+    def follow(self, score: float) -> None:
         """Keep the learned rows if the score is the best so far."""
 
     def read_counts(self) -> dict[str, int]:
@@ -93,7 +92,7 @@ class LearnedVertices:
         numbers = numbers_of_rows(learner.dtype)
         self._table = EmbeddingTable(topology, parts, width, options.seed, options.lr, out, numbers)
         self._exchange = exchange_of(topology.starts, owners, world_size(), how["timeout"])
-        self._counts, self._best = Counts(), -math.inf
+        self._counts, self._best = Counts(), BROKEN
         self._embeddings = Embeddings(self._table, self._exchange, self._counts)
 
     def epoch(self, number: int) -> Iterator[tuple[Step, None]]:
@@ -125,11 +124,10 @@ class LearnedVertices:
         """Return the rows of a part of this worker."""
         return self._table.of_part(part)
 
-    def follow(self, score: float | None) -> None:
+    def follow(self, score: float) -> None:
         """Keep the rows of the best epoch, which is decided as in the history."""
-        score = math.nan if score is None else score
         if is_better(score, self._best):
-            self._best = self._best if math.isnan(score) else score
+            self._best = score
             self._table.keep_best()
 
     def read_counts(self) -> dict[str, int]:

@@ -156,7 +156,15 @@ class Rows(Neighbourhood):
 
     def with_weights(self, weights: Tensor) -> Rows:
         """Return the same rows with factors of the edges."""
-        return Rows(self.indptr, self.indices, self.source_degree, self.vertices, weights)
+        return Rows(
+            self.indptr,
+            self.indices,
+            self.source_degree,
+            self.vertices,
+            weights,
+            device=self._device,
+            edge_attr=self.edge_attr,
+        )
 
     @cached_property
     def edge_index(self) -> Tensor:

@@ -32,6 +32,10 @@ from .group import refuse_few_gpus
 from .job import Job
 from .launch import Launch, launching
 from .scales import remedy_of, warn_of_scales
+<<<<<<< HEAD
+=======
+from .undefined import Undefined
+>>>>>>> nan
 from .unlearned import Guessing, watched
 
 _STEPS = 30
@@ -73,6 +77,9 @@ class Driver(ABC):
 
     alone: ClassVar = False
     """Whether the process of the user trains, also under a launcher."""
+
+    reads_features = True
+    """Whether the network has features of the directory as inputs."""
 
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
@@ -184,15 +191,20 @@ class Driver(ABC):
             running={"timeout": launch.timeout, "steps": self.call.steps, **self.running},
         )
         history = History(job.method, job.options, launch.folder, job.resume)
-        report = watched(self.call.report, self.guessing(), remedy_of(self.source))
+        undefined = Undefined(self.source, self.options.model if self.reads_features else None)
+        report = watched(undefined.watched(self.call.report), self.guessing(), remedy_of(self.source))
         if launch.group is not None:
             refuse_few_gpus(launch.device, self.workers)
             _start(launch.group, job, self.workers, copies)
-            return follow(launch.group, history, report, self.summary())
+            trained = follow(launch.group, history, report, self.summary())
+            undefined.end(trained.summary)
+            return trained
         with torch_settings(self.call.run.threads, self.options.seed):
             task, scores = job.work(history if self.alone or is_first() else None, report)
         trained = TrainedModel.of(task, history.reread(), {**scores, **self.summary()})
         launch.once(lambda: history.finish(vars(task), trained.summary))
+        if is_first():
+            undefined.end(trained.summary)
         return trained
 
     def _threads(self, launch: Launch) -> int:

@@ -45,7 +45,7 @@ def watched(report: Report, guessing: Guessing | None, remedy: str) -> Report:
     def is_guessing(row: dict[str, Any]) -> bool:
         nonlocal last, same
         score = score_of(row)
-        if guessing is None or math.isnan(score):
+        if guessing is None or not math.isfinite(score):
             return False
         same, last = same + 1 if score == last else 1, score
         enough = same >= guessing.rows and row["epoch"] + 1 >= guessing.epochs

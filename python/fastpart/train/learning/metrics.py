@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -54,20 +55,29 @@ class Scores:
         if not len(labels):
             return
         index, outputs, labels = self._splits.index(split), outputs.cpu(), labels.cpu()
-        values = [_sum_of(name, of(outputs, labels), len(labels)) for name, of in self._functions.items()]
-        self._sums[index] += torch.cat([self._task.tally(outputs, labels), torch.tensor(values).double()])
-        for metric in self._updated[index].values():
-            metric.add(outputs, labels)
+        tally, values = self._task.tally(outputs, labels), [math.nan] * len(self._functions)
+        if not tally[0].isnan():  # no metric has a value for what is none
+            values = [_sum_of(name, of(outputs, labels), len(labels)) for name, of in self._functions.items()]
+            for metric in self._updated[index].values():
+                metric.add(outputs, labels)
+        self._sums[index] += torch.cat([tally, torch.tensor(values).double()])
 
     def of_all(self) -> dict[str, float]:
-        """Return the scores of the vertices of all workers: ``val_accuracy``, ``val_f1`` and so on."""
+        """Return the scores of the vertices of all workers: ``val_accuracy``, ``val_f1`` and so on.
+
+        All scores of a split are NaN if outputs of one of its vertices are not :meth:`.Task.defined`.
+        """
         sums = total(self._sums.clone())
         found = scores_of(self._splits, sums[:, :TALLY], self._task)
         for split, row, updated in zip(self._splits, sums, self._updated, strict=True):
             vertices = row[1].item()
             for name, value in zip(self._functions, row[TALLY:].tolist(), strict=True):
                 found[f"{split}_{name}"] = value / vertices if vertices else float("nan")
-            found |= {f"{split}_{name}": metric.of_all() for name, metric in updated.items()}
+            undefined = bool(row[0].isnan())
+            found |= {
+                f"{split}_{name}": math.nan if undefined else metric.of_all()
+                for name, metric in updated.items()
+            }
         return found
 
 

@@ -9,14 +9,22 @@ from ...errors import GraphWarning, ParameterError, warn
 from ..config import Options
 from ..ranks import is_first
 
+UNSCORED = -math.inf
+"""The score of an epoch without one. The last of such epochs is the best if none has a score."""
+
+BROKEN = math.nan
+"""The score of an epoch whose loss is not finite, and the best score before the first epoch."""
+
 
 def is_better(score: float, best: float) -> bool:
-    """Return whether an epoch is the best so far, given the best score before it, -inf if there is none.
+    """Return whether an epoch is the best so far, given the best score before it.
 
-    A score of NaN is better than none, so that the last epoch is the best if there is nothing to validate on. It is
-    never better than a score.
+    An epoch whose loss is not finite is better than none, because every training has a best epoch. It never takes the
+    place of one with a loss.
     """
-    return score > best or (math.isnan(score) and best == -math.inf)
+    if math.isnan(score):
+        return math.isnan(best)
+    return math.isnan(best) or score > best or score == best == UNSCORED
 
 
 class ValidationData(Protocol):

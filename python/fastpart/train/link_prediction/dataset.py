@@ -24,10 +24,9 @@ class LinkDataset(Dataset):
         """Number of edges to train on."""
         return int(self.manifest["edge_splits"]["train"])
 
-    @property
-    def num_val(self) -> int:
-        """Number of edges to validate on."""
-        return int(self.manifest["edge_splits"].get("val", 0))
+    def count_of(self, split: str) -> int:
+        """Return how many edges a split has."""
+        return int(self.manifest["edge_splits"].get(split, 0))
 
     @property
     def held_out_from(self) -> int | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...core.pairs import distinct, mixed
-from ..ranks import is_first, total
+from ..ranks import total
 from . import ranking
 from .decoders import Decoder
 
@@ -26,10 +24,6 @@ _FACTS = 256
 
 _CANDIDATES = 1 << 14
 """Candidates at a time."""
-
-_NAN = (
-    "some logits are NaN, and so are MRR and Hits. Such an epoch is never the best. Lower lr, or pass clip="
-)
 
 
 class Answers:
@@ -105,8 +99,6 @@ class FilteredScorer:
         for question in self._questions(facts):
             sums += torch.stack([ranking.tally(1 + each) for each in self._ahead(decoder, question, rows_of)])
         raw, filtered = map(ranking.scores, total(sums))
-        if math.isnan(raw["mrr"]) and sums[0, 0] and is_first():
-            warnings.warn(_NAN, stacklevel=2)
         return raw | {f"filtered_{name}": value for name, value in filtered.items()}
 
     def _questions(self, facts: Ids) -> Iterator[Question]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -24,7 +23,7 @@ from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import owner_of
 from ..data import Dataset
 from ..inference import Fits, Inference
-from ..ranks import barrier, is_first, total, world_size
+from ..ranks import barrier, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import LinkNetwork, PairDecoder
@@ -34,11 +33,6 @@ _BLOCK = 256
 
 _LOGITS = 1 << 17
 """Logits at a time, about."""
-
-_NAN = (
-    "links: some logits are NaN, and so are MRR, Hits and AUC. Such an epoch is never the best. Check the features for "
-    "NaN and infinity, or lower lr"
-)
 
 Float = npt.NDArray[np.float32]
 
@@ -191,10 +185,7 @@ class Scorer:
                 found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
                 sums += ranking.tally(found)
                 logits.append(both)
-        found_scores = ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
-        if math.isnan(found_scores["mrr"]) and is_first():
-            warnings.warn(_NAN, stacklevel=2)
-        return found_scores
+        return ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
 
 
 def ranks_among(

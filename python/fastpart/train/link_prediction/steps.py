@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,16 @@ class Step(Batch):
     y: Tensor
     ends: Tensor
     inputs: VertexRows
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Step:
+        """Return the step with tensors that were moved."""
+        x = None if self.x is None else move(self.x)
+        return replace(self, x=x, y=move(self.y), ends=move(self.ends))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that :meth:`moved` moves."""
+        return [self.y, self.ends, *([] if self.x is None else [self.x])]
 
 
 class Links:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,13 @@ from ..clock import SYNCHRONISING, Clock
 from ..config import Options
 from ..embedding_table import EmbeddingTable, numbers_of_rows, write_embeddings
 from ..learning.learner import Learner
-from ..learning.validation import is_better
+from ..learning.validation import BROKEN, is_better
 from ..memory import fitting
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..models import takes_edge_attr
 from ..ranks import device, rank, world_size
+from ..runs.history import score_of
 from ..scores import Task
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
@@ -79,7 +79,7 @@ class Worker(mini_batches.Worker):
         known = EarlierVertices.of_all(dataset.partition) if timed else None
         self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed, known)
         self._table: EmbeddingTable | None = None
-        self._best = -math.inf
+        self._best = BROKEN
         if width:
             parts, numbers = range(own[0], own[-1] + 1), numbers_of_rows(self.learner.dtype)
             self._table = EmbeddingTable(
@@ -102,9 +102,9 @@ class Worker(mini_batches.Worker):
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         row = super().round(epochs, scored)
         if self._table is not None:
-            score = math.nan if row["val_mrr"] is None else row["val_mrr"]
+            score = score_of(row, self.network.state_dict().values())
             if is_better(score, self._best):  # as the history decides
-                self._best = self._best if math.isnan(score) else score
+                self._best = score
                 self._table.keep_best()
         return row
 
@@ -134,7 +134,7 @@ class Worker(mini_batches.Worker):
             with self._clock.timed(SYNCHRONISING):
                 ids, places = np.unique(step.inputs, return_inverse=True)
                 learned = torch.from_numpy(self._embeddings.rows(ids)).requires_grad_()
-            rows = F.embedding(torch.from_numpy(places), learned)
+            rows = F.embedding(torch.from_numpy(places).to(self._device), learned.to(self._device))
             x = rows if x is None else torch.cat([x, rows], dim=1)
         assert x is not None
         with self._clock.timed(COMPUTE):
@@ -153,9 +153,9 @@ class Worker(mini_batches.Worker):
     def _losses_of_pairs(self, step: Step, x: Tensor) -> float:
         learner = self.learner
         with learner.computing():
-            h = self.network.encoder(step.graphs, x.to(self._device, learner.dtype))
+            h = self.network.encoder(step.graphs, x.to(learner.dtype))
             logits = self.network.decoder(*(h[ends] for ends in step.ends)).to(learner.dtype)
-        loss = learner.criterion.losses(logits, step.y.to(self._device)).sum()
+        loss = learner.criterion.losses(logits, step.y).sum()
         (loss / step.count).backward()
         return loss.item()
 

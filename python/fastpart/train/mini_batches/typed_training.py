@@ -72,7 +72,7 @@ class Worker(training.Worker):
         """Train one epoch, and return its row. ``epochs`` is always 1."""
         row = super().round(epochs, scored)
         if self._learned is not None:
-            self._learned.follow(score_of(row))
+            self._learned.follow(score_of(row, self.network.state_dict().values()))
         return row
 
     def _inputs(self, step: Any) -> dict[str, Tensor]:

@@ -6,19 +6,20 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 from ... import _core
 from ...core.forks import before_polars_threads
 from ...core.parameters import shown
 from ...errors import GraphFormatError
 from ..config import Options
-from ..learning.validation import is_better
+from ..learning.validation import BROKEN, UNSCORED, is_better
 from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .weight_files import Weights, content_of, weights_in
 
@@ -50,7 +51,7 @@ class History:
         self.best: Weights = {}
         self.best_epoch = -1
         self.state: dict[str, Any] = {}
-        self._best_score = -math.inf
+        self._best_score = BROKEN
         self._saved_at = -math.inf
         self._saved = True
         if resume:
@@ -71,7 +72,8 @@ class History:
     def over(self) -> bool:
         """Whether all epochs are done, or the score has not improved for too long."""
         patience = self.options.patience
-        stale = patience is not None and self.first_epoch - 1 - self.best_epoch >= patience
+        improved = self.best_epoch if math.isfinite(self._best_score) else -1
+        stale = patience is not None and self.first_epoch - 1 - improved >= patience
         scored = bool(self.rows) and any(self.rows[-1].get(name) is not None for name in SCORES)
         return self.first_epoch >= self.options.epochs or (scored and stale)
 
@@ -79,12 +81,13 @@ class History:
         self, row: Mapping[str, Any], weights: Callable[[], Mapping[str, Tensor]], epochs: int = 1
     ) -> None:
         """Add a row for one epoch or several. ``weights`` is called if the score is the best so far."""
-        score = score_of(row)
         self.rows.append({"epoch": self.first_epoch + epochs - 1, **row})
-        if is_better(score, self._best_score):
-            self._best_score = self._best_score if math.isnan(score) else score
-            self.best_epoch = self.first_epoch - 1
-            self.best = {name: tensor.detach().clone() for name, tensor in weights().items()}
+        if is_better(score_of(row), self._best_score):
+            best = weights()
+            score = score_of(row, best.values())
+            if is_better(score, self._best_score):
+                self.best = {name: tensor.detach().clone() for name, tensor in best.items()}
+                self.best_epoch, self._best_score = self.first_epoch - 1, score
         self._saved = False
 
     @property
@@ -153,13 +156,23 @@ class History:
             self.best_epoch, self.state = content["best_epoch"], content["state"]
         except (KeyError, TypeError, json.JSONDecodeError):
             raise GraphFormatError(f"{self._checkpoint}: not a checkpoint of fastpart") from None
-        scores = list(map(score_of, self.rows))
-        self._best_score = max((score for score in scores if not math.isnan(score)), default=-math.inf)
+        best = (score_of(row) for row in self.rows if row["epoch"] == self.best_epoch)
+        self._best_score = next(best, BROKEN)
 
 
-def score_of(row: Mapping[str, Any]) -> float:
-    """Return the validation score of an epoch, NaN if it has none."""
-    return next((sign * row[name] for name, sign in SCORES.items() if row.get(name) is not None), math.nan)
+def score_of(row: Mapping[str, Any], weights: Iterable[Tensor] = ()) -> float:
+    """Return the validation score of an epoch, as :func:`.is_better` takes it. More is better.
+
+    Without a score the epoch is broken if its ``weights`` are not finite: its loss is that of the weights before.
+    """
+    scores = (sign * row[name] for name, sign in SCORES.items() if row.get(name) is not None)
+    score = next(scores, UNSCORED)
+    if not math.isfinite(row["loss"]):
+        return BROKEN
+    if math.isfinite(score):
+        return score
+    known = (each for each in weights if not is_lazy(each) and each.is_floating_point())
+    return UNSCORED if all(bool(each.isfinite().all()) for each in known) else BROKEN
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -1,0 +1,148 @@
+"""Everything that a training moves to a GPU, with a pretended one: each method, model and task takes a few steps."""
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from edge_partitioned import planted_edges
+from in_process import one_worker
+from temporal import timed_graph
+from trainable import planted
+from typed_training import typed_parts
+
+torch = pytest.importorskip("torch")
+
+from fake_device import pretended_gpu  # noqa: E402
+from fastpart.train.models import MODELS, TYPED_MODELS  # noqa: E402
+
+QUICK = {"hidden": 8, "epochs": 2, "threads": 1}
+SMALL = {"n": 60, "m": 240}
+BATCHES = {**QUICK, "batch_size": 16, "fanouts": [3, 2]}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
+
+
+def on_gpu(method, source, **given):
+    """Train there, and return the result, which is on the CPU."""
+    with one_worker("cuda"), pretended_gpu():
+        trained = getattr(fp.train, method)(source, device="cuda", **given)
+    assert np.isfinite(trained.history["loss"].to_numpy()).all()
+    assert trained.network().state_dict().keys() == trained.weights.keys()  # without a GPU
+    return trained
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    edge_features = np.random.default_rng(2).standard_normal((240, 3)).astype(np.float32)
+    return planted(tmp_path_factory.mktemp("planted"), k=1, edge_features=edge_features, **SMALL)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("method", ["full", "sampled", "sdt"])
+def test_models(parts, method, model):
+    given = {**QUICK, "batch_size": 16}
+    on_gpu(method, parts, model=model, **given)
+
+
+class Own(torch.nn.Module):
+    """A model of a user, with a normalisation whose statistics are buffers."""
+
+    def __init__(self, task, options):
+        super().__init__()
+        self.first = torch.nn.Linear(task.features + 3, options.hidden)
+        self.norm = torch.nn.BatchNorm1d(options.hidden)
+        self.last = torch.nn.Linear(options.hidden, task.classes)
+
+    def forward(self, x, edge_index, edge_attr):
+        source, target = edge_index
+        messages = torch.cat([x[source], edge_attr], 1)
+        h = x.new_zeros(len(x), messages.shape[1]).index_add_(0, target, messages)
+        return self.last(self.norm(self.first(h)).relu())
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("full", {"batch_size": None}),
+        ("full", {"model": Own, "batch_size": None}),
+        ("sampled", {"model": Own, "batch_size": 16}),
+        ("sampled", {"batch_size": 16, "precision": "bfloat16"}),
+        ("sampled", {"batch_size": 16, "precision": "float64", "clip": 1.0}),
+        ("sampled", {"batch_size": 16, "resident": 0, "scores": "sampled"}),
+        (
+            "sampled",
+            {"batch_size": 16, "cache": 0.2, "loss": torch.nn.CrossEntropyLoss(weight=torch.arange(4.0))},
+        ),
+        ("bytegnn", {"batch_size": 16}),
+        ("sdt", {"batch_size": 16, "average": "gradients"}),
+        ("sancus", {}),
+        ("sancus", {"model": "gat", "precision": "bfloat16"}),
+    ],
+)
+def test_methods_and_options(parts, method, given):
+    on_gpu(method, parts, **QUICK, **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"delay": 2}, {"exchange": "never"}, {"model": "gat"}, {"model": "gcn"}]
+)
+def test_parts_of_edges(tmp_path, given):
+    on_gpu("distgnn", planted_edges(tmp_path, k=1, **SMALL), **QUICK, **given)
+
+
+@pytest.mark.parametrize("task", ["several", "regression"])
+@pytest.mark.parametrize("method", ["full", "sampled", "sancus"])
+def test_tasks(tmp_path, method, task):
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 2, (60, 3)) if task == "several" else random.random((60, 2))
+    on_gpu(method, planted(tmp_path, k=1, labels=labels, **SMALL), **QUICK)
+
+
+@pytest.mark.parametrize("widths", [None, {"author": 3, "paper": 5}], ids=["features", "learned"])
+@pytest.mark.parametrize("model", TYPED_MODELS)
+def test_types(tmp_path, model, widths):
+    parts, *_ = typed_parts(tmp_path, k=1, scale=1, widths=widths)
+    on_gpu("sampled", parts.path, model=model, **BATCHES)
+
+
+def test_times(tmp_path):
+    records, times, edge_times = timed_graph(60, 400)
+    random = np.random.default_rng(0)
+    given = {"labels": random.integers(0, 3, 60), "splits": {"train": range(40), "val": range(40, 60)}}
+    given["features"] = random.standard_normal((60, 4)).astype(np.float32)
+    graph = fp.open_graph(records, num_vertices=60)
+    fp.random(graph, k=1, of="vertices").save(
+        tmp_path / "parts", graph=graph, times=times, edge_times=edge_times, **given
+    )
+    on_gpu("sampled", tmp_path / "parts", temporal="last", **BATCHES)
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("links")
+    graph = fp.generate.planted(folder / "g.bin", n=60, m=300, classes=3, features=4, seed=1)
+    splits = fp.split_edges(graph, seed=2)
+    features = folder / "g.bin.features.npy"
+    fp.random(splits.graph, k=1, of="vertices").save(
+        folder / "parts", graph=splits.graph, edge_splits=splits, features=features
+    )
+    return folder / "parts"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"embeddings": 5, "decoder": "mlp"},
+        {"decoder": "dot", "negatives": "batch", "resident": 0, "precision": "float64"},
+        {"model": "gat", "precision": "bfloat16", "embeddings": 3},
+    ],
+)
+def test_links(links, given):
+    on_gpu("links", links, **BATCHES, **given)
+
+
+@pytest.mark.parametrize("decoder", ["dot", "distmult", "complex", "rotate", "transe"])
+def test_embeddings(links, decoder):
+    given = {"width": 6, "threads": 1, "epochs": 2, "batch_size": 64, "num_negatives": 5}
+    on_gpu("embeddings", links, decoder=decoder, **given)
