@@ -78,17 +78,12 @@ def predictions(
     free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
     with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
-<<<<<<< HEAD
         found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
         for ids, values in reported(found, chosen.count, run):
-            rows.put(ids, _answers_of(values, task) if outputs == "classes" else values.numpy())
-=======
-        for ids, values in _outputs(dataset, network, options, layers, free, folder, chosen, learned):
             defined = values.isfinite().all(1) if outputs == "embeddings" else task.defined(values)
             rows.put(
                 ids, _answers_of(values, defined, task) if outputs == "classes" else values.numpy(), defined
             )
->>>>>>> nan
         return rows.moved(target)
 
 

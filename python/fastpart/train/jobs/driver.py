@@ -32,10 +32,7 @@ from .group import refuse_few_gpus
 from .job import Job
 from .launch import Launch, launching
 from .scales import remedy_of, warn_of_scales
-<<<<<<< HEAD
-=======
 from .undefined import Undefined
->>>>>>> nan
 from .unlearned import Guessing, watched
 
 _STEPS = 30

@@ -75,14 +75,9 @@ class TrainedLinks(TrainedModel):
                     inputs = [*dataset.features_of(index), self.embeddings[part.inner]]
                     found.put(index, np.concatenate(inputs, axis=1))
             wanted = [chosen.mask(np.asarray(part.inner)) for part in parts]
-<<<<<<< HEAD
             encoded = found.outputs(self.network().encoder, wanted.__getitem__)
             for index, local, h in reported(encoded, chosen.count, run):
-                rows.put(parts[index].inner[local], h.numpy())
-=======
-            for index, local, h in found.outputs(self.network().encoder, wanted.__getitem__):
                 rows.put(parts[index].inner[local], h.numpy(), h.isfinite().all(1))
->>>>>>> nan
             return rows.moved(target)
 
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:

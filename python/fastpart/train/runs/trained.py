@@ -229,15 +229,10 @@ class TrainedModel:
         outputs : {"classes", "logits", "embeddings"}, optional
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
-<<<<<<< HEAD
             (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of the last hidden
             layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the last layer, or
-            the learned rows. Default: "classes", of link predictors "embeddings".
-=======
-            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``:
-            the outputs of the last hidden layer, float32 of shape (n, width). Where outputs are NaN or infinite, as
+            the learned rows. Default: "classes", of link predictors "embeddings". Where outputs are NaN or infinite, as
             from such features, a warning says so. The class is then -1, and 255 in rows of several classes.
->>>>>>> nan
         out : path, optional
             A ``.npy`` file. It appears as a whole.
         vertices : array, optional
