@@ -93,9 +93,9 @@ def test_an_update_replaces_what_is_no_file(folder, kind):
         PUT[kind](folder / name)
         if kind == "folder":
             with pytest.raises(fp.ParameterError, match=rf"did not write there: {name}"):
-                p.save(folder, graph=EDGES)
+                p.save(folder, graph=EDGES, overwrite=True)
             (folder / name).rmdir()
-        p.save(folder, graph=EDGES)
+        p.save(folder, graph=EDGES, overwrite=True)
         fp.store.verify(folder)
 
 
