@@ -9,6 +9,7 @@ import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -165,17 +166,22 @@ def test_an_object_that_changes(lake):
 
 
 def test_a_schema_with_a_root_in_the_store(lake, tmp_path):
-    lake.put("mag/papers/0.parquet", pl.DataFrame({"id": ["a", "b"]}))
-    lake.put("mag/cites.csv", b"s,t\na,b\nb,a\n")
+    lake.put("mag/papers/0.parquet", pl.DataFrame({"id": ["a", "b"], "tags": [["x"], ["y", "x"]]}))
+    lake.put("mag/cites.csv", b"s,t,since\na,b,1970-01-02\nb,a,1970-01-03\n")
     (tmp_path / "schema.yaml").write_text(
         "root: s3://lake/mag/\n"
-        "vertices: {paper: {files: papers/*.parquet, id: id}}\n"
-        "relations: {cites: {files: cites.csv, source: {paper: s}, target: {paper: t}}}\n"
+        "vertices: {paper: {files: papers/*.parquet, id: id, features: [{column: tags, as: onehot}]}}\n"
+        "relations: {cites: {files: cites.csv, source: {paper: s}, target: {paper: t}, "
+        "features: [{column: since, as: days}]}}\n"
     )
     found = open_catalog(*read_schema(tmp_path / "schema.yaml"), run_options())
     assert found.vertices["paper"].reader.files[0].path == "s3://lake/mag/papers/0.parquet"
     graph = ingest(tmp_path / "schema.yaml", tmp_path / "graph")
     assert (graph.num_vertices, graph.num_edges) == (2, 2)
+    assert np.load(tmp_path / "graph/edge_features.npy").tolist() == [[1], [2]]
+    lake.put("mag/papers/0.parquet", pl.DataFrame({"id": ["a", "b"], "tags": [["w"], ["y"]]}))
+    ingest(tmp_path / "schema.yaml", tmp_path / "next", vocabulary=graph)
+    assert np.load(tmp_path / "next/features.npy").tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
 def test_delta_in_the_store(lake):

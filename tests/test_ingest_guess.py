@@ -1,6 +1,7 @@
 """Guessed schemas: what a folder of tables seems to hold, as YAML that an ingest takes."""
 
 import json
+from datetime import date
 
 import polars as pl
 import pytest
@@ -217,8 +218,8 @@ def test_many_columns_of_features_are_a_glob(store):
 
 def test_what_is_left_out_is_said(store):
     text = guess(store({"x.parquet": {"a": [0.5]}, "bad.parquet": "no", "y.parquet": {"a": ["q", "q"]}}))
-    assert "# left out: x.parquet: no column is unique" in text
-    assert "# left out: bad.parquet: " in text
+    assert "# ? left out: x.parquet: it has one row, and no column that is called an id" in text
+    assert "# ? left out: bad.parquet: " in text
     assert "vertices: {}" in text
     assert "# ? no table of records was found" in text
 
@@ -251,7 +252,9 @@ def test_the_verb(store, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert text == guess("t")
     assert main(["ingest", "--guess", "t", "-o", "schema.yaml"]) == 0
-    assert "schema.yaml: look over" in capsys.readouterr().out
+    assert "schema.yaml: no line is in doubt. Next: `fastpart ingest schema.yaml -o graph/`" in (
+        capsys.readouterr().out
+    )
     assert (folder / "schema.yaml").read_text() == text
     assert main(["ingest", "--guess", "t", "-o", "schema.yaml"]) == 2
     assert "-o: schema.yaml exists" in capsys.readouterr().err
@@ -262,6 +265,118 @@ def test_the_verb(store, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "graph: n = 2, m = 2, undirected" in out
     assert "2 edges from v to v" in out
+
+
+COUNTRIES = ["DE", "AT", "CH"]
+USERS = {
+    "user_id": [f"u{number:02}" for number in range(40)],
+    "company_id": [number % 9 for number in range(40)],
+    "country": [COUNTRIES[number % 3] for number in range(39)] + [None],
+    "plan": ["free", "pro"] * 20,
+    "age": [None, *range(39)],
+    "score": [0.5, None] * 20,
+    "tags": [["a", "b"][: number % 3] for number in range(40)],
+    "bio": [f"about {number}" for number in range(40)],
+    "signup": [date(2020, 1, 1 + number % 28) for number in range(40)],
+    "seen": [date(2021, 1, 1 + number % 28) for number in range(40)],
+}
+BOUGHT = {
+    "user_id": [f"u{number % 40:02}" for number in range(60)],
+    "product_id": [number % 7 for number in range(60)],
+    "how": ["card", "cash"] * 30,
+    "count": [number % 4 for number in range(60)],
+}
+
+
+def test_columns_of_use_are_proposed(store):
+    found, text = guessed(store({"users.parquet": USERS, "bought.parquet": BOUGHT}))
+    assert found["vertices"]["user"]["features"] == [
+        {"column": "country", "as": "onehot", "fill": "unknown"},
+        {"column": "plan", "as": "onehot"},
+        {"column": "age", "fill": 0},
+        {"column": "score", "fill": 0},
+        {"column": "tags", "as": "onehot"},
+        {"column": "seen", "as": "days", "standardise": True},
+    ]
+    assert "# not used: company_id (whole numbers), bio (text)" in text
+    assert "# ? label: company_id" not in text
+    assert "# ? label: country, or plan. Then take it out of the features" in text
+    assert "- {column: age, fill: 0}    # ? 1 of 40 rows lack it" in text
+    assert found["relations"]["bought"]["features"] == ["count", {"column": "how", "as": "onehot"}] or (
+        found["relations"]["bought"]["features"] == [{"column": "how", "as": "onehot"}, "count"]
+    )
+    assert "# ? or as: onehot, of 4 values" in text
+
+
+@pytest.mark.parametrize("differing", [False, True])
+def test_a_table_with_repeated_rows_is_kept(store, capsys, monkeypatch, differing):
+    users = pl.DataFrame(USERS)
+    again = users[:7].with_columns(plan=pl.lit("other")) if differing else users[:7]
+    folder = store({"in/users.parquet": pl.concat([users, again]).to_dict(), "in/bought.parquet": BOUGHT})
+    found, text = guessed(folder / "in")
+    user = found["vertices"]["user"]
+    assert (user["id"], user["duplicates"]) == ("user_id", "first")
+    what = "rows have an id that came before" if differing else "rows are equal to an earlier one"
+    assert f"# ? 7 of {'the first ' if differing else ''}47 {what}" in text
+    assert found["relations"]["bought"]["source"] == {"user": "user_id"}
+    monkeypatch.chdir(folder)
+    assert main(["ingest", "--guess", "in", "-o", "schema.yaml"]) == 0
+    assert "look over the lines with `# ?`" in capsys.readouterr().out
+    assert main(["ingest", "schema.yaml", "-o", "graph", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["types"][1]["n"] == 40
+
+
+def test_a_column_of_classes_is_no_type(store):
+    """Repeated values of a single column are no repeated rows of a table of vertices."""
+    text = guess(store({"classes.csv": "c\n" + "a\nb\n" * 20, "edges.csv": "src,dst\n1,2\n"}))
+    assert "# ? left out: classes.csv: no column is unique" in text
+
+
+def test_what_is_left_out_is_said_aloud(store, caplog):
+    with caplog.at_level("INFO", "fastpart"):
+        text = guess(store({"e.parquet": {"src": [1, 2], "dst": [2, 2]}, "bad.parquet": "no"}))
+    assert "left out bad.parquet: not a Parquet file" in caplog.text
+    assert "# ? left out: bad.parquet: not a Parquet file" in text
+    assert "`# ?`" in text.split("\n")[0]
+
+
+def test_the_raw_folder_of_ogb(store):
+    ids = "".join(f"{number},{(7 * number) % 10}\n" for number in range(10))
+    tables = {
+        "raw/edge.csv": ids,
+        "raw/node-feat.csv": "0.5,1.5\n" * 10,
+        "raw/node-label.csv": "0\n1\n" * 5,
+        "raw/num-node-list.csv": "10\n",
+        "raw/num-edge-list.csv": "10\n",
+        **{
+            f"split/time/{name}.csv": "".join(f"{n}\n" for n in rows)
+            for name, rows in (("train", range(6)), ("valid", range(6, 8)), ("test", range(8, 10)))
+        },
+    }
+    found, text = guessed(store(tables))
+    assert found["vertices"] == {"node": {}}
+    assert found["relations"]["edge"]["source"] == {"node": "column_1"}
+    assert "left out: raw/num-node-list.csv: it has one row" in text
+    assert "left out: split/time/train.csv: a list of ids, as of a split" in text
+    assert "left out: raw/node-feat.csv: no column is unique" in text
+    assert "If row i belongs to vertex i, add a column with these numbers" in text
+
+
+def test_the_raw_folder_of_an_ogb_graph_with_types(store):
+    folder = "raw/relations/author___writes___paper"
+    tables = {f"{folder}/edge.csv": "0,1\n0,2\n1,2\n", f"{folder}/num-edge-list.csv": "3\n"}
+    found, _ = guessed(store(tables | {"raw/num-node-dict.csv": "author,paper\n2,3\n"}))
+    assert found["vertices"] == {"author": {}, "paper": {}}
+    assert found["relations"]["writes"]["target"] == {"paper": "column_2"}
+
+
+def test_masks_are_no_features(store):
+    masks = {f"{name}_mask": [True, False, False] for name in ("train", "val", "test")}
+    found, text = guessed(
+        store({"v.parquet": {"id": [1, 2, 3], "x": [0.5, 1.0, 2.0]} | masks, "e.csv": "src,dst\n1,2\n"})
+    )
+    assert found["vertices"]["v"]["features"] == ["x"]
+    assert "# ? split: one column that holds train, val or test, for train_mask, val_mask, test_mask" in text
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_damage_of_the_work_folder_is_named_and_restart_mends_it(tables, name, c
     assert not (tables / ".graph.ingest").exists()
 
 
-def interrupted(folder, stop):
+def interrupted(folder, stop, **options):
     """Run an ingest that ends after some units, or before that of a stage and name, as if it had been killed."""
     schema = json.loads((folder / "schema.json").read_text())
     with small(100, 1500), pytest.MonkeyPatch.context() as patch:
@@ -245,7 +245,7 @@ def interrupted(folder, stop):
 
         patch.setattr(journal.Journal, "add", stopping)
         with pytest.raises(KeyboardInterrupt):
-            ingest(schema, folder / "graph")
+            ingest(schema, folder / "graph", **options)
     assert (folder / ".graph.ingest").is_dir()
     return schema
 
@@ -283,6 +283,29 @@ def test_a_changed_vocabulary_is_named(tables):
         earlier = ingest(schema, tables / "earlier")
         with pytest.raises(fp.ParameterError, match=r"since when the settings changed \(vocabulary\)"):
             ingest(schema, tables / "graph", vocabulary=earlier)
+
+
+@pytest.mark.parametrize("stop", [3, ("attributes", "types/v/00001"), ("columns", "relations/e")])
+def test_an_ingest_with_a_vocabulary_goes_on(tables, stop):
+    schema = json.loads((tables / "schema.json").read_text())
+    with small(100, 1500):
+        earlier = ingest(schema, tables / "earlier")
+    file = tables / "earlier" / "edge_categories.json"
+    file.write_text(json.dumps({"c": {"values": [8, 3, 0], "counts": [0, 0, 0]}}))
+    interrupted(tables, stop, vocabulary=earlier)
+    with small(100, 1500):
+        ingest(schema, tables / "graph", vocabulary=earlier)
+        ingest(schema, tables / "again", vocabulary=earlier)
+    for name in (
+        "features.npy",
+        "edge_features.npy",
+        "categories.json",
+        "edge_categories.json",
+        "graph.json",
+    ):
+        assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes(), name
+    assert np.load(tables / "graph" / "edge_features.npy").sum(axis=0)[-1] > 0
+    assert np.load(tables / "graph" / "edge_features.npy").shape[1] == 4
 
 
 def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):

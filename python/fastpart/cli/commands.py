@@ -95,7 +95,7 @@ def ingest(call: Call) -> None:
 
 def _print_guess(call: Call) -> None:
     """Print a guessed schema, or write it to a file that does not exist yet."""
-    from ..graphs.ingest.guess import guess
+    from ..graphs.ingest.guess import guess, in_doubt
 
     text = guess(call["schema"])
     if call["out"] is None:
@@ -107,7 +107,12 @@ def _print_guess(call: Call) -> None:
     except FileExistsError:
         raise ParameterError(f"-o: {shown(call['out'])} exists. Name another file, or remove it") from None
     if not call["quiet"]:
-        print(f"{shown(call['out'])}: look over the lines with `# ?`, then run `fastpart ingest` with it")
+        todo = (
+            "look over the lines with `# ?`, then run"
+            if in_doubt(text.split("\n"))
+            else "no line is in doubt. Next:"
+        )
+        print(f"{shown(call['out'])}: {todo} `fastpart ingest {shown(call['out'])} -o graph/`")
 
 
 def split_edges(call: Call) -> None:

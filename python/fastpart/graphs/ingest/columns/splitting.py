@@ -23,7 +23,8 @@ SPLITS = ("train", "val", "test")
 NO_ROW, NO_SPLIT, TRAIN = 0, 1, 2
 """States of vertices. The split ``SPLITS[i]`` is 2 + i."""
 
-_STATES = {"train": 2, "val": 3, "valid": 3, "validation": 3, "test": 4}
+WORDS = {"train": 2, "val": 3, "valid": 3, "validation": 3, "test": 4}
+"""The state of a vertex by the word for its split in a table."""
 
 States = npt.NDArray[np.uint8]
 
@@ -43,7 +44,7 @@ class SplitColumn:
     def write(self, piece: Piece, states: States) -> None:
         """Write the states of some rows."""
         given = piece.frame[self.column].cast(pl.String)
-        found = given.replace_strict(list(_STATES), list(_STATES.values()), default=0, return_dtype=pl.UInt8)
+        found = given.replace_strict(list(WORDS), list(WORDS.values()), default=0, return_dtype=pl.UInt8)
         codes = found.set(given.is_null(), NO_SPLIT).to_numpy()
         piece.refuse(
             codes == 0,

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.frames import pl
+from ....core.notes import log
+from ....core.parameters import one_line
 from ....core.parameters import path as checked_path
+from ..columns.splitting import WORDS
 from ..tables import open_table
 from . import guesses
+from .guesses import in_doubt as in_doubt
 from .looks import ROWS, End, Guess, Look, RelationGuess, VertexGuess, look
 
 _SAMPLE = 10_000
@@ -47,21 +51,49 @@ def guess(folder: Any) -> str:
     found = Guess(str(root.resolve()), left=left)
     names = {plain(each.name) for each in looks}
     for each in looks:
-        if (relation := _relation(each, names)) is not None:
+        if (reason := _no_table(each)) is not None:
+            found.left.append(f"{each.files}: {reason}")
+        elif (relation := _relation(each, names)) is not None:
             found.relations.append(relation)
         elif (vertices := _vertices(each)) is not None:
             found.vertices.append(vertices)
         else:
-            found.left.append(
-                f"{each.files}: no column is unique, and no two columns look like the ends of records"
-            )
+            found.left.append(f"{each.files}: {_without_ids(each)}")
     _rename(found.vertices)
     _rename(found.relations)
     for relation in found.relations:
         for end in (relation.source, relation.target):
             _match(relation, end, found.vertices)
     _agree(found)
+    for reason in found.left:
+        log.info("left out %s", one_line(reason, 300))
     return guesses.written(found)
+
+
+def _no_table(table: Look) -> str | None:
+    """Return why a table holds neither vertices nor records, whatever its columns."""
+    if len(table.kinds) == 1 and table.name.lower() in WORDS:
+        return (
+            "a list of ids, as of a split. A split is a column of the vertices that holds train, val or test"
+        )
+    if len(table.rows) < 2 and not any(map(_is_key, table.kinds)):
+        rows = "one row" if len(table.rows) else "no row"
+        return f"it has {rows}, and no column that is called an id"
+    return None
+
+
+def _without_ids(table: Look) -> str:
+    """Return why no guess fits a table."""
+    reason = "no column is unique, and no two columns look like the ends of records"
+    if table.nameless:
+        reason += ". If row i belongs to vertex i, add a column with these numbers"
+    return reason
+
+
+def _is_key(column: str) -> bool:
+    """Whether a column is called an id, or an end of a record."""
+    ends = {name + suffix for pair in _PAIRS for name in pair for suffix in ("", "_id", "id")}
+    return bool(_IDENTIFIER.search(column) or _NEO4J.match(column) or column.lower() in ends)
 
 
 def plain(name: str) -> str:
@@ -118,10 +150,12 @@ def _ends(table: Look, names: set[str]) -> tuple[tuple[str, str], str] | None:
         for suffix in ("", "_id", "id"):
             if a + suffix in lower and b + suffix in lower:
                 return (lower[a + suffix], lower[b + suffix]), "by the names of the columns"
-    if table.notes and len(table.kinds) == 2 and len(usable) == 2:
+    if table.nameless and len(table.kinds) == 2 and len(usable) == 2:
         return (usable[0], usable[1]), "two columns without names"
     keys = [each for each in usable if _IDENTIFIER.search(each)]
     unique = [each for each in keys if table.unique(each)]
+    if not unique and _with_repeated_ids(table, usable) is not None:
+        return None
     if len(keys) >= 2 and not unique:
         more = "" if len(keys) == 2 else f" ? or others of {', '.join(keys)}"
         return (keys[0], keys[1]), f"{more.strip()} two columns of ids, neither unique".strip()
@@ -144,9 +178,9 @@ def _vertices(table: Look) -> VertexGuess | None:
     for each in usable:
         if (group := neo4j(each, "ID")) is not None:
             return VertexGuess(table, plain(group or table.name), each, "by the header of neo4j-admin")
-    unique = [each for each in usable if table.unique(each)] if len(table.rows) else usable
+    unique = [each for each in usable if table.unique(each, equal_rows=True)] if len(table.rows) else usable
     if not unique:
-        return None
+        return _with_repeated_ids(table, usable)
     keys = [each for each in unique if _IDENTIFIER.search(each)]
     own = [each for each in keys if stem(each).lower() == plain(table.name).lower()]
     best, *others = own or keys or unique
@@ -154,7 +188,26 @@ def _vertices(table: Look) -> VertexGuess | None:
     note = f"unique in {rows}" if len(table.rows) else "? the table is empty"
     if others:
         note = f"? or {', '.join(others)}, all unique in {rows}"
-    return VertexGuess(table, plain(table.name), best, note)
+    elif table.nameless and len(table.kinds) == 1:
+        note = "? a column without a name"
+    guess = VertexGuess(table, plain(table.name), best, note)
+    if table.repeated:
+        guess.duplicates = f"? {table.repeated:,} of {rows} are equal to an earlier one"
+    return guess
+
+
+def _with_repeated_ids(table: Look, usable: Sequence[str]) -> VertexGuess | None:
+    """Return a guess for a table that has a column with its name, or only one, as the id, in which some come again."""
+    keys = [each for each in usable if _IDENTIFIER.search(each)]
+    own = [each for each in keys if stem(each).lower() in ("", plain(table.name).lower())] or keys
+    if len(own) != 1 or table.rows[own[0]].null_count():
+        return None
+    again = len(table.rows) - table.rows[own[0]].n_unique()
+    if 2 * again >= len(table.rows):
+        return None
+    guess = VertexGuess(table, plain(table.name), own[0], "by its name")
+    guess.duplicates = f"? {again:,} of the first {len(table.rows):,} rows have an id that came before"
+    return guess
 
 
 # Which type an end is of.

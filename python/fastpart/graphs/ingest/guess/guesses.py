@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ....core.parameters import one_line
@@ -16,12 +17,15 @@ _LABEL = re.compile(r"^(label|labels|y|target|class)$", re.IGNORECASE)
 _TIME = re.compile(r"(_at|^time|_time|timestamp|^year|_year|^date|_date)$", re.IGNORECASE)
 _WEIGHT = re.compile(r"^(weight|w|score|rating)$", re.IGNORECASE)
 _SPLITS = {"train", "val", "test"}
+_MASK = re.compile(r"^(is_)?(train|val|valid|validation|test)(_?mask)?$", re.IGNORECASE)
+_KEY = re.compile(r"(^|[_~])(id|key|uuid|guid)$|[a-z](Id|ID|Key)$")
+_NO_FEATURE = re.compile(r":(LABEL|TYPE|IGNORE)(\(.*\))?$", re.IGNORECASE)
+"""Headers of neo4j-admin that say what a row is."""
 
 
 def written(found: Guess) -> str:
     """Return what was found as the text of a schema."""
     lines = [
-        "# Guessed from names, types and first rows of the tables. Look over the lines with `# ?`.",
         "fastpart: 1",
         f"root: {quoted(found.folder)}",
         "vertices:",
@@ -44,8 +48,14 @@ def written(found: Guess) -> str:
         star = relation.predicate is not None and not starred
         starred |= star
         lines += _relation(relation, star)
-    lines += [f"# left out: {one_line(each)}" for each in found.left]
-    return "\n".join(lines) + "\n"
+    lines += [f"# ? left out: {one_line(each, 300)}" for each in found.left]
+    look = " Look over the lines with `# ?`." if in_doubt(lines) else ""
+    return "\n".join([f"# Guessed from names, types and first rows of the tables.{look}", *lines]) + "\n"
+
+
+def in_doubt(lines: Iterable[str]) -> bool:
+    """Whether any line of a schema is marked as one to look over."""
+    return any("# ?" in line and "`# ?`" not in line for line in lines)
 
 
 def quoted(text: str) -> str:
@@ -65,9 +75,12 @@ def _vertices(guess: VertexGuess) -> list[str]:
     table = guess.look
     lines = [f"  {quoted(guess.name)}:", *_files(table)]
     lines.append(_line(f"    id: {_key(guess.id, guess.numeric)}", guess.note))
+    if guess.duplicates:
+        lines.append(_line("    duplicates: first", guess.duplicates))
     rest = [each for each in table.kinds if each != guess.id]
-    lines += _label(table, rest) + _split(table, rest) + _time(table, rest) + _features(table, rest)
-    return lines + _unused(table, rest)
+    split, time = _split(table, rest), _time(table, rest)
+    lines += _label(table, rest) + split + time + _features(table, rest)
+    return lines + _masks(table, rest) + _unused(table, rest)
 
 
 def _relation(guess: RelationGuess, star: bool) -> list[str]:
@@ -113,7 +126,13 @@ def _label(table: Look, rest: list[str]) -> list[str]:
         if _LABEL.match(each) and table.kinds[each] in ("int", "text", "number", "vector"):
             rest.remove(each)
             return [_line(f"    label: {quoted(each)}", "by its name")]
-    return []
+    few = [each for each in rest if table.kinds[each] in ("int", "text") and table.few(each) > 1]
+    few = [each for each in few if not (_NO_FEATURE.search(each) or _KEY.search(each))]
+    return (
+        [f"    # ? label: {', or '.join(map(one_line, few))}. Then take it out of the features"]
+        if few
+        else []
+    )
 
 
 def _split(table: Look, rest: list[str]) -> list[str]:
@@ -136,16 +155,54 @@ def _time(table: Look, rest: list[str]) -> list[str]:
 
 
 def _features(table: Look, rest: list[str]) -> list[str]:
-    features = [each for each in rest if table.kinds[each] in ("number", "vector")]
-    for each in features:
+    """Return the line of the features, or a line for each if one needs more than its name."""
+    found = {each: feature for each in rest if (feature := _feature(table, each)) is not None}
+    for each in found:
         rest.remove(each)
-    shared = re.match(r"(.*[A-Za-z_])\d+$", features[0]) if len(features) > 8 else None
-    if shared and all(re.fullmatch(rf"{re.escape(shared[1])}\d+", each) for each in features):
-        features = [f"{shared[1]}*"]
-    return [_line(f"    features: [{', '.join(map(quoted, features))}]", "numbers")] if features else []
+    plain = [each for each, (more, note) in found.items() if not more and not note]
+    shared = re.match(r"(.*[A-Za-z_])\d+$", plain[0]) if len(plain) > 8 else None
+    if shared and all(re.fullmatch(rf"{re.escape(shared[1])}\d+", each) for each in plain):
+        plain = [f"{shared[1]}*"]
+    if not any(more or note for more, note in found.values()):
+        return [_line(f"    features: [{', '.join(map(quoted, plain))}]", "numbers")] if plain else []
+    lines = [_line(f"      - {quoted(each)}", "numbers") for each in plain]
+    for each, (more, note) in found.items():
+        if more or note:
+            told = f"{{column: {quoted(each)}, {more}}}" if more else quoted(each)
+            lines.append(_line(f"      - {told}", note))
+    return ["    features:", *lines]
+
+
+def _feature(table: Look, column: str) -> tuple[str, str] | None:
+    """Return what a feature needs beside its name, and a comment. None for a column that is none."""
+    kind, missing, few = table.kinds[column], table.missing(column), table.few(column)
+    if _NO_FEATURE.search(column) or _MASK.match(column) or _KEY.search(column):
+        return None
+    if kind == "int" and table.unique(column, equal_rows=True):
+        return None
+    lacking = f"? {missing:,} of {len(table.rows):,} rows lack it" if missing else ""
+    if kind in ("number", "vector"):
+        return ("fill: 0" if missing else ""), lacking
+    if kind == "int":
+        note = f"? or as: onehot, of {few} values" if few > 2 else "whole numbers"
+        return ("fill: 0" if missing else ""), lacking or note
+    if kind in ("text", "texts") and few > 1:
+        return "as: onehot" + (", fill: unknown" if missing else ""), lacking or f"{few} values"
+    if kind == "time" and not missing:
+        return "as: days, standardise: true", "a date"
+    return None
+
+
+def _masks(table: Look, rest: list[str]) -> list[str]:
+    """Return a line about columns that say of one split each whether a row is in it."""
+    masks = [each for each in rest if _MASK.match(each)]
+    for each in masks:
+        rest.remove(each)
+    told = ", ".join(one_line(each, 60) for each in masks)
+    return [f"    # ? split: one column that holds train, val or test, for {told}"] if masks else []
 
 
 def _unused(table: Look, rest: list[str]) -> list[str]:
-    known: dict[Any, str] = {"int": "whole numbers", "other": "of no use"}
+    known: dict[Any, str] = {"int": "whole numbers", "texts": "lists of text", "other": "of no use"}
     shown = [f"{one_line(each, 60)} ({known.get(table.kinds[each], table.kinds[each])})" for each in rest]
     return [f"    # not used: {', '.join(shown)}"] if shown else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from ....core.forks import before_polars_threads
 from ....core.frames import pl
 from ....core.parameters import shown
 from ....errors import FastpartError
+from ..columns.kinds import is_text
+from ..columns.surveys import Missing, elements
 from ..schema import Csv, Format
 from ..tables import snapshots, texts
 from ..tables.formats import known, source_of
@@ -22,7 +25,10 @@ from ..tables.tablefiles import reading, with_partitions
 ROWS = 100_000
 """Rows of a table that are looked at."""
 
-Kind = Literal["int", "text", "binary", "number", "vector", "time", "other"]
+FEW = 32
+"""Values of a column that are proposed as a column of 0 and 1 each, at most."""
+
+Kind = Literal["int", "text", "binary", "number", "vector", "texts", "time", "other"]
 
 
 @dataclass
@@ -41,10 +47,40 @@ class Look:
     """Whether it is a text file, whose columns an ingest reads as text."""
     notes: list[str] = field(default_factory=list)
 
-    def unique(self, column: str) -> bool:
-        """Whether no value of a column comes twice or is missing."""
+    @property
+    def nameless(self) -> bool:
+        """Whether its columns have no names."""
+        return self.format is not None and self.format.csv is not None and not self.format.csv.header
+
+    @cached_property
+    def distinct(self) -> pl.DataFrame:
+        """The first rows, equal ones once. Lists are not compared."""
+        flat = [column.name for column in self.rows.get_columns() if not column.dtype.is_nested()]
+        return self.rows.select(flat).unique(maintain_order=True) if flat else self.rows
+
+    @property
+    def repeated(self) -> int:
+        """How many rows are equal to an earlier one, if they are not most."""
+        count = len(self.rows) - len(self.distinct)
+        return count if 2 * count < len(self.rows) else 0
+
+    def unique(self, column: str, equal_rows: bool = False) -> bool:
+        """Whether no value of a column comes twice or is missing, on request apart from rows that are equal."""
         values = self.rows[column]
-        return not values.null_count() and values.n_unique() == len(values)
+        rows = len(values) - (self.repeated if equal_rows else 0)
+        return not values.null_count() and values.n_unique() == rows
+
+    def missing(self, column: str) -> int:
+        """In how many rows a value, or an element of it, is missing."""
+        fact = Missing(column, numbers=self.kinds[column] in ("int", "number", "vector"))
+        fact.add(self.rows[column])
+        return fact.found()
+
+    def few(self, column: str) -> int:
+        """Return the number of values of a column if they are few, each in two rows or more on average. Else 0."""
+        values = elements(self.rows[column]).drop_nulls()
+        count = values.n_unique() if len(values) else 0
+        return count if count <= FEW and 2 * count <= len(values) else 0
 
     def of(self, *kinds: Kind) -> list[str]:
         """Return the columns of these kinds."""
@@ -73,6 +109,8 @@ class VertexGuess:
     id: str
     note: str
     numeric: bool = False
+    duplicates: str = ""
+    """Why only the first of the rows with one id is taken."""
 
 
 @dataclass
@@ -106,7 +144,7 @@ def look(folder: Path) -> tuple[list[Look], list[str]]:
         try:
             looks.append(_look_at(name, files, found))
         except (FastpartError, FileNotFoundError) as error:
-            left.append(f"{files}: {str(error).removeprefix(f'{folder}/')}")
+            left.append(f"{files}: {str(error).removeprefix(f'{folder}/').removeprefix(f'{files}: ')}")
     return looks, left
 
 
@@ -128,7 +166,9 @@ def _tables(folder: Path, above: str) -> list[tuple[str, str, list[Found]]]:
             plain = re.sub(r"[-_]?\d+$", "", stem)
             files = [*find(path, entry.path, "")]
             key = f"{above}{plain}*.{suffix}" if plain and plain != stem else path
-            name, _, others = tables.get(key, (plain or stem, key, []))
+            # A folder of OGB says by its name between which types its edges are.
+            own = Path(above).name if stem == "edge" and above.count("___") == 2 else plain or stem
+            name, _, others = tables.get(key, (own, key, []))
             tables[key] = name, key if len(others + files) > 1 else path, others + files
     return list(tables.values())
 
@@ -142,7 +182,7 @@ def _is_table(folder: Path) -> bool:
         return True
     files = [name for name in names if (folder / name).is_file() and known(name)]
     stems = {re.sub(r"[-_.]*\d.*$", "", name.partition(".")[0]) for name in files}
-    return len(stems) == 1
+    return len(stems) == 1 and not any((folder / name).is_dir() for name in names)
 
 
 def _look_at(name: str, files: str, found: list[Found]) -> Look:
@@ -195,7 +235,7 @@ def _dates(column: pl.Series) -> pl.Series:
 def _kind(dtype: Any) -> Kind:
     if dtype.is_integer():
         return "int"
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
+    if is_text(dtype):
         return "text"
     if dtype == pl.Binary:
         return "binary"
@@ -205,4 +245,6 @@ def _kind(dtype: Any) -> Kind:
         return "number"
     if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric():
         return "vector"
+    if isinstance(dtype, pl.List | pl.Array) and is_text(dtype.inner):
+        return "texts"
     return "other"
