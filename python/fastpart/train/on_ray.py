@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
 from .keywords import DEFAULTS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"]
 
 
+@called_well
 def ray(
     method: RayMethod,
     source: StrPath,

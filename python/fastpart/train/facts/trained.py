@@ -12,6 +12,7 @@ import torch
 
 from ... import _core
 from ...core import parameters
+from ...core.calls import called_well
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
@@ -82,6 +83,7 @@ class TrainedEmbeddings(TrainedModel):
         network.load_state_dict(self.weights)
         return network.eval()
 
+    @called_well
     def predict(
         self,
         source: StrPath,
@@ -125,6 +127,7 @@ class TrainedEmbeddings(TrainedModel):
             _core.write_npy(parameters.output(out, (".npy",)), np.ascontiguousarray(rows), RunOptions())
         return rows
 
+    @called_well
     def scores(self, source: StrPath, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
         """Return the logit of each pair of vertices to be linked by a relation.
 
@@ -167,6 +170,7 @@ class TrainedEmbeddings(TrainedModel):
                 found.append(network(moved, targets).float().numpy())
         return np.concatenate(found)
 
+    @called_well
     def top(
         self,
         source: StrPath,

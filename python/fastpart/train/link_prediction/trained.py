@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from ...core import parameters
+from ...core.calls import called_well
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
@@ -53,6 +54,7 @@ class TrainedLinks(TrainedModel):
         network.load_state_dict(self.weights)
         return network.eval()
 
+    @called_well
     def predict(
         self,
         source: StrPath,
@@ -120,6 +122,7 @@ class TrainedLinks(TrainedModel):
                 rows.put(parts[index].inner[local], h.numpy())
             return rows.moved(target)
 
+    @called_well
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the probability that the model gives to each pair of vertices to be linked.
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
 
+from ...core.calls import called_well
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, output
 from ...errors import ParameterError
@@ -124,6 +125,7 @@ class TrainedModel:
         network.load_state_dict(self.weights)
         return network.eval()
 
+    @called_well
     def resume(self, epochs: int | None = None, *, source: StrPath | None = None, **changed: Any) -> Self:
         """Go on with the training in its folder, as the method does with ``resume=True``.
 
@@ -160,6 +162,7 @@ class TrainedModel:
         trained: Self = imported(self.method)(directory, **model, **given, out=self.out, resume=True)
         return trained
 
+    @called_well
     def predict(
         self,
         source: StrPath,
@@ -254,6 +257,7 @@ class TrainedModel:
 
         return f"{table(self.history.tail(_SHOWN))}\n\n{result_of(self)}"
 
+    @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot loss and validation scores by epoch.
 
