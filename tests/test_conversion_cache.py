@@ -183,12 +183,14 @@ def unwritable(tmp_path, monkeypatch, how):
     def refuse(*_):
         if how == "no home":
             raise RuntimeError("no home")
-        raise OSError(getattr(errno, how), "refused", "cache")
+        raise OSError(getattr(errno, how), "refused", str(tmp_path / "cache" / "fastpart"))
 
     monkeypatch.setattr(conversion_cache, "_write" if how != "no home" else "home", refuse)
 
 
-@pytest.mark.parametrize("how", ["a file", "no home", "ENOSPC", "EROFS", "EACCES", "EDQUOT"])
+@pytest.mark.parametrize(
+    "how", ["a file", "no home", "ENOSPC", "EROFS", "EACCES", "EDQUOT", "ENOENT", "EIO", "ESTALE", "ELOOP"]
+)
 def test_a_cache_that_cannot_be_written(home, source, tmp_path, monkeypatch, caplog, how):
     caplog.set_level("INFO", "fastpart")
     unwritable(tmp_path, monkeypatch, how)
@@ -224,7 +226,7 @@ def test_pickles_find_the_conversion_or_write_it_again(home, source):
         pickle.loads(data)
 
 
-def test_the_verb_lists_and_clears(home, source, capsys):
+def test_the_verb_lists_and_clears(home, source, capsys, tmp_path):
     assert main(["conversions"]) == 0
     assert capsys.readouterr().out == "   0 bytes  in all\n"
     fp.open_graph(source)
@@ -239,4 +241,11 @@ def test_the_verb_lists_and_clears(home, source, capsys):
     assert listed.endswith(f"  {source}")
     assert total.endswith("  removed")
     assert entries(home) == ["mine"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept").touch()
+    (home / ("0" * 32)).symlink_to(tmp_path / "elsewhere")
+    fp.open_graph(source)
+    assert main(["conversions", "--clear"]) == 0
+    assert entries(home) == ["mine"]
+    assert (tmp_path / "elsewhere" / "kept").exists()
     assert fp.open_graph(source).num_edges == 2

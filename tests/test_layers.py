@@ -29,7 +29,7 @@ __main__
 INSIDE = {
     "core": """
 finite folders frames notes pairs parameters processes progress system
-forks
+cache_size, calls, forks
 options, parsing, protocols
  ids, shared_parameters
  vertex_tables

@@ -287,7 +287,7 @@ def conversions(call: Call) -> None:
     found = list(conversion_cache.entries())
     total = sum(entry.bytes for entry in found)
     if call["clear"]:
-        conversion_cache.clear()
+        _, total = conversion_cache.clear()
     if call["json"]:
         listed = [
             {"folder": str(each.folder), "sources": each.sources, "bytes": each.bytes} for each in found

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..errors import ParameterError
 from ..graphs.opening import open_graph
 from ..partitions.partitioners.builtin import multilevel
@@ -32,6 +33,7 @@ class GraphPartition(NamedTuple):
     """The part of each vertex."""
 
 
+@called_well
 def part_graph(
     nparts: int,
     adjacency: Sequence[Any] | Mapping[int, Any] | Any | None = None,

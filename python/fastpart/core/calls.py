@@ -35,7 +35,7 @@ def refuse_misuse(
     missing : mapping of str to str, optional
         Parameters of other functions that this one does not take, and why.
     """
-    parameters = {name: each for name, each in known.parameters.items() if name != "self"}
+    parameters = {name: each for name, each in known.parameters.items() if name not in ("self", "cls")}
     names = [name for name, each in parameters.items() if each.kind is not Parameter.VAR_KEYWORD]
     if len(names) == len(parameters):
         for name in given:

@@ -256,7 +256,7 @@ def no_parameter(function: str, word: str, valid: Iterable[str], why: str = "") 
     """Return the error for a keyword argument that a function does not take."""
     known = list(valid)
     close = meant_parameter(word, {name: name for name in known})
-    rest = f": {why}" if why else close or f". Its parameters: {', '.join(known)}"
+    rest = f": {why}" if why else close or f". Its parameters: {', '.join(known) or 'none'}"
     return TypeError(f"{function}() has no parameter {word!r}{rest}")
 
 

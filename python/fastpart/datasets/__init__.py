@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ..core.calls import called_well
 from ..core.rows import rows_of
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
@@ -45,6 +46,7 @@ class LabelledGraph:
         return f"<LabelledGraph: {self.graph!r}, {width} features, {classes} classes>"
 
 
+@called_well
 def cora() -> LabelledGraph:
     """Return Cora: 2,708 papers in 7 classes, and their 5,278 citations.
 
@@ -68,6 +70,7 @@ def cora() -> LabelledGraph:
     return _opened("cora")
 
 
+@called_well
 def amazon_computers() -> LabelledGraph:
     """Return Amazon Computers: 13,752 goods in 10 classes, and 245,861 pairs that are often bought together.
 

@@ -40,6 +40,9 @@ _UNWRITABLE = {
 }
 """Errors of the system for which the conversion goes to a temporary folder."""
 
+_UNREACHABLE = {errno.ENOENT, errno.EIO, errno.ESTALE, errno.ELOOP}
+"""More of them, if it is the folder of the cache that has them. The source may have them, too."""
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -125,7 +128,12 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 def _unwritable(error: Exception) -> bool:
-    return not isinstance(error, OSError) or error.errno in _UNWRITABLE
+    if not isinstance(error, OSError) or error.errno in _UNWRITABLE:
+        return True
+    if error.errno not in _UNREACHABLE or error.filename is None:
+        return False
+    where = Path(os.fsdecode(error.filename))
+    return where.is_relative_to(home()) or home().is_relative_to(where)
 
 
 def _digest(key: Mapping[str, Any]) -> str:
@@ -183,14 +191,23 @@ def entries() -> Iterator[Entry]:
 
 
 def clear() -> tuple[int, int]:
-    """Remove all entries. Return their number, and how many bytes they took."""
-    found = list(entries())
-    for entry in found:
-        shutil.rmtree(entry.folder)
+    """Remove all entries. Return their number, and how many bytes they took. What cannot be removed stays, with a note.
+
+    Of a link only the link is removed.
+    """
+    removed = []
+    for entry in entries():
+        try:
+            entry.folder.unlink() if entry.folder.is_symlink() else shutil.rmtree(entry.folder)
+        except OSError as error:
+            log.info("%s: not removed (%s)", shown(entry.folder), error.strerror)
+        else:
+            removed.append(entry)
     with suppress(OSError):
         for left in (home() / "conversions").glob(".*.tmp-*"):
-            _remove_dead(left)
-    return len(found), sum(entry.bytes for entry in found)
+            with suppress(OSError):
+                _remove_dead(left)
+    return len(removed), sum(entry.bytes for entry in removed)
 
 
 def _folders() -> list[Path]:
@@ -206,7 +223,7 @@ def _folders() -> list[Path]:
 
 def _bytes(folder: Path) -> int:
     total = 0
-    for name in below(folder):
+    for name in below(folder) if not folder.is_symlink() else ():
         with suppress(OSError):
             total += (folder / name).stat().st_size
     return total

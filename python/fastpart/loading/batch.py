@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ..core.calls import called_well
 from .dropout import dropout
 
 
@@ -143,6 +144,7 @@ class Batch:
         sources = targets + self.num_sampled_nodes[hops]
         return Block(sources, targets, self.indptr[: targets + 1], self.indices[:edges])
 
+    @called_well
     def dropout(self, h: Tensor, share: float, layer: int = 0) -> Tensor:
         """Apply dropout to the first rows of the batch.
 

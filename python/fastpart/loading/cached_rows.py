@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.cache_size import CacheSize
+from ..core.calls import called_well
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.ranking import Epoch, largest, most_needed_of_others
@@ -27,6 +28,7 @@ CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 RowIds = npt.NDArray[np.uint32]
 
 
+@called_well
 def save_cache(
     partition: VertexPartition,
     cache: float | str,

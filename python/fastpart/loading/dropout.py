@@ -8,10 +8,13 @@ import math
 import torch
 from torch import Tensor
 
+from ..core.calls import called_well
+
 _BLOCK = 1 << 12
 """Rows at a time: the random numbers of a block stay in the cache."""
 
 
+@called_well
 def dropout(h: Tensor, share: float, ids: Tensor, *keys: int) -> Tensor:
     """Apply dropout to rows of vertices. What is dropped depends on the keys, the id of the vertex and the column.
 

@@ -8,7 +8,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ..core.calls import called_well
 
+
+@called_well
 def sum_gradients(parameters: Iterable[Tensor], group: dist.ProcessGroup | None = None) -> None:
     """Add the gradients of all ranks, in place. Call it between ``backward`` and the step of the optimizer.
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..measures.ranking import Epoch
@@ -345,6 +346,7 @@ def _without(batch: LinkBatch, keys: Keys) -> LinkBatch:
     )
 
 
+@called_well
 def link_loader(partition: VertexPartition, edges: Any = "train", **given: Any) -> LinkLoader:
     """Return a loader of edges, as :meth:`fastpart.VertexPartition.link_loader` documents."""
     return partition.link_loader(edges, **given)  # type: ignore[return-value]  # there is no other

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.parameters import StrPath
 from ..errors import ParameterError
 from ..measures.ranking import Epoch
@@ -167,6 +168,7 @@ class Loader:
         rows = self._seeds.rows if self._seeds.times is None else np.unique(self._seeds.rows)
         return Epoch(rows, self.fanouts, self.batch_size)
 
+    @called_well
     def keep(self, device: torch.device, memory: int | None) -> None:
         """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
 
@@ -261,6 +263,7 @@ class Loader:
         """
         return self._deal.order(epoch)
 
+    @called_well
     def sample(self, steps: Steps, epoch: int) -> Generator[SampledArrays]:
         """Stage 2: yield a neighbourhood for each step, for example a :class:`Sample`.
 
@@ -318,6 +321,7 @@ class Loader:
         )
 
 
+@called_well
 def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) -> Loader:
     """Return a loader, as :meth:`fastpart.VertexPartition.loader` documents."""
     return partition.loader(vertices, **given)  # type: ignore[return-value]  # there is no other

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import StrPath
 from ..core.parsing import mapped
@@ -61,6 +62,7 @@ class Ordering:
     def apply(self, values: VertexPartition) -> VertexPartition: ...
     @overload
     def apply(self, values: npt.ArrayLike) -> Array: ...
+    @called_well
     def apply(self, values: Any) -> Any:
         """Bring what belongs to the vertices of the given graph into the new order.
 
@@ -82,6 +84,7 @@ class Ordering:
     def restore(self, values: VertexPartition) -> VertexPartition: ...
     @overload
     def restore(self, values: npt.ArrayLike) -> Array: ...
+    @called_well
     def restore(self, values: Any) -> Any:
         """Bring what belongs to the vertices of ``graph`` home, into the order of the given graph.
 

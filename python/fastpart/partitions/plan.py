@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _core
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.frames import pl
 from ..core.outputs import replaceable
 from ..core.parameters import StrPath, shown, sized
@@ -105,6 +106,7 @@ class Plan:
     folder: Path | None = None
 
     @classmethod
+    @called_well
     def read(cls, folder: StrPath) -> Plan:
         """Open the folder of a plan.
 

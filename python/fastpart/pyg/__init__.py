@@ -17,6 +17,7 @@ if find_spec("torch_geometric") is None:
         name="torch_geometric",
     )
 
+from ..core.calls import called_well
 from ..core.shared_parameters import with_parameters
 from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
@@ -31,6 +32,7 @@ from .typed_sampling import TypedPartitionSampler
 __all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]
 
 
+@called_well
 def feature_store(partition: VertexPartition) -> PartitionFeatures:
     """Return what PyG's loaders read features from.
 
@@ -62,6 +64,7 @@ def feature_store(partition: VertexPartition) -> PartitionFeatures:
     )
 
 
+@called_well
 def graph_store(partition: VertexPartition) -> PartitionEdges:
     """Return what PyG's loaders read edges from.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..core.calls import called_well
 from ..core.parameters import StrPath, one_line
 from ..measures.evaluate import DENSE_PARTS
 from ..partitions.results import Evaluation
@@ -45,6 +46,7 @@ class _Row(NamedTuple):
     right: npt.NDArray[Any] | None = None
 
 
+@called_well
 def draw(evaluations: Mapping[str, Evaluation], out: StrPath | None = None) -> Figure:
     """Draw the parts of several evaluations, one row each.
 

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from .. import _core
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import RunOptions, run_options
@@ -36,6 +37,7 @@ from .schemas import SCHEMA
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 
 
+@called_well
 def save(
     partition: Partition,
     out: StrPath,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .. import _core
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.options import run_options
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
@@ -18,6 +19,7 @@ from .manifest import Listing, manifest_bytes, own_files
 from .schemas import SCHEMA
 
 
+@called_well
 def upgrade(source: StrPath) -> bool:
     """Rewrite a partition directory of an earlier schema to the present one, and list its files.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"]
 
 
+@called_well
 def ray(
     method: RayMethod,
     source: StrPath,

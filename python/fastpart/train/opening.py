@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import parameters
+from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
 from ..errors import ParameterError
@@ -30,6 +31,7 @@ from .runs.trained import TrainedModel
 from .scores import TypedTask, task_of
 
 
+@called_well
 def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks | TrainedEmbeddings:
     """Open the folder of a training: its history, its weights, and what is needed to go on with it.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ...core.calls import called_well
 from ...partitions.typed_seeds import EdgeKey
 from ..dropout import dropout
 
@@ -164,6 +165,7 @@ class TypedBatch:
             seeds.y = self.y
         return data
 
+    @called_well
     def dropout(self, h: Tensor, share: float, name: str, layer: int = 0) -> Tensor:
         """Apply dropout to the first rows of a type, as :meth:`fastpart.loading.Batch.dropout` does.
 

@@ -118,8 +118,9 @@ def compare(
         for a typed graph with ``type_balance``, the worst balance of a type of vertices, and with ``.types``, one row
         per algorithm, k and type with the measures of :func:`evaluate` and the traffic of the type,
         with ``fanouts`` ``remote_rows`` per epoch without a cache, ``remote_rows_0.1`` with a cache of 0.1,
-        ``remote_rows_2M`` with one of "2M" and so on, with ``row_bytes`` the same of ``remote_mb``, then ``above_bound``: whether a part is above ``balance``,
-        ``seconds, edges_per_s, bytes_per_vertex``, and ``error``: why there is no partition, else null. With several
+        ``remote_rows_2M`` with one of "2M" and so on, with ``row_bytes`` the same of ``remote_mb``,
+        then ``above_bound``: whether a part is above ``balance``, ``seconds, edges_per_s, bytes_per_vertex``, and
+        ``error``: why there is no partition, else null. With several
         ``seeds`` a row has means, the largest balances and memory, and the standard deviations ``cut_ratio_sd, rf_sd,
         seconds_sd``. ``.runs`` has a row per seed, and ``.provenance`` says what a paper has to state: versions,
         parameters, machine, date.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core import parameters
+from ...core.calls import called_well
 from ...core.frames import pl
 from ...core.parameters import StrPath, shown
 from ...errors import FastpartError, GraphFormatError
@@ -24,6 +25,7 @@ COUNTS = {
 """Columns that the parts must have."""
 
 
+@called_well
 def open_comparison(source: StrPath) -> Comparison:
     """Read a comparison that :meth:`Comparison.save` wrote as ``.json``.
 

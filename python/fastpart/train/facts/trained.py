@@ -13,6 +13,7 @@ import torch
 
 from ... import _core
 from ...core import parameters
+from ...core.calls import called_well
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
@@ -96,6 +97,7 @@ class TrainedEmbeddings(TrainedModel):
             _core.write_npy(target, np.ascontiguousarray(rows), run)
         return rows
 
+    @called_well
     def scores(self, source: StrPath, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
         """Return the logit of each pair of vertices to be linked by a relation.
 
@@ -138,6 +140,7 @@ class TrainedEmbeddings(TrainedModel):
                 found.append(network(moved, targets).float().numpy())
         return np.concatenate(found)
 
+    @called_well
     def top(
         self,
         source: StrPath,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ...core.calls import called_well
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
@@ -80,6 +81,7 @@ class TrainedLinks(TrainedModel):
                 rows.put(parts[index].inner[local], h.numpy(), h.isfinite().all(1))
             return rows.moved(target)
 
+    @called_well
     def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the probability that the model gives to each pair of vertices to be linked.
 

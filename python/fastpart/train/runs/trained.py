@@ -12,6 +12,7 @@ import polars as pl
 from torch import Tensor, nn
 
 from ...core import parameters
+from ...core.calls import called_well
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import owning
@@ -135,6 +136,7 @@ class TrainedModel:
         network.load_state_dict(self.weights)
         return network.eval()
 
+    @called_well
     def resume(self, epochs: int | None = None, *, source: StrPath | None = None, **changed: Any) -> Self:
         """Go on with the training in its folder, as the method does with ``resume=True``.
 
@@ -304,6 +306,7 @@ class TrainedModel:
 
         return f"{table(self.history.tail(_SHOWN))}\n\n{result_of(self)}"
 
+    @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot loss and validation scores by epoch.
 
