@@ -34,7 +34,7 @@ options, parsing, protocols
 ids, shared_parameters
 vertex_tables
 declared, facts, inputs, rows
-standardising
+standardising, vertex_rows
 """,
     "graphs": """
 conversion_cache, ends, table_output, types, weights
