@@ -1,13 +1,21 @@
 """What belongs to vertices follows their ids, wherever a graph has them: parts, features, labels, splits, weights."""
 
+import gzip
 import json
+import re
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.core.inputs import labels_of, splits_of
+from fastpart.core.options import RunOptions
+from fastpart.core.vertex_rows import rows_of_vertices
 
 N, OLD = 1000, 900
 
@@ -190,3 +198,224 @@ def test_a_damaged_list_of_ids_is_refused(users, tmp_path, ids, text):
     file.write_text(json.dumps(json.loads(file.read_text()) | {"ids": ids}))
     with pytest.raises(fp.GraphFormatError, match=text):
         fp.update(tmp_path / "parts", fp.open_graph(frame(table, records[:60])))
+
+
+# What is given for vertices.
+
+PEOPLE = ["eve", "ann", "dan", "bob"]  # vertices 3, 0, 2, 1
+VALUES = [30, 0, 20, 10]
+PATH = pl.DataFrame({"source": ["ann", "bob", "dan"], "target": ["bob", "dan", "eve"]})
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return fp.open_graph(PATH)
+
+
+def forms(folder, columns):
+    """Return a table as files and as frames of all libraries that are there."""
+    rows = pl.DataFrame(columns)
+    rows.write_parquet(folder / "t.parquet")
+    rows.write_csv(folder / "t.csv")
+    rows.write_csv(folder / "t.tsv", separator="\t")
+    with gzip.open(folder / "t.csv.gz", "wb") as file:
+        rows.write_csv(file)
+    found = {
+        "parquet": folder / "t.parquet",
+        "csv": folder / "t.csv",
+        "tsv": folder / "t.tsv",
+        "gz": folder / "t.csv.gz",
+        "polars": rows,
+        "lazy": rows.lazy(),
+    }
+    pandas = pytest.importorskip("pandas")
+    found["pandas"] = pandas.DataFrame(columns)
+    found["shuffled"] = pandas.DataFrame(columns).iloc[::-1]
+    found["index"] = pandas.DataFrame(columns).set_index(next(iter(columns)))
+    if pyarrow := pytest.importorskip("pyarrow"):
+        found["arrow"] = pyarrow.table(columns)
+    return found
+
+
+FORMS = ["parquet", "csv", "tsv", "gz", "polars", "lazy", "pandas", "shuffled", "index", "arrow"]
+
+
+def saved(graph, folder, **given):
+    """Return the rows of a directory, in the order of the vertices."""
+    fp.VertexPartition([0] * graph.num_vertices, 1).save(folder / "parts", graph=graph, **given)
+    return fp.open_partition(folder / "parts").parts[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_go_by_id(graph, tmp_path, form, recwarn):
+    table = forms(tmp_path, {"user": PEOPLE, "x": VALUES, "y": [each / 2 for each in VALUES]})[form]
+    part = saved(graph, tmp_path, features=table)
+    assert part.features.tolist() == [[0, 0], [10, 5], [20, 10], [30, 15]]
+    table = forms(tmp_path, {"user": PEOPLE, "topic": ["b", "a", "c", "a"]})[form]
+    assert saved(graph, tmp_path, labels=table).labels.tolist() == [0, 0, 2, 1]
+    table = forms(tmp_path, {"user": PEOPLE[:3], "split": ["train", "val", "test"]})[form]
+    assert saved(graph, tmp_path, splits=table).train.tolist() == [False, False, False, True]
+    table = forms(tmp_path, {"user": PEOPLE, "t": VALUES})[form]
+    assert saved(graph, tmp_path, times=table).times.tolist() == [0, 10, 20, 30]
+    table = forms(tmp_path, {"user": PEOPLE, "w": VALUES})[form]
+    p = fp.multilevel(graph, 2, balance_on=table, balance_on_ratio=2)
+    order = np.array([0, 10, 20, 30])
+    assert p.weight_loads.tolist() == [int(order[p.assignment == part].sum()) for part in range(2)]
+    table = forms(tmp_path, {"user": PEOPLE, "part": [1, 0, 0, 1]})[form]
+    for make in (fp.multilevel, fp.partition):
+        assert make(graph, 2, fixed=table).assignment.tolist() == [0, 1, 0, 1]
+    assert not [each for each in recwarn if "have ids" in str(each.message)]
+
+
+def test_vertices_of_fixed_tables_that_are_not_named_are_free(graph):
+    p = fp.multilevel(graph, 2, fixed=pl.DataFrame({"user": ["dan"], "part": [1]}))
+    assert p.assignment[2] == 1
+
+
+@given(st.permutations(range(12)), st.integers(0, 12))
+@settings(max_examples=25, deadline=None)
+def test_any_order_of_rows_gives_the_same_arrays(order, count):
+    ids = [f"{each * 7919 % 104729:06}" for each in range(12)]
+    graph = fp.open_graph(pl.DataFrame({"source": ids, "target": ids[1:] + ids[:1]}))
+    rank = {each: place for place, each in enumerate(sorted(ids))}
+    rows = [ids[each] for each in order]
+    n, tables = graph.num_vertices, graph._id_tables
+    numbers = [rank[each] for each in rows]
+    features = rows_of_vertices("features", pl.DataFrame({"u": rows, "x": numbers}), n, tables, RunOptions())
+    assert features.read(0, 12)[:, 0].tolist() == list(range(12))
+    some = pl.DataFrame({"u": rows[:count], "y": numbers[:count]}, schema={"u": pl.String, "y": pl.Int64})
+    expected = [each if each in numbers[:count] else -1 for each in range(12)]
+    assert labels_of(some, n, tables).tolist() == expected
+    members = splits_of({"train": pl.Series(rows[:count], dtype=pl.String)}, n, None, tables)
+    assert members["train"].tolist() == numbers[:count]
+
+
+def test_large_features_in_another_order_go_through_a_file(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr("fastpart.core.vertex_rows.CHUNK_BYTES", 8)
+    pl.DataFrame({"x": VALUES, "user": PEOPLE}).write_parquet(tmp_path / "t.parquet")
+    assert saved(graph, tmp_path, features=tmp_path / "t.parquet").features[:, 0].tolist() == [0, 10, 20, 30]
+
+
+def test_splits_list_ids(graph):
+    pandas = pytest.importorskip("pandas")
+    for make in (pl.Series, pandas.Series, np.array, list, lambda ids: pandas.Series(ids, dtype="category")):
+        splits = splits_of({"train": make(PEOPLE[:2]), "test": make(["dan"])}, 4, None, graph._id_tables)
+        assert {name: ids.tolist() for name, ids in splits.items()} == {"train": [3, 0], "test": [2]}
+    mask = pandas.Series([True, False, False, True], index=PEOPLE)
+    assert splits_of({"train": mask}, 4, None, graph._id_tables)["train"].tolist() == [1, 3]
+    frame = pl.DataFrame({"user": PEOPLE[:2], "x": [1, 2]})
+    assert splits_of({"train": frame}, 4, None, graph._id_tables)["train"].tolist() == [3, 0]
+
+
+def test_series_of_text_are_classes(graph):
+    pandas = pytest.importorskip("pandas")
+    topics = ["b", "a", "c", "a"]
+    with pytest.warns(fp.GraphWarning, match=r"labels: the vertices of the graph have ids"):
+        assert labels_of(pl.Series(topics), 4, graph._id_tables).tolist() == [1, 0, 2, 0]
+    for series in (pandas.Series(topics), pandas.Series(topics, dtype="category"), np.array(topics), topics):
+        assert labels_of(series, 4).tolist() == [1, 0, 2, 0]
+    assert labels_of(pandas.Series(topics, index=PEOPLE), 4, graph._id_tables).tolist() == [0, 0, 2, 1]
+    assert labels_of(pandas.Series([7, 5], index=[3, 1]), 4).tolist() == [-1, 5, -1, 7]
+
+
+@pytest.mark.parametrize(
+    ("given", "n"),
+    [
+        ({"features": np.ones((4, 1))}, 1),
+        ({"labels": [0, 1, 0, 1]}, 1),
+        ({"times": np.arange(4)}, 1),
+        ({"splits": {"train": [0], "val": [1]}}, 2),
+        ({"features": pl.DataFrame({"x": VALUES})}, 1),
+    ],
+)
+def test_rows_without_ids_are_taken_in_order_with_a_note(graph, tmp_path, given, n):
+    with pytest.warns(
+        fp.GraphWarning, match=r'fp\.restore\(p, graph=graph\)\["id"\] lists the ids'
+    ) as warned:
+        saved(graph, tmp_path, **given)
+    assert len([each for each in warned if "have ids" in str(each.message)]) == n
+
+
+def test_numbers_that_are_their_own_ids_need_no_note(tmp_path, recwarn):
+    graph = fp.open_graph(np.array([[0, 1], [1, 2]]), relabel=True)
+    saved(graph, tmp_path, labels=[0, 1, 0])
+    assert not [each for each in recwarn if "have ids" in str(each.message)]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "text"),
+    [
+        (
+            "features",
+            {"user": PEOPLE[:3], "x": VALUES[:3]},
+            "features: the frame: the vertex 'bob' has no row",
+        ),
+        ("features", {"user": PEOPLE[:2], "x": [1, 2]}, "the vertices 'bob' and 1 others have no row"),
+        (
+            "features",
+            {"user": [*PEOPLE, "zoe"], "x": [*VALUES, 1]},
+            "user, row 4: no vertex has the id 'zoe'",
+        ),
+        (
+            "features",
+            {"user": [*PEOPLE, "ann"], "x": [*VALUES, 1]},
+            "rows 1 and 4 are of the same vertex, ann",
+        ),
+        ("features", {"user": [*PEOPLE[:3], None], "x": VALUES}, "row 3: the vertex is missing"),
+        ("features", {"user": PEOPLE, "x": [1, None, 2, 3]}, "column x is null in row 1"),
+        ("features", {"user": PEOPLE, "x": ["a"] * 4}, "has no column of numbers"),
+        (
+            "features",
+            {"user": PEOPLE, "friend": PEOPLE, "x": VALUES},
+            "user and friend hold ids. Name the one",
+        ),
+        ("labels", {"user": ["ann", "zoe"], "y": [1, 2]}, "row 1: no vertex has the id 'zoe'"),
+        ("times", {"user": PEOPLE[:3], "t": VALUES[:3]}, "times: the frame: the vertex 'bob' has no row"),
+        ("splits", {"user": ["ann"], "split": ["tset"]}, "column split holds 'tset'"),
+    ],
+)
+def test_what_cannot_be_matched(graph, tmp_path, name, given, text):
+    with pytest.raises(fp.FastpartError, match=re.escape(text)):
+        saved(graph, tmp_path, **{name: pl.DataFrame(given)})
+
+
+def test_weights_need_a_row_for_each_vertex(graph):
+    with pytest.raises(fp.ParameterError, match=r"balance_on: the frame: the vertex 'bob' has no row"):
+        fp.multilevel(graph, 2, balance_on=pl.DataFrame({"user": PEOPLE[:3], "w": [1, 2, 3]}))
+
+
+def test_data_of_types_goes_by_the_ids_of_the_type(tmp_path):
+    cites, writes = np.array([[0, 1], [1, 2]]), np.array([[0, 1], [0, 2]])
+    graph = fp.ingest(typed(["p9", "p5", "p7"], [40, 20], cites, writes), tmp_path / "g")
+    features = {"paper": pl.DataFrame({"id": ["p9", "p7", "p5"], "x": [9, 7, 5]})}
+    features["author"] = pl.DataFrame({"who": [40, 20], "x": [4.0, 2.0]})
+    part = saved(graph, tmp_path, features=features, splits={"paper": {"train": pl.Series(["p9"])}})
+    assert part.of_type("paper").features[:, 0].tolist() == [5, 7, 9]
+    assert part.of_type("author").features[:, 0].tolist() == [2, 4]
+    assert part.of_type("paper").train.tolist() == [False, False, True]
+    evaluation = fp.evaluate(graph, [0] * 5, splits={"paper": {"train": pl.Series(["p9"])}})
+    assert evaluation.parts["train"].to_list() == [1]
+
+
+def test_the_shell_matches_files(graph, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    PATH.write_csv("edges.csv")
+    pl.DataFrame({"user": PEOPLE, "x": VALUES}).write_csv("x.csv")
+    pl.DataFrame({"user": PEOPLE, "w": [1, 1, 1, 3]}).write_csv("w.csv")
+    pl.DataFrame({"user": ["dan", "bob"], "part": [0, 1]}).write_csv("fixed.csv")
+    pl.DataFrame({"user": PEOPLE, "topic": ["b", "a", "c", "a"]}).write_csv("y.csv")
+    pl.DataFrame({"user": PEOPLE[:2], "split": ["train", "val"]}).write_csv("split.csv")
+    words = "partition edges.csv -k 2 -o parts --algorithm multilevel --balance-on w.csv --fixed fixed.csv -q"
+    data = "--features x.csv --labels y.csv --splits split.csv"
+    assert main([*words.split(), *data.split()]) == 0
+    p = fp.open_partition("parts")
+    assert p.assignment[[1, 2]].tolist() == [1, 0]
+    assert int(p.weight_loads.sum()) == 6
+    for part in p.parts:
+        assert part.features[:, 0].tolist() == (10 * part.inner).tolist()
+    np.save("x.npy", np.ones((4, 1)))
+    warnings.simplefilter("always", fp.GraphWarning)  # -q above has turned it off
+    assert main(["partition", "edges.csv", "-k", "2", "-o", "parts", "--features", "x.npy"]) == 0
+    told = capsys.readouterr().err
+    assert "`fastpart restore` lists the ids in this order" in " ".join(told.split())
+    assert "fp." not in told

@@ -31,10 +31,10 @@ INSIDE = {
 finite folders frames notes pairs parameters processes progress system
 cache_size, calls, forks
 options, parsing, protocols
- ids, shared_parameters
- vertex_tables
- declared, facts, inputs, outputs, rows
-standardising
+ids, shared_parameters
+vertex_tables
+declared, facts, inputs, outputs, rows
+standardising, vertex_rows
 """,
     "graphs": """
 conversion_cache, ends, table_output, types, weights

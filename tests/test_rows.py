@@ -179,7 +179,8 @@ def refused(tmp_path):
 @pytest.mark.parametrize("name", ["features", "labels"])
 @pytest.mark.parametrize("count", [0, 5, 7])
 def test_rows_must_be_one_per_vertex(refused, name, count):
-    expected = rf"{name}: {count} rows for 6 vertices\. .*open the graph with num_vertices={count}"
+    remedy = ".*open the graph with num_vertices=7" if count == 7 else "Give one row per vertex"
+    expected = rf"{name}: {count} rows for 6 vertices\. {remedy}"
     refused(fp.ParameterError, expected, **{name: np.zeros(count, int)})
 
 
@@ -222,7 +223,8 @@ def test_edge_features_must_be_one_per_record(refused):
         (np.ma.masked_array(ROWS), TypeError, r"features: expected a \.npy, .*, got MaskedArray"),
         (ROWS.tolist(), TypeError, r"features: expected a \.npy, .*, got list"),
         (7, TypeError, "features: expected .*, got int"),
-        ("x.csv", fp.ParameterError, r"features: unknown suffix '\.csv'"),
+        ("x.bin", fp.ParameterError, r"features: unknown suffix '\.bin'"),
+        ("absent.csv", FileNotFoundError, r"absent\.csv"),
         ("absent.npy", FileNotFoundError, r"absent\.npy"),
         ("/", fp.GraphFormatError, "not a regular file"),
     ],

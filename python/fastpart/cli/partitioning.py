@@ -14,7 +14,7 @@ from .. import _core
 from ..core.inputs import archive_and_name, weights_of
 from ..core.notes import log
 from ..core.options import NAMES, RunOptions
-from ..core.parameters import memory_size, regular, shown, sized
+from ..core.parameters import regular, shown, sized
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
@@ -93,12 +93,12 @@ def _make_at(
     at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
     given = call.of(algorithm, "out") | at
     if "balance_on" in given:
-        given["balance_on"] = _weights(given["balance_on"], graph.num_vertices)
-    limit = memory_size(call.running.get("memory_limit"))
+        given["balance_on"] = _weights(given["balance_on"], graph)
     contents, measured = None, dict[str, Any]()
     if form == "directory":
         extras = extras.complete(graph)
-        contents = extras.open(graph, of, limit)
+        with call.run() as run:
+            contents = extras.open(graph, of, run)
         assert target is not None
         saving.refuse_loss(target, form, contents, bool(call["overwrite"]))
         measured = {} if of == "edges" else extras.measured(graph._typed, contents)
@@ -297,7 +297,7 @@ def _names_type(word: str) -> bool:
     return word in _ALONE or word.startswith(_TYPE)
 
 
-def _weights(words: str | list[str], n: int) -> Any:
+def _weights(words: str | list[str], graph: Graph) -> Any:
     """Return what ``--balance-on`` names, with commas between: files of arrays and types. A single one is no list."""
     names = words if isinstance(words, list) else [words]
     for word in _ALONE:
@@ -307,7 +307,8 @@ def _weights(words: str | list[str], n: int) -> Any:
             )
     if names == [_ONLY]:
         return []
-    bounds = [name.removeprefix(_TYPE) if _names_type(name) else weights_of(name, n) for name in names]
+    n, ids = graph.num_vertices, graph._id_tables
+    bounds = [name.removeprefix(_TYPE) if _names_type(name) else weights_of(name, n, ids) for name in names]
     return bounds if len(bounds) > 1 or names[0] in (_TYPE + ALL, _TYPE + TRAIN) else bounds[0]
 
 

@@ -24,6 +24,7 @@ _PHRASES = {
     "standardise=True": "--standardise",  # of another command
     "fp.open_partition opens it": "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` "
     "checks it",
+    'fp.restore(p, graph=graph)["id"] lists': "`fastpart restore` lists",
     "fp.restore(result, graph=graph) brings": "-o with a .parquet and --restore, or `fastpart restore`, bring",
 }
 """What a function does that the shell has a command for."""

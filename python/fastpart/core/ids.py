@@ -73,9 +73,52 @@ class IdTable:
         with damaged(self.file, "not a Parquet file of ids"):
             return pl.scan_parquet(self.file).collect_schema()["id"]
 
+    @cached_property
+    def are_numbers(self) -> bool:
+        """Whether each id is the number of its vertex within the type."""
+        if not self.dtype.is_integer():
+            return False
+        with damaged(self.file, "not a Parquet file of ids"):
+            ids = self.scanned().select((pl.col("id") == pl.col("vertex")).all()).collect()
+        return bool(ids.item())
+
+    def numbers_of(self, column: pl.Series) -> pl.Series:
+        """Return the vertex of each id, which counts within the type. Null where no vertex has the id."""
+        try:
+            given = _as(column, self.dtype)
+        except pl.exceptions.PolarsError:
+            return pl.Series(column.name, [None] * len(column), pl.UInt32)
+        known = self.scanned()
+        with damaged(self.file, "not a Parquet file of ids"):
+            wanted = pl.LazyFrame({"id": given, "row": np.arange(len(given))})
+            found = wanted.join(known, on="id", how="left").sort("row").collect()
+        if len(found) != len(column):
+            raise GraphFormatError(f"{shown(self.file)}: an id is there twice. Write the directory anew")
+        return found["vertex"]
+
+    def id_of(self, vertex: int) -> Any:
+        """Return the id of a vertex, which counts within the type."""
+        with damaged(self.file, "not a Parquet file of ids"):
+            return self.scanned().slice(vertex, 1).select("id").collect().item()
+
+
+def _as(column: pl.Series, dtype: Any) -> pl.Series:
+    """Return values as ids of a type. Null where they cannot be."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_float() and not dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        column = pl.select(pl.when(whole.cast(pl.Float64) == column).then(whole)).to_series()
+    return column.cast(dtype, strict=False)
+
 
 Ids = Sequence[IdTable]
 """The tables of all types, in the order of their vertices. Empty where vertices have no ids."""
+
+
+def of_name(ids: Ids, name: str) -> Ids:
+    """Return the table of one type, if there is one."""
+    return [each for each in ids if each.name == name]
 
 
 def _state(file: Path) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,18 @@ from . import parameters
 from .ids import Ids
 from .notes import log
 from .parsing import Archive, mapped
-from .vertex_tables import is_table, labels_in, splits_in
+from .vertex_tables import (
+    InOrder,
+    file_of,
+    in_order,
+    is_matrix,
+    labels_in,
+    members_in,
+    numbers_of_vertices,
+    splits_in,
+    table_of,
+    table_of_words,
+)
 
 SPLITS = ("train", "val", "test")
 
@@ -33,15 +43,21 @@ Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 def labels_of(labels: Any, n: int, ids: Ids = ()) -> Labels:
     """Return the class of each vertex as int64. -1 (or NaN in a float array) is unlabelled.
 
-    ``ids`` are the files with the ids that the vertices had in tables. A table of labels has these ids.
+    A table is matched by ``ids``, those that the vertices had in tables.
 
     For a multi-label task, return 0 or 1 for each class as uint8 of shape (n, classes). Numbers with fractions are
     targets of a regression, float32 of the shape given. NaN is unlabelled.
     """
-    if (table := _table_of("labels", labels)) is not None:
-        labels = labels_in(table, n, ids)
+    if isinstance(labels, InOrder):
+        labels, ids = labels.rows, ()
+    if (table := table_of("labels", labels)) is not None:
+        labels = table.frame.to_numpy() if is_matrix(table, ids) else labels_in(table, n, ids)
     of_file = isinstance(labels, str | bytes | os.PathLike)
     array = _load("labels", labels) if of_file else np.asarray(labels)
+    if isinstance(array, np.ndarray) and (words := table_of_words("labels", array)) is not None:
+        array = labels_in(words, n, ids)
+    elif table is None:
+        in_order("labels", ids)
     if not isinstance(array, np.ndarray):
         raise ParameterError(
             "labels: the file is an archive of several arrays. Pass the array with the labels"
@@ -104,11 +120,13 @@ def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | npt.NDArray[
     return multilabel
 
 
-def weights_of(text: str, n: int) -> npt.NDArray[Any]:
-    """Return the weights or the mask of ``FILE.npy`` or ``FILE.npz:NAME``, as given on the command line.
+def weights_of(text: str, n: int, ids: Ids = ()) -> npt.NDArray[Any] | InOrder:
+    """Return the weights or the mask of ``FILE.npy``, ``FILE.npz:NAME`` or a table, as given on the command line.
 
     ``train``, ``val`` and ``test`` of an archive may be ids or a mask, as in splits.
     """
+    if (table := file_of("--balance-on", text)) is not None:
+        return InOrder(numbers_of_vertices("balance_on", table, n, ids))
     file, name = archive_and_name(text)
     loaded = _load("--balance-on", file)
     if not isinstance(loaded, Archive):
@@ -155,11 +173,13 @@ def splits_of(
 ) -> dict[str, npt.NDArray[np.int64]]:
     """Return the vertex ids of the given ones of ``train``, ``val`` and ``test``, and warn of those in two of them.
 
-    ``ids`` are the files with the ids that the vertices had in tables. A table of splits has these ids. The warning
-    begins with ``about``.
+    Tables, and series of ids, are matched by ``ids``, those that the vertices had in tables. The warning begins with
+    ``about``.
     """
-    if (table := _table_of("splits", splits)) is not None:
-        splits = splits_in(table, n, ids)
+    if isinstance(splits, InOrder):
+        splits, ids = splits.rows, ()
+    if (table := table_of("splits", splits)) is not None:
+        return splits_in(table, n, ids)
     if isinstance(splits, str | bytes | os.PathLike):
         splits = _load("splits", splits)
     if not isinstance(splits, Mapping):
@@ -167,9 +187,7 @@ def splits_of(
     if split is not None:
         split = parameters.integer("split", split, 0, 2**31)
     found = {
-        name: _row_of(splits, key, split, n)
-        if key.endswith("_masks")
-        else _ids(key, _entries(splits, key, n), n)
+        name: _row_of(splits, key, split, n, ids) if key.endswith("_masks") else _members(key, splits, n, ids)
         for name, key in _keys_of(splits, split).items()
     }
     _warn_of_common(found, n, about)
@@ -189,14 +207,6 @@ def _warn_of_common(splits: Mapping[str, npt.NDArray[np.int64]], n: int, about: 
                 f"that {one} has used already. Take them out of one of both splits",
                 GraphWarning,
             )
-
-
-def _table_of(name: str, given: Any) -> Path | None:
-    """Return the path of a table."""
-    if not isinstance(given, str | bytes | os.PathLike):
-        return None
-    file = parameters.path(name, given)
-    return file if is_table(file) else None
 
 
 def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
@@ -239,7 +249,22 @@ def _entries(splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
     return np.asarray(splits[key])
 
 
-def _row_of(splits: Mapping[Any, Any], key: str, split: int | None, n: int) -> npt.NDArray[np.int64]:
+def _members(key: str, splits: Mapping[Any, Any], n: int, ids: Ids) -> npt.NDArray[np.int64]:
+    """Return the vertices of a split, from their ids, their numbers or a mask."""
+    name = f"splits: {key}"
+    table = None if isinstance(splits, Archive) else table_of(name, splits[key])
+    array = np.empty(0) if table is not None else _entries(splits, key, n)
+    table = table or table_of_words(name, array)
+    if table is not None:
+        return members_in(table, n, ids)
+    in_order(name, ids, numbers=array.dtype != bool)
+    return _ids(key, array, n)
+
+
+def _row_of(
+    splits: Mapping[Any, Any], key: str, split: int | None, n: int, ids: Ids
+) -> npt.NDArray[np.int64]:
+    in_order(f"splits: {key}", ids)
     rows = _entries(splits, key, n)
     if rows.ndim != 2 or split is None or split >= len(rows):
         raise ParameterError(f"split: {split}, but {key} has shape {rows.shape}")
@@ -276,11 +301,14 @@ def refuse_repeated(name: str, ids: npt.NDArray[Any]) -> None:
 
 def match_vertices(name: str, rows: int, n: int) -> None:
     """Refuse an array of another length than n."""
-    if rows != n:
-        raise ParameterError(
-            f"{name}: {rows} rows for {n} vertices. If trailing vertices are isolated, open the graph with "
-            f"num_vertices={rows}"
-        )
+    if rows == n:
+        return
+    remedy = (
+        f"If trailing vertices are isolated, open the graph with num_vertices={rows}"
+        if rows > n
+        else "Give one row per vertex, or a table with a column of ids"
+    )
+    raise ParameterError(f"{name}: {rows} rows for {n} vertices. {remedy}")
 
 
 def arrays_of(name: str, file: Any) -> Archive:

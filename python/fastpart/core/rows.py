@@ -28,7 +28,8 @@ CHUNK_BYTES = 32 << 20
 """Largest chunk. A chunk has at least one row."""
 
 ACCEPTED = (
-    "a .npy, a scipy sparse .npz (CSR), a .parquet, a numpy array, a torch tensor or a scipy sparse array"
+    "a .npy, a scipy sparse .npz (CSR), a table (.parquet, .csv, .tsv, a frame), a numpy array, a torch tensor or a "
+    "scipy sparse array"
 )
 
 Array = npt.NDArray[Any]
@@ -64,13 +65,16 @@ class Rows:
             yield np.ascontiguousarray(rows, dtype=self.dtype)
 
 
-def rows_of(name: str, source: Any, memory_limit: int | None = None, fields: bool = False) -> Rows:
+def rows_of(
+    name: str, source: Any, memory_limit: int | None = None, fields: bool = False, without: str | None = None
+) -> Rows:
     """Return the rows of a file or an array. Nothing is read yet, except for a sparse matrix.
 
-    A dtype with ``fields`` is refused unless asked for.
+    A dtype with ``fields`` is refused unless asked for. ``without`` is a column of a Parquet file that is left out.
     """
     if isinstance(source, str | bytes | os.PathLike):
-        return _of_file(name, parameters.regular(parameters.path(name, source)), memory_limit, fields)
+        file = parameters.regular(parameters.path(name, source))
+        return _of_file(name, file, memory_limit, fields, without)
     library = type(source).__module__.partition(".")[0]
     if library == "torch" and hasattr(source, "detach"):
         return _of_tensor(name, source)
@@ -82,14 +86,14 @@ def rows_of(name: str, source: Any, memory_limit: int | None = None, fields: boo
     return _of_array(name, source, fields)
 
 
-def _of_file(name: str, file: Path, memory_limit: int | None, fields: bool) -> Rows:
+def _of_file(name: str, file: Path, memory_limit: int | None, fields: bool, without: str | None) -> Rows:
     if file.suffix not in (".npy", ".npz", ".parquet"):
         raise ParameterError(f"{name}: unknown suffix {file.suffix!r} of {shown(file)}. Expected {ACCEPTED}")
     if not file.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
     if file.suffix == ".npz":
         return _of_npz(name, file, memory_limit)
-    return _of_npy(name, file, fields) if file.suffix == ".npy" else _of_parquet(name, file)
+    return _of_npy(name, file, fields) if file.suffix == ".npy" else _of_parquet(name, file, without)
 
 
 def _of_array(name: str, array: Array, fields: bool = False) -> Rows:
@@ -165,13 +169,13 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
     return Rows((rows, columns), dtype, read)
 
 
-def _of_parquet(name: str, file: Path) -> Rows:
+def _of_parquet(name: str, file: Path, without: str | None) -> Rows:
     with ExitStack() as stack, damaged(file, "not a Parquet file of numbers"):
         opened = stack.enter_context(file.open("rb"))  # Polars opens only paths in UTF-8
         before_polars_threads(f"{name}: {shown(file)}")
         frame = pl.scan_parquet(opened)
-        schema = frame.collect_schema()
-        columns = [column for column, dtype in schema.items() if _holds_numbers(dtype)]
+        schema = {column: dtype for column, dtype in frame.collect_schema().items() if column != without}
+        columns = [column for column, dtype in schema.items() if holds_numbers(dtype)]
         if not columns:
             raise ParameterError(f"{name}: {shown(file)} has no column of numbers")
         if ignored := [column for column in schema if column not in columns]:
@@ -198,5 +202,6 @@ def _of_parquet(name: str, file: Path) -> Rows:
     return result
 
 
-def _holds_numbers(dtype: pl.DataType) -> bool:
+def holds_numbers(dtype: pl.DataType) -> bool:
+    """Return whether a column of a table can be a number of a row."""
     return (dtype.is_numeric() and not dtype.is_decimal()) or dtype == pl.Boolean

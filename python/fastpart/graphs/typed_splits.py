@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.ids import Ids as Tables
+from ..core.ids import of_name
 from ..core.inputs import splits_of
 from ..core.parameters import meant
+from ..core.vertex_tables import InOrder
 from ..errors import ParameterError
 from .directory_data import found_in
 from .graph import Graph
@@ -35,7 +37,8 @@ def typed_splits(graph: Graph, given: Any = None, split: int | None = None) -> d
         return splits_by_type(given, typed, graph.num_vertices, split, graph._id_tables)
     if typed is None or graph.directory is None:
         return {}
-    return _of_all_types(found_in(graph.directory, typed).get("splits", {}), typed, split)
+    found = found_in(graph.directory, typed).get("splits", {})
+    return _of_all_types({name: InOrder(file) for name, file in found.items()}, typed, split, ())
 
 
 def splits_by_type(
@@ -43,11 +46,11 @@ def splits_by_type(
 ) -> dict[str, Ids]:
     """Return the vertices of all types in each split that is given, by type or for all ``n`` vertices.
 
-    ``ids`` are the files with the ids that the vertices had in tables.
+    ``ids`` are those that the vertices had in tables.
     """
     if typed is None or not _are_by_type(given, typed):
         return splits_of(given, n, split, ids)
-    return _of_all_types(given, typed, split)
+    return _of_all_types(given, typed, split, ids)
 
 
 def of_type(ids: Ids, of: VertexType) -> Ids:
@@ -68,7 +71,9 @@ def _are_by_type(given: Any, typed: TypedRanges) -> bool:
     return isinstance(given, Mapping) and any(each.name in given for each in typed.types)
 
 
-def _of_all_types(given: Mapping[Any, Any], typed: TypedRanges, split: int | None) -> dict[str, Ids]:
+def _of_all_types(
+    given: Mapping[Any, Any], typed: TypedRanges, split: int | None, tables: Tables
+) -> dict[str, Ids]:
     names = [each.name for each in typed.types]
     for key in given:
         if key not in names:
@@ -76,19 +81,21 @@ def _of_all_types(given: Mapping[Any, Any], typed: TypedRanges, split: int | Non
                 f"splits: {key!r} is no type of the graph. The types are {', '.join(names)}{meant(str(key), names)}"
             )
     found: dict[str, list[Ids]] = {}
-    for name, ids in _each(given, typed, split):
+    for name, ids in _each(given, typed, split, tables):
         found.setdefault(name, []).append(ids)
     return {name: np.sort(np.concatenate(ids)) for name, ids in found.items()}
 
 
-def _each(given: Mapping[Any, Any], typed: TypedRanges, split: int | None) -> Iterator[tuple[str, Ids]]:
+def _each(
+    given: Mapping[Any, Any], typed: TypedRanges, split: int | None, tables: Tables
+) -> Iterator[tuple[str, Ids]]:
     """Yield each split of each type, as vertices of the graph."""
     for each in typed.types:
         if each.name not in given:
             continue
         about = f"type {each.name!r}: "
         try:
-            splits = splits_of(given[each.name], each.n, split, about=about)
+            splits = splits_of(given[each.name], each.n, split, of_name(tables, each.name), about)
         except (ParameterError, TypeError) as error:
             error.args = (f"{about}{error.args[0]}", *error.args[1:])
             raise

@@ -59,11 +59,12 @@ def evaluate(
         The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
     labels : array, or path of a .npy or a table, optional
         Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
-        Targets of a regression have none. A table (``.csv``, ``.tsv``, ``.parquet``) has columns for the vertex and the
-        label, or one row per vertex.
+        Targets of a regression have none. A table (``.csv``, ``.tsv``, ``.parquet``, a frame) has columns for the
+        vertex, by its id if the graph has ids, and the label. A single column has one row per vertex.
     splits : mapping, or path of a .npz or a table, optional
-        ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. Adds their balances. A table has
-        columns for the vertex and its split. Those of a typed graph may be given by type, with ids within the type.
+        ``train``, ``val``, ``test``: a series of ids, numbers of vertices, or a bool mask of length n. Adds their
+        balances. A table has columns for the vertex and its split. Those of a typed graph may be given by type, with
+        ids or numbers within the type.
         Default: those in the graph directory of a typed graph.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.

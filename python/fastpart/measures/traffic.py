@@ -324,7 +324,7 @@ def _seeds_of_directory(
 
 def _given_splits(splits: Any, partition: VertexPartition, split: int | None) -> Any:
     typed = typed_of(partition.manifest or {})
-    return splits_by_type(splits, typed, partition._topology.num_vertices, split)
+    return splits_by_type(splits, typed, partition._topology.num_vertices, split, partition._id_tables)
 
 
 def _of_directory(

@@ -345,9 +345,9 @@ class Partition(Assignment):
             Replace a partition directory also if it holds parts, features, labels, splits, times or features of edges
             that the new one lacks. They are lost then.
         features : path or array, or mapping of them, optional
-            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), a Parquet file (its columns of
-            numbers), a numpy array or a torch tensor. Rows are read chunk by chunk. Only the entries of a sparse matrix
-            are loaded as a whole.
+            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), the columns of numbers of a
+            table (Parquet, text or a frame), a numpy array or a torch tensor. A table with a column of ids is matched
+            by it. Rows are read chunk by chunk. Only text and the entries of a sparse matrix are loaded as a whole.
         feature_dtype : {"float32", "float16", "int8"}, optional
             How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
             levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
@@ -363,16 +363,18 @@ class Partition(Assignment):
         labels : array, or path of a .npy or a table, optional
             Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
             (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.
-            A table (``.csv``, ``.tsv``, ``.parquet``) has columns for the vertex and the label, or one row per vertex.
+            A table (``.csv``, ``.tsv``, ``.parquet``, a frame) has columns for the vertex and the label. Vertices go by
+            their ids, if the graph has ids. A series or a single column has one row per vertex.
         splits : mapping, or path of a .npz or a table, optional
-            ``train``, ``val``, ``test``: vertex ids, or a bool mask of length n. The parts hold masks. A table
-            has columns for the vertex and its split.
+            ``train``, ``val``, ``test``: a series of ids, numbers of vertices, or a bool mask of length n. The parts
+            hold masks. A table has columns for the vertex and its split.
         split : int, optional
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
         edge_features : path or array, optional
             One row per record, as ``features``.
         times, edge_times : path or array, optional
-            A whole number per vertex, and per record: when it came to be. The parts hold them as int64.
+            A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
+            be a table with a column of ids.
         halo_hops : {0, 1, 2}
             Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
             fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
@@ -410,6 +412,10 @@ class Partition(Assignment):
         ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
         ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
         not know types.
+
+        If the graph has ids, rows without ids are taken in the order of its vertices, with a warning.
+        ``docs/reference/formats.md`` has the rule. A directory of a graph with ids holds these, for
+        :func:`fastpart.update`.
 
         What lies in the directory of a graph that :func:`fastpart.ingest` wrote is taken from there, with a note, where
         an argument is None. ``False`` leaves it out.

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.ids import Ids
-from ..core.inputs import labels_of, match_vertices, splits_of
+from ..core.ids import Ids, of_name
+from ..core.inputs import labels_of, splits_of
+from ..core.options import RunOptions
 from ..core.outputs import held
 from ..core.rows import Rows, rows_of
+from ..core.vertex_rows import rows_of_records, rows_of_vertices
 from ..errors import FastpartError, ParameterError
 from ..graphs.held_out import Pairs
 from ..graphs.types import TypedRanges
@@ -42,12 +44,17 @@ class Contents:
     of_types: Mapping[str, Contents] = field(default_factory=dict)
     of_relations: Mapping[str, Contents] = field(default_factory=dict)
 
+    @property
+    def members(self) -> dict[str, npt.NDArray[np.int64]]:
+        """The vertices in each split."""
+        return {name: np.flatnonzero(mask.read(0, len(mask))) for name, mask in self.masks.items()}
+
     def splits_of(self, typed: TypedRanges) -> dict[str, npt.NDArray[np.int64]]:
         """Return the vertices of all types in each split."""
         found: dict[str, list[npt.NDArray[np.int64]]] = {}
         for each in typed.types:
-            for name, mask in self.of_types[each.name].masks.items():
-                found.setdefault(name, []).append(each.first + np.flatnonzero(mask.read(0, each.n)))
+            for name, ids in self.of_types[each.name].members.items():
+                found.setdefault(name, []).append(each.first + ids)
         return {name: np.concatenate(ids) for name, ids in found.items()}
 
 
@@ -75,17 +82,17 @@ def _entries(contents: Contents) -> dict[str, Any]:
 
 
 class Given:
-    """The arguments about data, complete. ``ids`` are the files with the ids that the vertices had in tables."""
+    """The arguments about data, complete. ``ids`` are those that the vertices had in tables."""
 
-    def __init__(self, given: Mapping[str, Any], memory_limit: int | None, ids: Ids = ()) -> None:
-        self._given, self._memory_limit, self._ids = given, memory_limit, ids
+    def __init__(self, given: Mapping[str, Any], options: RunOptions, ids: Ids) -> None:
+        self._given, self._options, self._ids = given, options, ids
         self._shape = {name: given[name] for name in ("halo_hops", "halo_features")}
 
     def open(self, n: int, m: int) -> Contents:
         """Open the data of a plain graph."""
         given = self._given["edge_splits"]
         held_out = None if given is None else held_out_of(given, n)
-        rows = self._of_vertices(self._given, n) | self._of_edges(self._given, m)
+        rows = self._of_vertices(self._given, n, self._ids) | self._of_edges(self._given, m)
         since = None if given is None else held_out_from(given)
         return Contents(**self._shape, **rows, held_out=held_out, held_out_from=since)
 
@@ -94,7 +101,7 @@ class Given:
         of_types, of_relations = dict[str, Contents](), dict[str, Contents]()
         for each in typed.types:
             with _About("type", each.name) as about:
-                rows = self._of_vertices(self._of(each.name), each.n, about)
+                rows = self._of_vertices(self._of(each.name), each.n, of_name(self._ids, each.name), about)
             of_types[each.name] = Contents(**self._shape, **rows)
         for relation in typed.relations:
             with _About("relation", relation.name):
@@ -111,26 +118,21 @@ class Given:
             for key, value in self._given.items()
         }
 
-    def _of_vertices(self, given: Mapping[str, Any], n: int, about: str = "") -> dict[str, Any]:
+    def _of_vertices(self, given: Mapping[str, Any], n: int, ids: Ids, about: str = "") -> dict[str, Any]:
         opened: Rows | None = None
         if given["features"] is not None:
-            opened = rows_of("features", given["features"], self._memory_limit, fields=True)
-            match_vertices("features", len(opened), n)
+            opened = rows_of_vertices("features", given["features"], n, ids, self._options, fields=True)
             if len(opened.shape) == 1 and not opened.dtype.names:
                 raise ParameterError(
                     f"features: shape {opened.shape}, expected one row per vertex. Give a single feature the shape "
                     f"({n}, 1)"
                 )
-        labels = (
-            None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, self._ids))
-        )
-        splits = (
-            {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], self._ids, about)
-        )
+        labels = None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, ids))
+        splits = {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], ids, about)
         masks = _masks(splits, n)
-        times = self._times("times", given["times"])
-        if times is not None:
-            match_vertices("times", len(times), n)
+        times = None
+        if given["times"] is not None:
+            times = _whole("times", rows_of_vertices("times", given["times"], n, ids, self._options))
         features = None
         if opened is not None:
             train = None
@@ -147,28 +149,31 @@ class Given:
     def _of_edges(self, given: Mapping[str, Any], m: int) -> dict[str, Any]:
         edge_features = None
         if given["edge_features"] is not None:
-            edge_features = rows_of("edge_features", given["edge_features"], self._memory_limit)
-            _match_records("edge_features", len(edge_features), m)
-        times = self._times("edge_times", given["edge_times"])
-        if times is not None:
-            _match_records("edge_times", len(times), m)
+            edge_features = self._of_records("edge_features", given["edge_features"], m)
+        times = None
+        if given["edge_times"] is not None:
+            times = _whole("edge_times", self._of_records("edge_times", given["edge_times"], m))
         return {"edge_features": edge_features, "edge_times": times}
 
-    def _times(self, name: str, given: Any) -> Rows | None:
-        """Open times, one whole number per row."""
-        if given is None:
-            return None
-        rows = rows_of(name, given, self._memory_limit)
-        if rows.dtype.kind not in "iu" or rows.dtype == np.uint64:
-            raise TypeError(f"{name}: expected whole numbers of int64, got {rows.dtype}")
-        if rows.shape[1:] not in ((), (1,)):
-            raise ParameterError(f"{name}: shape {rows.shape}, expected one number per row")
-        read = rows.read
-        return Rows(
-            rows.shape[:1],
-            np.dtype(np.int64),
-            lambda start, stop: read(start, stop).reshape(-1).astype(np.int64),
-        )
+    def _of_records(self, name: str, given: Any, m: int) -> Rows:
+        """Return one row per record. Records have no ids, so the order of the rows is theirs."""
+        rows = rows_of_records(name, given, self._options)
+        _match_records(name, len(rows), m)
+        return rows
+
+
+def _whole(name: str, rows: Rows) -> Rows:
+    """Return times, one whole number per row."""
+    if rows.dtype.kind not in "iu" or rows.dtype == np.uint64:
+        raise TypeError(f"{name}: expected whole numbers of int64, got {rows.dtype}")
+    if rows.shape[1:] not in ((), (1,)):
+        raise ParameterError(f"{name}: shape {rows.shape}, expected one number per row")
+    read = rows.read
+    return Rows(
+        rows.shape[:1],
+        np.dtype(np.int64),
+        lambda start, stop: read(start, stop).reshape(-1).astype(np.int64),
+    )
 
 
 def _match_records(name: str, rows: int, m: int) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..core import parameters
 from ..core.notes import log
-from ..core.options import Options
+from ..core.options import Options, RunOptions
 from ..core.parameters import FeatureDtype, shown
+from ..core.vertex_tables import InOrder
 from ..errors import ParameterError
 from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
@@ -70,7 +71,11 @@ class Extras(dict[str, Any]):
         found: dict[str, Any] = {}
         if graph.directory is not None:
             there = found_in(graph.directory, graph._typed)
-            found = {name: files for name, files in there.items() if self[name] is None}
+            found = {
+                name: _in_order(files) if name in OF_VERTICES else files
+                for name, files in there.items()
+                if self[name] is None
+            }
         if found:
             log.info("%s taken from %s", ", ".join(found), shown(graph.directory or ""))
         completed = Extras(self | found)
@@ -94,8 +99,12 @@ class Extras(dict[str, Any]):
     def measured(self, typed: TypedRanges | None, contents: Contents) -> dict[str, Any]:
         """Return what measures take. Of types these are the splits only, since each type has classes of its own."""
         if typed is None:
-            return {name: self[name] for name in ("labels", "splits", "split")}
-        return {"splits": contents.splits_of(typed) or None}
+            labels = (
+                None if contents.labels is None else InOrder(contents.labels.read(0, len(contents.labels)))
+            )
+            return {"labels": labels, "splits": InOrder(contents.members) if contents.masks else None}
+        splits = contents.splits_of(typed)
+        return {"splits": InOrder(splits) if splits else None}
 
     def _refuse_inside(self, target: Path) -> None:
         """Refuse files that replacing the target would delete."""
@@ -114,11 +123,11 @@ class Extras(dict[str, Any]):
                             "choose another output"
                         )
 
-    def open(self, graph: Graph, of: str, memory_limit: int | None) -> Contents:
+    def open(self, graph: Graph, of: str, options: RunOptions) -> Contents:
         """Open all files, and refuse those that do not fit the graph. The arguments are complete."""
         typed = graph._typed
         if typed is None:
-            return Given(self, memory_limit, graph._id_tables).open(graph.num_vertices, graph.num_edges)
+            return Given(self, options, graph._id_tables).open(graph.num_vertices, graph.num_edges)
         typed.refuse_as_folders()
         if of == "edges":
             raise ParameterError(
@@ -129,7 +138,14 @@ class Extras(dict[str, Any]):
         for name in (*OF_VERTICES, *OF_EDGES):
             known = types if name in OF_VERTICES else typed.names
             by_name[name] = _by_name(name, self[name], known)
-        return Given(self | by_name, memory_limit).open_typed(typed)
+        return Given(self | by_name, options, graph._id_tables).open_typed(typed)
+
+
+def _in_order(files: Any) -> Any:
+    """Return the files of a graph directory, whose rows are in the order of its vertices."""
+    if isinstance(files, Mapping):
+        return {name: InOrder(file) for name, file in files.items()}
+    return InOrder(files)
 
 
 def _by_name(name: str, value: Any, known: list[str]) -> Mapping[str, Any] | None:

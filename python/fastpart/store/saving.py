@@ -92,7 +92,7 @@ def _save(
         return
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     extras = extras.complete(opened)
-    contents = extras.open(opened, partition.of, run.memory_limit)
+    contents = extras.open(opened, partition.of, run)
     refuse_loss(target, form, contents, overwrite)
     if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
         evaluation = evaluate(opened, partition, **options)

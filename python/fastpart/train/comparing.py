@@ -17,8 +17,10 @@ import polars as pl
 
 from ..core import parameters
 from ..core.forks import before_polars_threads
+from ..core.ids import of_name
 from ..core.inputs import labels_of
 from ..core.options import NAMES, RunOptions, with_options
+from ..core.vertex_tables import InOrder
 from ..errors import CapacityWarning, ParameterError
 from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
@@ -197,7 +199,9 @@ def _check_data(graph: Graph, given: Mapping[str, Any]) -> None:
     of_types = labels if graph.types is not None and isinstance(labels, Mapping) else {"": labels}
     sizes = {each.name: each.n for each in graph.types or ()}
     for name, each in of_types.items():
-        if labels_of(each, sizes.get(name, graph.num_vertices), graph._id_tables).dtype.kind == "f":
+        ids = of_name(graph._id_tables, name) if name else graph._id_tables
+        each = each if given.get("labels") is not None else InOrder(each)
+        if labels_of(each, sizes.get(name, graph.num_vertices), ids).dtype.kind == "f":
             raise ParameterError(
                 "labels: they are targets of a regression, but this table has accuracies. Train with each method, and "
                 "compare the summaries"

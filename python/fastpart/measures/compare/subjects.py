@@ -13,6 +13,7 @@ from ...core.inputs import labels_of, train_of
 from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import shown
+from ...core.vertex_tables import InOrder
 from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
@@ -107,7 +108,9 @@ def _subject(
         "labels": None if labels is None else labels_of(labels, graph.num_vertices, graph._id_tables),
         "splits": typed_splits(graph, splits, split) or None,
     }
-    return Subject(name, graph, of_graph, _prediction(graph, of_graph["splits"], traffic, run))
+    predict = _prediction(graph, of_graph["splits"], traffic, run)
+    measured_ = {key: None if each is None else InOrder(each) for key, each in of_graph.items()}
+    return Subject(name, graph, measured_, predict)
 
 
 def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptions) -> Prediction:

@@ -16,6 +16,7 @@ from ...core import parameters
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...core.outputs import owning
+from ...core.vertex_tables import numbers_of_vertices
 from ...errors import ParameterError
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
@@ -82,6 +83,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     is_free = arguments.get("balance_on") is None and algorithm.name not in SUCCESSORS
     if algorithm.name in SUCCESSORS:
         arguments, both["origin"] = begin(algorithm.name, arguments, options)
+    arguments = _matched(arguments, options)
     if names_types(arguments.get("balance_on")):
         arguments, bounded_types = _with_types(algorithm, arguments, options)
     k = parameters.parts(arguments["k"])
@@ -140,6 +142,31 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     finally:
         if opened is not given_graph:  # the partition keeps the graph, but not its adjacency
             opened._source.forget_csr()
+
+
+def _matched(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments with arrays in the place of tables with one row per vertex, in the order of the vertices."""
+    given = {name: arguments.get(name) for name in ("balance_on", "fixed")}
+    if given["fixed"] is None and (given["balance_on"] is None or names_types([given["balance_on"]])):
+        return arguments
+    opened = open_graph(arguments["graph"], **options)
+    n, ids = opened.num_vertices, opened._id_tables
+
+    def array(name: str, value: Any, missing: int | None = None) -> Any:
+        return value if isinstance(value, str) else numbers_of_vertices(name, value, n, ids, missing=missing)
+
+    on, fixed = given["balance_on"], given["fixed"]
+    if isinstance(on, list | tuple) and on and not all(isinstance(each, int | float) for each in on):
+        given["balance_on"] = [array(f"balance_on[{place}]", each) for place, each in enumerate(on)]
+    elif on is not None:
+        given["balance_on"] = array("balance_on", on)
+    if fixed is not None:
+        given["fixed"] = numbers_of_vertices("fixed", fixed, n, ids, missing=-1)
+    return {
+        **arguments,
+        "graph": opened,
+        **{name: value for name, value in given.items() if name in arguments},
+    }
 
 
 def _with_types(

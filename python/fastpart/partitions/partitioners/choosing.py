@@ -13,6 +13,7 @@ from ...core.inputs import splits_of, train_of
 from ...core.options import Options, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
+from ...core.vertex_tables import InOrder, numbers_of_vertices
 from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
@@ -138,7 +139,8 @@ def partition(
         How large each part is to be relative to the others, as ``[2, 1, 1]``: k numbers above 0. A part of share s gets
         at most ``ceil(balance * n * s / sum of sizes)`` vertices. By default all are equal. Only for vertices.
     fixed : array of integers, shape (n,), or path of a .npy, optional
-        The part that each vertex must be in, or -1 where it is free. Only for vertices.
+        The part that each vertex must be in, or -1 where it is free. Or a table with ids and parts, which leaves all
+        other vertices free. Only for vertices.
     connected : bool
         Move fragments of parts to the parts around them, as far as the bounds allow, so that parts are connected. A
         warning says how many fragments stay. Only for vertices.
@@ -236,7 +238,11 @@ def partition(
         raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
     if of == "edges" and machines is not None:
         raise ParameterError('machines: needs of="vertices"')
-    given_shares = {"sizes": sizes, "fixed": fixed, "connected": connected or None}
+    known = None
+    if fixed is not None:
+        n, ids = opened.num_vertices, opened._id_tables
+        known = InOrder(numbers_of_vertices("fixed", fixed, n, ids, missing=-1))
+    given_shares = {"sizes": sizes, "fixed": known, "connected": connected or None}
     shares = {name: value for name, value in given_shares.items() if value is not None}
     if of == "edges" and shares:
         raise ParameterError(
