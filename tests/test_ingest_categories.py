@@ -214,6 +214,14 @@ def test_what_the_vocabulary_lacks_is_said(tmp_path, caplog):
     assert "user: column 'y' is not in the vocabulary. Its values are numbered anew" in caplog.text
 
 
+def test_a_fill_value_that_fills_nothing_is_not_said(tmp_path, caplog):
+    frame, feature = pl.DataFrame({"c": ["a"]}), {"column": "c", "as": "onehot", "fill": "unknown"}
+    with caplog.at_level(logging.INFO, "fastpart"):
+        _, told = simple(tmp_path, frame, vocabulary={"c": ["a"]}, features=[feature])
+    assert told["features"]["columns"][0]["unknown"] == 0
+    assert not caplog.text
+
+
 def test_vocabularies_that_are_refused(tmp_path):
     schema = shop(tmp_path / "in")
     with pytest.raises(fp.ParameterError, match=r"vocabulary: .*in is no graph directory"):

@@ -115,10 +115,10 @@ def _compared(counts: Mapping[Any, int], vocabulary: Sequence[Any]) -> tuple[lis
     known, new = [0] * len(vocabulary), {}
     for value, count in counts.items():
         code = codes.get(str(value))
-        if code is None:
-            new[value] = count
-        else:
+        if code is not None:
             known[code] += count
+        elif count:
+            new[value] = count
     return known, new
 
 

@@ -14,7 +14,7 @@ from ..columns.splitting import WORDS
 from ..tables import open_table
 from . import guesses
 from .guesses import in_doubt as in_doubt
-from .looks import ROWS, End, Guess, Look, RelationGuess, VertexGuess, look
+from .looks import IDENTIFIER, ROWS, End, Guess, Look, RelationGuess, VertexGuess, look
 
 _SAMPLE = 10_000
 """Ends of a relation that are looked up in each table of vertices."""
@@ -27,8 +27,6 @@ _PAIRS = (
 """Names of columns of sources and targets. Each also with ``_id`` or ``id``."""
 
 _NEO4J = re.compile(r".*:(ID|START_ID|END_ID|TYPE|LABEL)(?:\(([^)]*)\))?$", re.IGNORECASE)
-
-_IDENTIFIER = re.compile(r"(^|_)(id|key|uuid|guid)$|[a-z](Id|ID|Key)$|^~id$")
 
 _PREDICATE = re.compile(r"^(relation|predicate|rel|edge_type|rel_type|relation_type|p|:TYPE)$", re.IGNORECASE)
 
@@ -93,7 +91,7 @@ def _without_ids(table: Look) -> str:
 def _is_key(column: str) -> bool:
     """Whether a column is called an id, or an end of a record."""
     ends = {name + suffix for pair in _PAIRS for name in pair for suffix in ("", "_id", "id")}
-    return bool(_IDENTIFIER.search(column) or _NEO4J.match(column) or column.lower() in ends)
+    return bool(IDENTIFIER.search(column) or _NEO4J.match(column) or column.lower() in ends)
 
 
 def plain(name: str) -> str:
@@ -152,7 +150,7 @@ def _ends(table: Look, names: set[str]) -> tuple[tuple[str, str], str] | None:
                 return (lower[a + suffix], lower[b + suffix]), "by the names of the columns"
     if table.nameless and len(table.kinds) == 2 and len(usable) == 2:
         return (usable[0], usable[1]), "two columns without names"
-    keys = [each for each in usable if _IDENTIFIER.search(each)]
+    keys = [each for each in usable if IDENTIFIER.search(each)]
     unique = [each for each in keys if table.unique(each)]
     if not unique and _with_repeated_ids(table, usable) is not None:
         return None
@@ -181,7 +179,7 @@ def _vertices(table: Look) -> VertexGuess | None:
     unique = [each for each in usable if table.unique(each, equal_rows=True)] if len(table.rows) else usable
     if not unique:
         return _with_repeated_ids(table, usable)
-    keys = [each for each in unique if _IDENTIFIER.search(each)]
+    keys = [each for each in unique if IDENTIFIER.search(each)]
     own = [each for each in keys if stem(each).lower() == plain(table.name).lower()]
     best, *others = own or keys or unique
     rows = f"the first {ROWS:,} rows" if len(table.rows) == ROWS else f"{len(table.rows):,} rows"
@@ -198,7 +196,7 @@ def _vertices(table: Look) -> VertexGuess | None:
 
 def _with_repeated_ids(table: Look, usable: Sequence[str]) -> VertexGuess | None:
     """Return a guess for a table that has a column with its name, or only one, as the id, in which some come again."""
-    keys = [each for each in usable if _IDENTIFIER.search(each)]
+    keys = [each for each in usable if IDENTIFIER.search(each)]
     own = [each for each in keys if stem(each).lower() in ("", plain(table.name).lower())] or keys
     if len(own) != 1 or table.rows[own[0]].null_count():
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ....core.parameters import one_line
-from .looks import Guess, Look, RelationGuess, VertexGuess
+from .looks import IDENTIFIER, Guess, Look, RelationGuess, VertexGuess
 
 _COLUMN = 34
 """Where comments begin."""
@@ -17,8 +17,9 @@ _LABEL = re.compile(r"^(label|labels|y|target|class)$", re.IGNORECASE)
 _TIME = re.compile(r"(_at|^time|_time|timestamp|^year|_year|^date|_date)$", re.IGNORECASE)
 _WEIGHT = re.compile(r"^(weight|w|score|rating)$", re.IGNORECASE)
 _SPLITS = {"train", "val", "test"}
-_MASK = re.compile(r"^(is_)?(train|val|valid|validation|test)(_?mask)?$", re.IGNORECASE)
-_KEY = re.compile(r"(^|[_~])(id|key|uuid|guid)$|[a-z](Id|ID|Key)$")
+_MASK = re.compile(
+    r"^((train|val|valid|validation|test)_?mask|is_(train|val|valid|validation|test))$", re.IGNORECASE
+)
 _NO_FEATURE = re.compile(r":(LABEL|TYPE|IGNORE)(\(.*\))?$", re.IGNORECASE)
 """Headers of neo4j-admin that say what a row is."""
 
@@ -127,7 +128,7 @@ def _label(table: Look, rest: list[str]) -> list[str]:
             rest.remove(each)
             return [_line(f"    label: {quoted(each)}", "by its name")]
     few = [each for each in rest if table.kinds[each] in ("int", "text") and table.few(each) > 1]
-    few = [each for each in few if not (_NO_FEATURE.search(each) or _KEY.search(each))]
+    few = [each for each in few if not (_NO_FEATURE.search(each) or IDENTIFIER.search(each))]
     return (
         [f"    # ? label: {', or '.join(map(one_line, few))}. Then take it out of the features"]
         if few
@@ -175,18 +176,19 @@ def _features(table: Look, rest: list[str]) -> list[str]:
 
 def _feature(table: Look, column: str) -> tuple[str, str] | None:
     """Return what a feature needs beside its name, and a comment. None for a column that is none."""
-    kind, missing, few = table.kinds[column], table.missing(column), table.few(column)
-    if _NO_FEATURE.search(column) or _MASK.match(column) or _KEY.search(column):
+    kind, missing = table.kinds[column], table.missing(column)
+    if _NO_FEATURE.search(column) or _MASK.match(column) or IDENTIFIER.search(column):
         return None
     if kind == "int" and table.unique(column, equal_rows=True):
         return None
     lacking = f"? {missing:,} of {len(table.rows):,} rows lack it" if missing else ""
     if kind in ("number", "vector"):
         return ("fill: 0" if missing else ""), lacking
+    few = table.few(column) if kind in ("int", "text", "texts") else 0
     if kind == "int":
         note = f"? or as: onehot, of {few} values" if few > 2 else "whole numbers"
         return ("fill: 0" if missing else ""), lacking or note
-    if kind in ("text", "texts") and few > 1:
+    if few > 1:
         return "as: onehot" + (", fill: unknown" if missing else ""), lacking or f"{few} values"
     if kind == "time" and not missing:
         return "as: days, standardise: true", "a date"

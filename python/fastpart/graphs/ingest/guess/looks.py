@@ -25,6 +25,9 @@ from ..tables.tablefiles import reading, with_partitions
 ROWS = 100_000
 """Rows of a table that are looked at."""
 
+IDENTIFIER = re.compile(r"(^|[_~])(id|key|uuid|guid)$|[a-z](Id|ID|Key)$")
+"""Names of columns of ids."""
+
 FEW = 32
 """Values of a column that are proposed as a column of 0 and 1 each, at most."""
 
