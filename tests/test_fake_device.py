@@ -64,7 +64,7 @@ def test_gradients_come_back():
 def test_what_cuda_refuses(mix):
     with pretended_gpu():
         here = torch.ones(3, 3)
-        with pytest.raises((RuntimeError, TypeError), match="same device|has to come to the processor"):
+        with pytest.raises((RuntimeError, TypeError), match=r"same device|has to come to the processor"):
             mix(here, here.to("cuda"))
 
 
