@@ -6,12 +6,12 @@ refuses operands on two devices and labels what comes out. Threads other than th
 """
 
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.distributed as dist
 from torch.overrides import TorchFunctionMode
+from torch.utils import checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -115,8 +115,6 @@ class _Functions(TorchFunctionMode):
                 return device_of(args[0]) == GPU
         elif name in ("to", "cuda", "cpu") and isinstance(args[0], torch.Tensor):
             return self._to(name, *args, **kwargs)
-        elif name == "record_stream":
-            return None
         elif name in _ON_CPU and isinstance(args[0], torch.Tensor):
             if device_of(args[0]) == GPU:
                 raise TypeError(f"{name}: a tensor on {GPU} has to come to the processor first")
@@ -155,6 +153,13 @@ class _Autocast(torch.autocast):
         super().__init__("cpu", *args, **kwargs)
 
 
+class _Generator(torch.Generator):
+    """Random numbers of the processor."""
+
+    def __new__(cls, device=None):
+        return super().__new__(cls)
+
+
 class _Stream:
     def __init__(self, *_, **__):
         pass
@@ -190,6 +195,17 @@ def pretended_gpu():
         for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
             patch.setattr(torch.optim.Optimizer, name, lambda optimizer: None, raising=False)
         patch.setattr(torch, "autocast", _Autocast)
+        patch.setattr(torch, "Generator", _Generator)
+        # What is saved for a gradient is looked at while a function is handled, so its device is that of the processor.
+        patch.setitem(checkpoint._allowed_determinism_checks_to_fns, "default", lambda x: (x.shape, x.dtype))
+        patch.setattr(torch.Tensor, "record_stream", lambda *_: None)
         patch.setattr(dist, "get_backend_config", lambda *_: "cpu:gloo,cuda:nccl")
-        with _Operators(), _Functions():
-            yield SimpleNamespace(cpu=CPU, gpu=GPU)
+        functions, run = _Functions(), torch.autograd._engine_run_backward
+
+        def run_backward(*args, **kwargs):
+            with functions:  # a mode is off while it handles a function, as backward is one
+                return run(*args, **kwargs)
+
+        patch.setattr(torch.autograd, "_engine_run_backward", run_backward)
+        with _Operators(), functions:
+            yield

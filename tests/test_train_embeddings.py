@@ -1,5 +1,7 @@
 """Knowledge graph embeddings: decoders, ranks and losses by oracles, and the same losses for any parts and workers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -328,6 +330,11 @@ def test_it_learns_and_the_result_can_be_used(tmp_path, alone):
     back, logits = opened.top(folder, [6], "r2", k=40, end="source")
     assert sorted(back[0].tolist()) == list(range(40))
     assert (np.diff(logits[0]) <= 0).all()
+    spoiled = np.array(opened.embeddings)
+    spoiled[7] = np.nan
+    last, logits = replace(opened, embeddings=spoiled).top(folder, [6], "r2", k=40)
+    assert last[0, -1] == 7
+    assert np.isnan(logits[0]).tolist() == [False] * 39 + [True]
     with pytest.raises(fp.ParameterError, match="relation: 'r3' is no relation"):
         opened.top(folder, [6], "r3")
     with pytest.raises(fp.ParameterError, match="pairs: ids must be from 0 to 39"):

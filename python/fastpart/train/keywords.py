@@ -74,8 +74,8 @@ class Learning(TypedDict, total=False):
         Numbers that the layers compute with. With ``"bfloat16"``, as autocast of torch does: weights, sums over edges
         and losses stay float32.
     device : {"cpu", "cuda"}
-        Where the workers compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. This
-        was never run on a GPU.
+        Where the workers compute. ``"cuda"`` gives each a GPU of its machine, and they communicate through NCCL. It
+        ran on one GPU, never on several.
     epochs : int
         Maximum number of epochs.
     eval_every : int

@@ -66,7 +66,7 @@ def ray(
         How often workers may be lost before the training ends with an error.
     **training
         Parameters of the method. Callbacks are called in the process of rank 0. Each worker takes as many processors
-        as ``threads`` (default: 1), and a GPU with ``device="cuda"``, which was never run.
+        as ``threads`` (default: 1), and a GPU with ``device="cuda"``, which was never run under Ray.
 
     Returns
     -------
