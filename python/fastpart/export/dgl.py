@@ -17,6 +17,7 @@ from .. import _core
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath, shown
 from ..errors import MemoryBudgetError, ParameterError
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .common import Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 from .dgl_layouts import Layout, TypedLayout
@@ -34,7 +35,7 @@ _EARLIER = r"orig_[ne]ids\.npy|part\d+/(graph|node_feat|edge_feat)\.dgl"
 
 
 @with_options
-def dgl(source: StrPath, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
+def dgl(source: PartitionSource, out: StrPath, graph_name: str = "graph", **options: Unpack[Options]) -> Path:
     """Write a vertex partition as ``dgl.distributed.partition_graph`` does, for DistDGL.
 
     Vertices and edges get new ids. Vertices are ordered by part, then by old id. Edges are ordered by the part of their

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
 from .common import Array, Counter, Source, directory, in_edges, missing, write_json
@@ -18,7 +19,7 @@ _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)
 
 
 @with_options
-def pyg(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+def pyg(source: PartitionSource, out: StrPath, **options: Unpack[Options]) -> Path:
     """Write a vertex partition for ``torch_geometric.distributed``.
 
     Ids do not change, neither of vertices nor of directed edges (r for record r, m + r for its opposite direction).

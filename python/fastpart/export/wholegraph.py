@@ -12,6 +12,7 @@ from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import typed_of
 from ..partitions.vertex_rows import VertexRows
@@ -28,7 +29,7 @@ _EARLIER = r"orig_[ne]ids\.npy|[a-z_]+_part_\d+_of_\d+"
 
 
 @with_options
-def wholegraph(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+def wholegraph(source: PartitionSource, out: StrPath, **options: Unpack[Options]) -> Path:
     """Write a vertex partition for WholeGraph and cuGraph-PyG.
 
     Vertices and edges get new ids, so that each part has a contiguous range. Vertices are ordered by part, then by old

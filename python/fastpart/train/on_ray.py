@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..core import parameters
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
+from ..partitions.partition import PartitionSource, directory_of
 from .keywords import DEFAULTS
 from .libraries import import_ray
 from .opening import open as open_run
@@ -28,7 +29,7 @@ RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "samp
 
 def ray(
     method: RayMethod,
-    source: StrPath,
+    source: PartitionSource,
     *,
     out: StrPath,
     workers: int | tuple[int, int],
@@ -101,7 +102,7 @@ def ray(
     folder.add([RAY])
     job = {
         "method": method,
-        "source": os.path.abspath(parameters.path("source", source)),
+        "source": os.path.abspath(directory_of(source)),
         "given": {**training, "out": str(path), "resume": True},
         "directory": os.getcwd(),
     }

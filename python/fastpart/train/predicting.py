@@ -21,6 +21,7 @@ from ..core.pairs import among
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
 from ..graphs.staging import beside
+from ..partitions.partition import PartitionSource
 from ..partitions.seeds import vertex_ids
 from .blocks import PIECE_BYTES
 from .config import Options
@@ -44,7 +45,7 @@ def predictions(
     network: nn.Module,
     task: Task,
     options: Options,
-    source: StrPath,
+    source: PartitionSource,
     outputs: Predicted,
     out: StrPath | None,
     run: RunOptions,
@@ -81,7 +82,7 @@ def predictions(
         return rows.moved(target)
 
 
-def _dataset(source: StrPath, task: Task) -> AnyDataset[Any]:
+def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     """Open a directory. Refuse one of a graph that a network for the task does not fit."""
     typed = isinstance(task, TypedTask)
     dataset = dataset_of(source, task.target) if isinstance(task, TypedTask) else open_dataset(source)

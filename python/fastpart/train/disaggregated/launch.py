@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from ...core import parameters
-from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
@@ -32,7 +32,7 @@ class Driver(driver.Driver):
 
     dataset: Dataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         options, made, rows = call.options, trainer.made, trainer.exchange
         assert isinstance(trainer.batches, Neighbours)
         assert isinstance(made, BatchWorkers)

@@ -15,6 +15,7 @@ from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...partitions.seeds import vertex_ids
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..predicting import Predicted
@@ -84,7 +85,7 @@ class TrainedEmbeddings(TrainedModel):
 
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         outputs: Predicted = "embeddings",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
@@ -125,7 +126,7 @@ class TrainedEmbeddings(TrainedModel):
             _core.write_npy(parameters.output(out, (".npy",)), np.ascontiguousarray(rows), RunOptions())
         return rows
 
-    def scores(self, source: StrPath, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
+    def scores(self, source: PartitionSource, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
         """Return the logit of each pair of vertices to be linked by a relation.
 
         Parameters
@@ -169,7 +170,7 @@ class TrainedEmbeddings(TrainedModel):
 
     def top(
         self,
-        source: StrPath,
+        source: PartitionSource,
         vertices: npt.ArrayLike,
         relation: str | None = None,
         *,

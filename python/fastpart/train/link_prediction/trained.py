@@ -13,6 +13,7 @@ from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath, shown
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ..memory import Need, evaluation, fitting, left_by
 from ..predicting import Chosen, OutputRows, Predicted, scratch
 from ..runs.trained import TrainedModel, test_of
@@ -55,7 +56,7 @@ class TrainedLinks(TrainedModel):
 
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         outputs: Predicted = "embeddings",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
@@ -120,7 +121,7 @@ class TrainedLinks(TrainedModel):
                 rows.put(parts[index].inner[local], h.numpy())
             return rows.moved(target)
 
-    def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    def probabilities(self, source: PartitionSource, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the probability that the model gives to each pair of vertices to be linked.
 
         Parameters

@@ -15,6 +15,7 @@ from ...core.options import RunOptions
 from ...core.parameters import StrPath, output
 from ...errors import ParameterError
 from ...graphs.graph_directory import GraphDirectory
+from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..config import Options
@@ -124,7 +125,9 @@ class TrainedModel:
         network.load_state_dict(self.weights)
         return network.eval()
 
-    def resume(self, epochs: int | None = None, *, source: StrPath | None = None, **changed: Any) -> Self:
+    def resume(
+        self, epochs: int | None = None, *, source: PartitionSource | None = None, **changed: Any
+    ) -> Self:
         """Go on with the training in its folder, as the method does with ``resume=True``.
 
         Parameters
@@ -162,7 +165,7 @@ class TrainedModel:
 
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         outputs: Predicted = "classes",
         out: StrPath | None = None,
         memory_limit: int | str | None = None,
@@ -232,7 +235,7 @@ class TrainedModel:
 
     def _restored(
         self,
-        source: StrPath,
+        source: PartitionSource,
         outputs: Predicted,
         out: StrPath | None,
         memory_limit: int | str | None,
