@@ -419,3 +419,76 @@ def test_the_shell_matches_files(graph, tmp_path, capsys, monkeypatch):
     told = capsys.readouterr().err
     assert "`fastpart restore` lists the ids in this order" in " ".join(told.split())
     assert "fp." not in told
+
+
+# Partitions are taken as objects, paths, arrays and tables.
+
+
+def test_partitions_are_paths_wherever_they_are_objects(tmp_path):
+    square = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    parts = np.array([0, 0, 1, 1])
+    np.save(tmp_path / "p.npy", parts)
+    np.save(tmp_path / "e.npy", np.array([0, 0, 1, 1], np.uint8))
+    file, array = tmp_path / "p.npy", fp.VertexPartition(parts, 2)
+    assert fp.evaluate(square, file).summary.equals(fp.evaluate(square, array).summary)
+    assert fp.expected_cut(square, file, 1.0) == fp.expected_cut(square, parts, 1.0)
+    assert fp.home_parts(square, tmp_path / "e.npy") == fp.home_parts(
+        square, fp.EdgePartition([0, 0, 1, 1], 2)
+    )
+    for function in (fp.refine, fp.update, fp.edges_of):
+        assert function(file, square) == function(array, square)
+    splits = {"train": [0]}
+    assert fp.predict_traffic(file, [2], graph=square, splits=splits).rows == (
+        fp.predict_traffic(parts, [2], graph=square, splits=splits).rows
+    )
+
+
+def test_an_empty_last_part_counts_if_k_says_so(caplog):
+    caplog.set_level("INFO", "fastpart")
+    square = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    assert fp.evaluate(square, [0, 0, 1, 1]).summary["k"].item() == 2
+    assert "k: 2, the largest part + 1" in caplog.messages[-1]
+    said = fp.evaluate(square, [0, 0, 1, 1], k=3).summary
+    assert (said["k"].item(), said["vertex_balance"].item()) == (3, 1.5)
+    with pytest.raises(fp.ParameterError, match="k: 3, but the partition has 2 parts"):
+        fp.evaluate(square, fp.VertexPartition([0, 0, 1, 1], 2), k=3)
+
+
+def test_parts_in_a_table_go_by_id(graph, tmp_path):
+    table = pl.DataFrame({"user": PEOPLE, "part": [1, 0, 1, 0]})
+    table.write_csv(tmp_path / "p.csv")
+    expected = fp.evaluate(graph, fp.VertexPartition([0, 0, 1, 1], 2)).parts
+    for each in (table, tmp_path / "p.csv"):
+        assert fp.evaluate(graph, each).parts.equals(expected)
+    assert fp.edges_of(table, graph) == fp.edges_of(fp.VertexPartition([0, 0, 1, 1], 2), graph)
+    with pytest.warns(fp.GraphWarning, match=r"partition: the vertices of the graph have ids"):
+        fp.evaluate(graph, [0, 0, 1, 1])
+
+
+def test_a_remedy_is_named_only_where_it_helps():
+    square = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    for make in (
+        lambda rows: fp.evaluate(square, [0, 0, 1, 1], labels=np.zeros(rows, int)),
+        lambda rows: fp.evaluate(square, np.zeros(rows, int)),
+    ):
+        with pytest.raises(fp.FastpartError) as short:
+            make(3)
+        with pytest.raises(fp.FastpartError, match=r"open the graph with num_vertices=5"):
+            make(5)
+        assert "num_vertices" not in str(short.value)
+
+
+@pytest.mark.torch
+def test_an_open_partition_is_trained_on(graph, tmp_path):
+    p = fp.VertexPartition([0, 0, 1, 1], 2)
+    with pytest.raises(fp.ParameterError, match=r"source: the partition is in memory.*p\.save\(DIR"):
+        fp.train.full(p)
+    labels = pl.DataFrame({"user": PEOPLE, "topic": ["b", "a", "b", "a"]})
+    features = pl.DataFrame({"user": PEOPLE, "x": [1.0, 0, 1, 0]})
+    splits = {"train": pl.Series(["ann", "eve"]), "val": pl.Series(["bob"]), "test": pl.Series(["dan"])}
+    p.save(tmp_path / "parts", graph=graph, features=features, labels=labels, splits=splits)
+    stored = fp.open_partition(tmp_path / "parts")
+    for method in (fp.train.full, fp.train.sampled):
+        trained, again = (method(each, epochs=1) for each in (stored, tmp_path / "parts"))
+        assert trained.summary["test_accuracy"] == again.summary["test_accuracy"]
+        assert trained.predict(stored).shape == (4,)

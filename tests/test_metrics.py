@@ -276,7 +276,7 @@ def test_partition_of_another_graph_is_refused():
         fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), partition)
     with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
         fp.evaluate(PATH[:, ::-1], partition)
-    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4\. .*num_vertices="):
+    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4$"):
         fp.evaluate(PATH, [0, 0, 1])
     with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1, 1], 2))
@@ -331,7 +331,7 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
 @pytest.mark.parametrize(
     ("labels", "error", "text"),
     [
-        ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices.*num_vertices=3"),
+        ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices\. Give one row"),
         ([0, 1, 0.5, np.inf], fp.ParameterError, "labels: the target of vertex 3 is infinite"),
         ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
         (np.full((4, 2), 2), fp.ParameterError, r"labels: expected 0 and 1 in an array of shape \(4, 2\)"),
@@ -344,7 +344,6 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
         (np.zeros((4, 0), bool), fp.ParameterError, r"labels: shape \(4, 0\)"),
         (np.zeros((4, 2, 2)), fp.ParameterError, r"labels: shape \(4, 2, 2\)"),
         (np.zeros((4, 2), "m8[s]"), TypeError, "labels: .* got dtype timedelta64"),
-        (list("abcd"), TypeError, "labels: .* got dtype"),
         (np.array([0, 1, None, 1]), TypeError, "labels: .* got dtype object"),
         (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),
     ],

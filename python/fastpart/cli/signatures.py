@@ -57,7 +57,7 @@ class Option:
     def is_file(self) -> bool:
         """Whether the value names a file."""
         return (
-            not {"StrPath", "PathLike", "Any", "ArrayLike"}.isdisjoint(self.words)
+            not {"StrPath", "PartitionSource", "PathLike", "Any", "ArrayLike"}.isdisjoint(self.words)
             and "Callable" not in self.words
         )
 

@@ -20,7 +20,7 @@ from ..core.folders import below
 from ..core.outputs import Owner, held, replaceable
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
-from ..partitions.partition import VertexPartition
+from ..partitions.partition import PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import RelationData
 from ..store import open_partition
@@ -33,8 +33,8 @@ MASKS = ("train", "val", "test")
 class Source:
     """The vertex partition to export. With ``halo``, it must hold all in-edges of its vertices."""
 
-    def __init__(self, source: StrPath, system: str, halo: bool = True) -> None:
-        self.path = parameters.path("source", source)
+    def __init__(self, source: PartitionSource, system: str, halo: bool = True) -> None:
+        self.path = directory_of(source)
         partition = open_partition(self.path)
         if not isinstance(partition, VertexPartition):
             raise ParameterError(

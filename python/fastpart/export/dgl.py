@@ -17,6 +17,7 @@ from .. import _core
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath, shown
 from ..errors import MemoryBudgetError, ParameterError
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .common import Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
 from .dgl_layouts import Layout, TypedLayout
@@ -38,7 +39,7 @@ _HELD = ("features", "labels", "splits", "times", "edge_features", "edge_times")
 
 @with_options
 def dgl(
-    source: StrPath,
+    source: PartitionSource,
     out: StrPath,
     graph_name: str = "graph",
     *,

@@ -14,6 +14,7 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath
 from ..core.parsing import named
 from ..core.rows import rows_of
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save
 from .cached_rows import CachedRows
@@ -33,7 +34,7 @@ _HELD = ("features", "edge_features")
 
 @with_options
 def glt(
-    source: StrPath,
+    source: PartitionSource,
     out: StrPath,
     cache_ids: Mapping[int, npt.ArrayLike] | None = None,
     *,

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
 from .common import Array, Counter, Source, directory, in_edges, missing, write_json
@@ -22,7 +23,7 @@ _HELD = ("features", "labels", "splits", "times", "edge_features", "edge_times")
 
 @with_options
 def pyg(
-    source: StrPath,
+    source: PartitionSource,
     out: StrPath,
     *,
     overwrite: bool = False,

@@ -8,6 +8,7 @@ from typing import Unpack
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import StrPath
+from ..partitions.partition import PartitionSource
 from ..partitions.typed_parts import typed_of
 from .common import Source, directory, write_json
 
@@ -16,7 +17,7 @@ _EARLIER = r"assignment\.txt|_N\.txt|partition_meta\.json"
 
 
 @with_options
-def text(source: StrPath, out: StrPath, **options: Unpack[Options]) -> Path:
+def text(source: PartitionSource, out: StrPath, **options: Unpack[Options]) -> Path:
     r"""Write the parts of the vertices as text, for the dispatch pipeline in DGL's ``tools/``.
 
     Parameters

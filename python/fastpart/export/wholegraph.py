@@ -12,6 +12,7 @@ from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
+from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import typed_of
 from ..partitions.vertex_rows import VertexRows
@@ -32,7 +33,7 @@ _HELD = ("features", "labels", "splits", "edge_features")
 
 @with_options
 def wholegraph(
-    source: StrPath,
+    source: PartitionSource,
     out: StrPath,
     *,
     overwrite: bool = False,

@@ -15,8 +15,10 @@ import numpy.typing as npt
 from .. import _core
 from ..core.frames import pl
 from ..core.inputs import labels_of
+from ..core.notes import log
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.parameters import StrPath
+from ..core.parameters import StrPath, parts
+from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
@@ -26,7 +28,7 @@ from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
 from ..partitions.caps import Cap
-from ..partitions.partition import EdgePartition, Partition, vertex_partition_of
+from ..partitions.partition import EdgePartition, Partition, partition_given
 from ..partitions.results import Evaluation, without_nan
 from . import by_type
 from .ratios import balance_of, ratio, shares_of
@@ -39,10 +41,11 @@ DENSE_PARTS = 4096
 @with_options
 def evaluate(
     graph: Any,
-    partition: Partition | npt.ArrayLike,
+    partition: Partition | StrPath | npt.ArrayLike,
     labels: Any = None,
     splits: Any = None,
     *,
+    k: int | None = None,
     split: int | None = None,
     relation_weights: Mapping[str, float] | None = None,
     cluster: str | Engine | None = None,
@@ -55,8 +58,9 @@ def evaluate(
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
-    partition : VertexPartition, EdgePartition, Clustering or array of integers
-        The partition. An array, or a clustering, holds one part per vertex, and ``k`` is its largest entry + 1.
+    partition : VertexPartition, EdgePartition, Clustering, path or array of integers
+        The partition, a path that :func:`open_partition` accepts, or a table with ids and parts. An array, or a
+        clustering, holds one part per vertex.
     labels : array, or path of a .npy or a table, optional
         Integer class of each vertex, length n, -1 = unlabelled, or 0 and 1 of shape (n, classes). Adds ``label_skew``.
         Targets of a regression have none. A table (``.csv``, ``.tsv``, ``.parquet``, a frame) has columns for the
@@ -66,6 +70,8 @@ def evaluate(
         balances. A table has columns for the vertex and its split. Those of a typed graph may be given by type, with
         ids or numbers within the type.
         Default: those in the graph directory of a typed graph.
+    k : int, optional
+        Number of parts of an array or a file that does not say it. Default: the largest part + 1, with a note.
     split : int, optional
         Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
     relation_weights : mapping of str to float, optional
@@ -138,8 +144,14 @@ def evaluate(
     """
     run = run_options(**options)
     opened = open_graph(graph, **options)
-    if not isinstance(partition, Partition):
-        partition = vertex_partition_of(partition)
+    known = isinstance(partition, Assignment)
+    partition = partition_given(partition, opened, None if k is None else parts(k))
+    if k not in (None, partition.k):
+        raise ParameterError(f"k: {k}, but the partition has {partition.k} parts")
+    if k is None and not known and partition.checksum is None:
+        log.info(
+            "k: %d, the largest part + 1. Empty parts behind it do not count, unless k says so", partition.k
+        )
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
     if opened._typed is not None:
         opened.identify(run)  # compares the ends of the records with their types, once

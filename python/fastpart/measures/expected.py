@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..core.options import Options, with_options
+from ..core.parameters import StrPath
 from ..errors import ParameterError
 from ..graphs.opening import open_graph
-from ..partitions.partition import VertexPartition
+from ..partitions.partition import VertexPartition, partition_given
 
 _BLOCK = 1 << 16
 
@@ -19,7 +20,7 @@ _BLOCK = 1 << 16
 @with_options
 def expected_cut(
     graph: Any,
-    partition: VertexPartition | npt.ArrayLike,
+    partition: VertexPartition | StrPath | npt.ArrayLike,
     chunk: float,
     *,
     revise: bool = True,
@@ -34,7 +35,7 @@ def expected_cut(
     ----------
     graph : path, array or Graph
         The graph, as :func:`open_graph` accepts it.
-    partition : VertexPartition or array, shape (n,)
+    partition : VertexPartition, path or array, shape (n,)
         A good partition into two parts, such as ``grem(graph, 2, chunk=1.0)``. Its parts are 0 and 1.
     chunk : float
         The share of the records in a chunk, above 0 and at most 1.
@@ -70,7 +71,7 @@ def expected_cut(
     """
     share = parameters.share("chunk", chunk)
     opened = open_graph(graph, **options)
-    side = np.asarray(partition.assignment if isinstance(partition, VertexPartition) else partition)
+    side = np.asarray(partition_given(partition, opened, of="vertices").assignment)
     if side.shape != (opened.num_vertices,) or (side.size and not 0 <= side.min() <= side.max() <= 1):
         raise ParameterError(
             f"partition: expected one part, 0 or 1, for each of the {opened.num_vertices} vertices"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack, cast
@@ -24,9 +23,8 @@ from ..graphs.typed_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import (
     EdgePartition,
-    Partition,
     VertexPartition,
-    read_partition,
+    partition_given,
     vertex_partition_of,
 )
 from ..partitions.seeds import Seeds, seeds_of
@@ -210,7 +208,8 @@ def predict_traffic(
     run = run_options(**options)
     exact = None if exact is None else parameters.flag("exact", exact)
     seed = parameters.seed(seed)
-    opened = _partition(partition)
+    graph = None if graph is None else open_graph(graph, **options)
+    opened = _partition(partition, graph)
     source = graph if graph is not None or opened.folder is not None else opened.graph
     if exact and (graph is not None or opened.folder is None):
         raise ParameterError(
@@ -349,12 +348,9 @@ def _of_directory(
     return _core.typed_traffic(types, seeds.rows, plan.hops, row_bytes=rows.worth, **shared)
 
 
-def _partition(given: Any) -> VertexPartition:
+def _partition(given: Any, graph: Graph | None) -> VertexPartition:
     """Open what is given."""
-    if isinstance(given, str | bytes | os.PathLike):
-        given = read_partition(given)
-    elif not isinstance(given, Partition):
-        given = vertex_partition_of(given)
+    given = partition_given(given, graph)
     if isinstance(given, EdgePartition):
         raise ParameterError("partition: batches are of vertices. Pass a partition of the vertices")
     return given if isinstance(given, VertexPartition) else vertex_partition_of(given)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Unpack
 
 from .. import _core
 from ..core.options import Options, run_options, with_options
+from ..core.parameters import StrPath
 from ..graphs.opening import open_graph
-from .partition import EdgePartition, VertexPartition
+from .partition import EdgePartition, VertexPartition, read_partition
 
 
 @with_options
-def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Options]) -> VertexPartition:
+def home_parts(
+    graph: Any, edge_partition: EdgePartition | StrPath, **options: Unpack[Options]
+) -> VertexPartition:
     """Assign every vertex to the part that has most of its records in an edge partition.
 
     This is the "full neighbour" step of SDT-GNN. In a partition directory of the result, each part holds its vertices
@@ -22,7 +26,7 @@ def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Opti
     ----------
     graph : path, array or Graph
         The graph that was partitioned.
-    edge_partition : EdgePartition
+    edge_partition : EdgePartition or path
         One part per record.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
@@ -64,6 +68,8 @@ def home_parts(graph: Any, edge_partition: EdgePartition, **options: Unpack[Opti
     >>> fp.open_partition(folder).parts[1].vertices
     array([3, 4, 2])
     """
+    if isinstance(edge_partition, str | bytes | os.PathLike):
+        edge_partition = read_partition(edge_partition, of="edges")  # type: ignore[assignment]
     if not isinstance(edge_partition, EdgePartition):
         raise TypeError(f"edge_partition: expected an EdgePartition, got {type(edge_partition).__name__}")
     run = run_options(**options)

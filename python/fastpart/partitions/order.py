@@ -206,7 +206,7 @@ def order(
         )
     if given.path is not None:
         refuse_input(given.path, target)
-    start = None if partition is None else start_of("order", partition, k)
+    start = None if partition is None else start_of("order", partition, k, given)
     if start is None and k is not None:
         raise ParameterError("k: needs a partition. Without one there are no parts")
     if start is not None:

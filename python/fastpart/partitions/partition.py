@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..core.declared import declared, elsewhere
 from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
+from ..core.vertex_tables import file_of, in_order, numbers_in, table_of
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from ..machines.engine import Engine
@@ -286,10 +288,10 @@ class Partition(Assignment):
                 )
         items = {"vertex": n, "record": m}[self.item]
         if len(self) != items:
-            raise GraphFormatError(
-                f"the partition belongs to another graph: it has {len(self)} {self.items}, the graph has {items}. "
-                "If trailing vertices are isolated, open the graph with num_vertices="
-            )
+            what = f"it has {len(self)} {self.items}, the graph has {items}"
+            if self.item == "vertex" and len(self) > items:
+                what += f". If trailing vertices are isolated, open the graph with num_vertices={len(self)}"
+            raise GraphFormatError(f"the partition belongs to another graph: {what}")
 
     @property
     def parts(self) -> Parts[Any]:
@@ -488,6 +490,45 @@ def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPar
                 f"k: the largest part or cluster is {k - 1}, but at most {_core.MAX_PARTS} can be used"
             )
     return VertexPartition(parts, k)
+
+
+PartitionSource = parameters.StrPath | Partition
+"""A partition directory: its path, or the partition that was opened from it."""
+
+
+def directory_of(source: PartitionSource) -> Path:
+    """Return the path of a partition directory. Refuse a partition that is in memory only."""
+    if not isinstance(source, Partition):
+        return parameters.path("source", source)
+    if source.folder is None:
+        raise ParameterError(
+            "source: the partition is in memory, without the data of its vertices. Save it with p.save(DIR, "
+            "features=..., labels=..., splits=...), and pass DIR"
+        )
+    return source.folder
+
+
+def partition_given(
+    given: Any, graph: Graph | None, k: int | None = None, of: Literal["vertices", "edges"] | None = None
+) -> Partition:
+    """Return what a caller gave as a partition of a graph: as it is, from a path or a table, or one part per vertex."""
+    if isinstance(given, Partition):
+        return given
+    ids = () if graph is None else graph._id_tables
+    named = isinstance(given, str | bytes | os.PathLike)
+    if graph is not None and (
+        table := table_of("partition", given) if not named or _is_text(given) else None
+    ):
+        return vertex_partition_of(numbers_in(table, graph.num_vertices, ids, ("part",)), k)
+    partition = read_partition(given, k, of) if named else vertex_partition_of(given, k)
+    if partition.checksum is None and partition.of == "vertices" and not isinstance(given, Assignment):
+        in_order("partition", ids)
+    return partition
+
+
+def _is_text(given: Any) -> bool:
+    file = file_of("partition", given)
+    return file is not None and file.suffix != ".parquet"
 
 
 @declared

@@ -10,11 +10,12 @@ from typing import Any
 
 from .. import _core
 from ..core.options import NAMES
-from ..core.parameters import StrPath, path, shown, sized
+from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
 from ..measures.reading import Disk, EpochReads, FeatureSizes, ways
 from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
 from .config import Call
 from .memory import Need, left_by, may_copy, of_processes, processes
@@ -160,7 +161,7 @@ class Costs:
         ]
 
 
-def costs(source: StrPath, **training: Any) -> Costs:
+def costs(source: PartitionSource, **training: Any) -> Costs:
     """Return what an epoch of :func:`fastpart.train.sampled` takes, by its parameters.
 
     Epoch 0 is sampled, and the disk is measured for a second. Features are not read otherwise.
@@ -197,7 +198,7 @@ def costs(source: StrPath, **training: Any) -> Costs:
     )
     disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
     return Costs(
-        source=shown(path("source", source)),
+        source=shown(directory_of(source)),
         workers=workers,
         training=driver.dataset.num_train,
         batch_size=batch_size,

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from .. import _core
-from ..core import parameters
 from ..core.inputs import known_of
-from ..core.parameters import StrPath, shown
+from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError
-from ..partitions.partition import Partition, VertexPartition
+from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
 from .batches.field import Field
@@ -111,8 +110,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
 
-    def __init__(self, source: StrPath, target: str | None = None) -> None:
-        self.path = parameters.path("source", source)
+    def __init__(self, source: PartitionSource, target: str | None = None) -> None:
+        self.path = directory_of(source)
         self.partition: Partition = open_partition(self.path)
         if self.partition.of != self.of:
             raise ParameterError(f"source: {shown(self.path)} is {self.refusal}")
@@ -308,7 +307,7 @@ class Dataset(AnyDataset[VertexPartData]):
         "fastpart.spring, or train over this one with distgnn"
     )
 
-    def __init__(self, source: StrPath, target: str | None = None) -> None:
+    def __init__(self, source: PartitionSource, target: str | None = None) -> None:
         super().__init__(source, target)
         self._caches: dict[int, dict[Any, Any]] = {}
 

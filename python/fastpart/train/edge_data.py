@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..core import parameters
-from ..core.parameters import StrPath
+from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import EdgePartData
 from ..store import open_partition
 from .data import AnyDataset, Dataset, Ids
@@ -40,7 +39,7 @@ class EdgeDataset(AnyDataset[EdgePartData]):
         return np.concatenate(([0], np.cumsum(counts))), sources[order], order
 
 
-def open_dataset(source: StrPath, target: str | None = None) -> Dataset | EdgeDataset:
+def open_dataset(source: PartitionSource, target: str | None = None) -> Dataset | EdgeDataset:
     """Return the dataset of a partition directory of vertices or of edges."""
-    path = parameters.path("source", source)
+    path = directory_of(source)
     return EdgeDataset(path, target) if open_partition(path).of == "edges" else Dataset(path, target)

@@ -15,6 +15,7 @@ from ..core.calls import called_well
 from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
+from ..partitions.partition import PartitionSource, directory_of
 from .keywords import DEFAULTS
 from .libraries import import_ray
 from .opening import open as open_run
@@ -32,7 +33,7 @@ RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "samp
 @called_well
 def ray(
     method: RayMethod,
-    source: StrPath,
+    source: PartitionSource,
     *,
     out: StrPath,
     workers: int | tuple[int, int],
@@ -106,7 +107,7 @@ def ray(
         folder.add([RAY])
         job = {
             "method": method,
-            "source": os.path.abspath(parameters.path("source", source)),
+            "source": os.path.abspath(directory_of(source)),
             "given": {**training, "out": str(path), "resume": True},
             "directory": os.getcwd(),
         }

@@ -18,9 +18,10 @@ from .. import _core
 from ..core import parameters
 from ..core.options import RunOptions
 from ..core.pairs import among
-from ..core.parameters import StrPath, shown
+from ..core.parameters import shown
 from ..errors import GraphWarning, ParameterError, warn
 from ..graphs.staging import beside
+from ..partitions.partition import PartitionSource
 from ..partitions.seeds import vertex_ids
 from .blocks import PIECE_BYTES
 from .config import Options
@@ -49,7 +50,7 @@ def predictions(
     network: nn.Module,
     task: Task,
     options: Options,
-    source: StrPath,
+    source: PartitionSource,
     outputs: Predicted,
     target: Path | None,
     run: RunOptions,
@@ -87,7 +88,7 @@ def predictions(
         return rows.moved(target)
 
 
-def _dataset(source: StrPath, task: Task) -> AnyDataset[Any]:
+def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     """Open a directory. Refuse one of a graph that a network for the task does not fit."""
     typed = isinstance(task, TypedTask)
     dataset = dataset_of(source, task.target) if isinstance(task, TypedTask) else open_dataset(source)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 from ..core.options import with_options
 from ..core.parameters import CacheCriterion, NegativeRule, Of, RowsIo, StrPath, no_parameter
 from ..errors import ParameterError
+from ..partitions.partition import PartitionSource
 from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
 from .config import Call, methods_of
@@ -346,7 +347,7 @@ class Trainer:
         return METHODS[self._choices].name
 
     @partial(with_options, defaults=DEFAULTS)
-    def train(self, source: StrPath, **training: Unpack[ScoredTraining]) -> Any:
+    def train(self, source: PartitionSource, **training: Unpack[ScoredTraining]) -> Any:
         """Train over a partition directory, with the parameters that all methods of these choices share.
 
         Parameters

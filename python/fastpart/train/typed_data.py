@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.parameters import StrPath, shown
+from ..core.parameters import shown
 from ..errors import ParameterError
+from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import TypeData
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, type_names, types_with
@@ -137,8 +138,8 @@ def bounds_of(options: Options, task: TypedTask) -> tuple[int, ...]:
     return tuple(bounds)
 
 
-def dataset_of(source: StrPath, target: str | None = None) -> Dataset:
+def dataset_of(source: PartitionSource, target: str | None = None) -> Dataset:
     """Return a partition of the vertices of a graph, with or without types, to train on."""
-    partition = open_partition(source)
+    partition = open_partition(directory_of(source))
     typed = partition.of == "vertices" and "types" in (partition.manifest or {})
     return (TypedDataset if typed else Dataset)(source, target)

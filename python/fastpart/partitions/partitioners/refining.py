@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...core.options import RunOptions, run_options
 from ...errors import MemoryBudgetError, ParameterError
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
-from ..partition import Partition, VertexPartition, read_partition, vertex_partition_of
+from ..partition import VertexPartition, partition_given
 from ..typed_parts import typed_of
 
 NONE = np.uint32(2**32 - 1)
@@ -41,7 +40,11 @@ def begin(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
     k = None if arguments["k"] is None else parameters.parts(arguments["k"])
-    start = start_of(name, arguments["partition"], None if name == "update" else k)
+    opened = None
+    if name != "update" and arguments["graph"] is not None:
+        opened = open_graph(arguments["graph"], **options)
+        arguments = {**arguments, "graph": opened}
+    start = start_of(name, arguments["partition"], None if name == "update" else k, opened)
     if name == "update":
         graph, parts = _grown(start, arguments["graph"], options)
     else:
@@ -54,13 +57,10 @@ def begin(
     return {**arguments, **filled}, origin
 
 
-def start_of(name: str, partition: Any, k: Any) -> VertexPartition:
+def start_of(name: str, partition: Any, k: Any, graph: Graph | None = None) -> VertexPartition:
     """Return what a caller gave as a partition of the vertices."""
     k = None if k is None else parameters.parts(k)
-    if isinstance(partition, str | bytes | os.PathLike):
-        partition = read_partition(partition, k, of="vertices")
-    elif not isinstance(partition, Partition):
-        partition = vertex_partition_of(partition, k)
+    partition = partition_given(partition, graph, k, of="vertices")
     if not isinstance(partition, VertexPartition):
         raise ParameterError(f"partition: it has parts of edges. {name}() needs a partition of the vertices")
     if k not in (None, partition.k):

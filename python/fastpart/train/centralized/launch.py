@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..config import Call
 from ..edge_data import open_dataset
 from ..jobs import driver
@@ -20,7 +20,7 @@ class Driver(driver.Driver):
 
     alone = True
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         super().__init__(trainer, call, open_dataset(source), 1)
         self.running = {"device": call.device}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core import parameters
 from ...core.cache_size import CacheSize
-from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
@@ -33,7 +33,7 @@ class Driver(driver.Driver):
 
     dataset: Dataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         options, made, rows = call.options, trainer.made, trainer.exchange
         assert isinstance(trainer.batches, Neighbours)
         assert isinstance(made, BatchWorkers)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ... import export
-from ...core import parameters
 from ...core.options import RunOptions
-from ...core.parameters import StrPath, shown
+from ...core.parameters import shown
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ...partitions.partition import PartitionSource, directory_of
 from ...runtime.session import SHARED_MEMORY
 from ..config import Options
 from ..data import Dataset
@@ -56,9 +56,9 @@ class Export:
     identity: dict[str, Any]
 
     @classmethod
-    def of(cls, source: StrPath, folder: Path, run: RunOptions) -> Export:
+    def of(cls, source: PartitionSource, folder: Path, run: RunOptions) -> Export:
         """Export a partition directory into ``folder``, or read the JSON file of an earlier export."""
-        path = parameters.path("source", source)
+        path = directory_of(source)
         if path.suffix == ".json" and path.is_file():
             return cls._read(path, {})
         dataset = Dataset(path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...core import parameters
 from ...core.outputs import owning
-from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource, directory_of
 from ...runtime.environment import refuse_several
 from ...runtime.watch import Supervisor
 from ..config import Call
@@ -31,7 +31,7 @@ from .plan import Plan
 class Driver:
     """Starts the processes, and follows them. DGL loads, samples and exchanges, so little is as in other methods."""
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         made = trainer.made
         assert isinstance(made, DGLServers)
         if sampling_of(call.options.model) != NEIGHBOUR:
@@ -58,7 +58,7 @@ class Driver:
             machines = self._machines(graph, group)
             graph.refuse_small_memory(machines.here)
             left_by(graph.needs(machines.here, self._trainers, self._samplers, options), run)
-            path = parameters.path("source", self._source)
+            path = directory_of(self._source)
             dataset = Dataset(path) if path.is_dir() else None  # else an earlier export
             if dataset is not None:
                 warn_of_scales(dataset)

@@ -21,6 +21,7 @@ from ...core.parsing import mapped
 from ...errors import ParameterError
 from ...graphs.held_out import pairs_of
 from ...graphs.relation_weights import checked_relation_weights
+from ...partitions.partition import PartitionSource
 from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
@@ -49,7 +50,7 @@ class Driver(driver.Driver):
     synchronised = True
     dataset: FactDataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         facts, made, rows, dataset = trainer.batches, trainer.made, trainer.exchange, FactDataset(source)
         assert isinstance(facts, Facts)
         assert isinstance(made, Ahead)

@@ -15,8 +15,9 @@ from ... import _core
 from ...core import parameters
 from ...core.calls import called_well
 from ...core.options import RunOptions
-from ...core.parameters import StrPath, shown
+from ...core.parameters import shown
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...partitions.seeds import vertex_ids
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..predicting import Predicted
@@ -87,7 +88,12 @@ class TrainedEmbeddings(TrainedModel):
         return network.eval()
 
     def _outputs(
-        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
+        self,
+        source: PartitionSource,
+        outputs: Predicted,
+        target: Path | None,
+        run: RunOptions,
+        vertices: Any = None,
     ) -> npt.NDArray[Any]:
         rows = self._rows(FactDataset(source))
         if vertices is not None:
@@ -98,7 +104,7 @@ class TrainedEmbeddings(TrainedModel):
         return rows
 
     @called_well
-    def scores(self, source: StrPath, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
+    def scores(self, source: PartitionSource, pairs: npt.ArrayLike, relation: str | None = None) -> Float:
         """Return the logit of each pair of vertices to be linked by a relation.
 
         Parameters
@@ -143,7 +149,7 @@ class TrainedEmbeddings(TrainedModel):
     @called_well
     def top(
         self,
-        source: StrPath,
+        source: PartitionSource,
         vertices: npt.ArrayLike,
         relation: str | None = None,
         *,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..config import Call
 from ..jobs import driver
@@ -21,7 +21,7 @@ class Driver(driver.Driver):
 
     synchronised = True
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         self._exchange = exchange = EXCHANGES[OVER[trainer.method]]
         how, dataset = (
             exchange.checked(**vars(trainer.exchange)),

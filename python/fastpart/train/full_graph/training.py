@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.parameters import StrPath
 from ...core.processes import anonymous_bytes, resident_bytes
 from ...loading import sum_gradients
+from ...partitions.partition import PartitionSource
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
 from ..config import Options
 from ..data import AnyDataset
@@ -52,7 +52,7 @@ class Worker:
     """
 
     @staticmethod
-    def open(source: StrPath, target: str | None = None) -> AnyDataset[Any]:
+    def open(source: PartitionSource, target: str | None = None) -> AnyDataset[Any]:
         """Open a directory. Features of edges are left out: the in-edges of a vertex may be in several parts."""
         return open_dataset(source, target).without_edge_features()
 

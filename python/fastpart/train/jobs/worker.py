@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..config import Options
 from ..data import AnyDataset
 from . import loop
@@ -20,5 +20,5 @@ class Worker(loop.Worker, Protocol):
         """Begin a training (``state`` is empty), or continue from the :meth:`state` of rank 0."""
 
     @staticmethod
-    def open(source: StrPath, target: str | None) -> AnyDataset[Any]:
+    def open(source: PartitionSource, target: str | None) -> AnyDataset[Any]:
         """Return the dataset of a partition directory."""

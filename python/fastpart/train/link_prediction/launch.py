@@ -12,10 +12,10 @@ import torch
 
 from ... import _core
 from ...core import parameters
-from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.cached_rows import checked
 from ...loading.negatives import NEGATIVE_RULES
+from ...partitions.partition import PartitionSource
 from ..config import Call
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
@@ -63,7 +63,7 @@ class Driver(driver.Driver):
     synchronised = True
     dataset: LinkDataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         pairs, made, rows, options = trainer.batches, trainer.made, trainer.exchange, call.options
         assert isinstance(pairs, Pairs)
         assert isinstance(made, Ahead)

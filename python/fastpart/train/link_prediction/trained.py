@@ -12,8 +12,9 @@ import torch
 
 from ...core.calls import called_well
 from ...core.options import RunOptions
-from ...core.parameters import StrPath, shown
+from ...core.parameters import shown
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ..memory import Need, evaluation, fitting, left_by
 from ..predicting import Chosen, OutputRows, Predicted, reported, scratch
 from ..runs.trained import TrainedModel, test_of
@@ -57,7 +58,12 @@ class TrainedLinks(TrainedModel):
         return network.eval()
 
     def _outputs(
-        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
+        self,
+        source: PartitionSource,
+        outputs: Predicted,
+        target: Path | None,
+        run: RunOptions,
+        vertices: Any = None,
     ) -> npt.NDArray[Any]:
         dataset = LinkDataset(source)
         self._refuse_other(dataset)
@@ -82,7 +88,7 @@ class TrainedLinks(TrainedModel):
             return rows.moved(target)
 
     @called_well
-    def probabilities(self, source: StrPath, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    def probabilities(self, source: PartitionSource, pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the probability that the model gives to each pair of vertices to be linked.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import ReceivedTraining
 from ..preset import preset
 from ..trainer import BatchWorkers, GradientSum, InputRows, Neighbours, Order, Policy, Trainer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000)
 def armada(
-    source: StrPath,
+    source: PartitionSource,
     *,
     batch_workers: int = 1,
     compute_workers: int | None = None,

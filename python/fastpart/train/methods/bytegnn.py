@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import SampledTraining
 from ..preset import preset
 from ..trainer import GradientSum, Scheduled, Trainer, sampled_by
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000)
 def bytegnn(
-    source: StrPath,
+    source: PartitionSource,
     *,
     ahead: int = 2,
     trace: StrPath | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import DGLServers, GradientSum, InputRows, Neighbours, Trainer
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000)
 def distdgl(
-    source: StrPath,
+    source: PartitionSource,
     *,
     trainers_per_part: int = 1,
     samplers: int = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import Training
 from ..preset import preset
 from ..trainer import Exchange, GradientSum, Here, Totals, Trainer, Whole
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset()
 def distgnn(
-    source: StrPath,
+    source: PartitionSource,
     *,
     delay: int = 0,
     exchange: Exchange = "always",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import EmbeddingTraining
 from ..plugged.model_source import ModelSource
 from ..preset import preset
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000, lr=0.003, dropout=0.3, weight_decay=0.0, epochs=30)
 def embeddings(
-    source: StrPath,
+    source: PartitionSource,
     *,
     width: int = 100,
     encoder: ModelSource | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import Alone, Here, Neighbours, Nothing, Trainer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset()
 def full(
-    source: StrPath,
+    source: PartitionSource,
     **training: Unpack[BatchTraining],
 ) -> TrainedModel:
     """Train on the whole graph in one process.

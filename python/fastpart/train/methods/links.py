@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...core.parameters import NegativeRule, StrPath
+from ...core.parameters import NegativeRule
+from ...partitions.partition import PartitionSource
 from ..keywords import LinkTraining
 from ..preset import preset
 from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer, paired_by
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000)
 def links(
-    source: StrPath,
+    source: PartitionSource,
     *,
     decoder: PairDecoderName = "cosine",
     negatives: NegativeRule = "uniform",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import TemporalTraining
 from ..preset import preset
 from ..trainer import Ahead, GradientSum, Trainer, sampled_by
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset(batch_size=1000)
 def sampled(
-    source: StrPath,
+    source: PartitionSource,
     *,
     ahead: int = 2,
     **training: Unpack[TemporalTraining],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import Training
 from ..preset import preset
 from ..trainer import Blocks, GradientSum, Here, RowsSent, Trainer, Whole
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset()
 def sancus(
-    source: StrPath,
+    source: PartitionSource,
     *,
     max_age: int | None = None,
     max_change: float | None = None,

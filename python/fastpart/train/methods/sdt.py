@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from ...core.parameters import StrPath
+from ...partitions.partition import PartitionSource
 from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import Average, Here, ModelAverage, Neighbours, Nothing, Trainer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @preset()
 def sdt(
-    source: StrPath,
+    source: PartitionSource,
     *,
     average: Average = "weights",
     average_every: int = 1,

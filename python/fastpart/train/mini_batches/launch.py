@@ -14,11 +14,11 @@ import torch
 
 from ... import _core
 from ...core import parameters
-from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...loading.cached_rows import checked
 from ...loading.planning.windows import PACKING_BYTES, planned_for
 from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ...partitions.partition import PartitionSource
 from ...partitions.plan import Plan
 from ..config import Call
 from ..data import Dataset
@@ -55,7 +55,7 @@ class Driver(driver.Driver):
     synchronised = True
     dataset: Dataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         options, made, rows, asked = call.options, trainer.made, trainer.exchange, call.workers
         assert isinstance(trainer.batches, Neighbours)
         assert isinstance(made, Ahead | Scheduled)

@@ -11,8 +11,8 @@ from typing import Any, get_args
 from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
-from ...core.parameters import StrPath
 from ...errors import ParameterError
+from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
@@ -32,7 +32,7 @@ class Driver(driver.Driver):
 
     dataset: Dataset
 
-    def __init__(self, trainer: Trainer, source: StrPath, call: Call) -> None:
+    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
         sync, run, asked = trainer.sync, call.run, call.workers
         assert isinstance(sync, ModelAverage)
         how = {

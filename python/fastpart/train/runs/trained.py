@@ -20,6 +20,7 @@ from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
+from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..config import Options
@@ -137,7 +138,9 @@ class TrainedModel:
         return network.eval()
 
     @called_well
-    def resume(self, epochs: int | None = None, *, source: StrPath | None = None, **changed: Any) -> Self:
+    def resume(
+        self, epochs: int | None = None, *, source: PartitionSource | None = None, **changed: Any
+    ) -> Self:
         """Go on with the training in its folder, as the method does with ``resume=True``.
 
         Parameters
@@ -176,7 +179,7 @@ class TrainedModel:
     @overload
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         *,
         outputs: Predicted | None = None,
         out: StrPath | None = None,
@@ -187,7 +190,7 @@ class TrainedModel:
     @overload
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         *,
         outputs: Predicted | None = None,
         out: None = None,
@@ -198,7 +201,7 @@ class TrainedModel:
     @overload
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         *,
         outputs: Predicted | None = None,
         out: StrPath,
@@ -209,7 +212,7 @@ class TrainedModel:
     @with_options
     def predict(
         self,
-        source: StrPath,
+        source: PartitionSource,
         *,
         outputs: Predicted | None = None,
         out: StrPath | None = None,
@@ -293,7 +296,12 @@ class TrainedModel:
             return write_restored(rows, target, graph=directory.path, column=column, of_type=of_type)
 
     def _outputs(
-        self, source: StrPath, outputs: Predicted, target: Path | None, run: RunOptions, vertices: Any = None
+        self,
+        source: PartitionSource,
+        outputs: Predicted,
+        target: Path | None,
+        run: RunOptions,
+        vertices: Any = None,
     ) -> npt.NDArray[Any]:
         """Return the outputs, or a map of the file with them."""
         network = self.network()
