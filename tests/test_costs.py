@@ -159,7 +159,7 @@ def test_the_usual_number_of_workers_fits_the_limit(parts, caplog):
     from fastpart.train.costs import costs
 
     caplog.set_level("INFO", "fastpart")
-    given = {"fanouts": [3], "batch_size": 50, "threads": 3}
+    given = {"layers": 1, "fanouts": [3], "batch_size": 50, "threads": 3}
     one, three = (costs(parts, workers=workers, **given).needed for workers in (1, 3))
     assert costs(parts, **given, memory_limit=three).workers == 3
     assert not caplog.messages
