@@ -78,7 +78,7 @@ class Driver(ABC):
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
 
-    any_workers: ClassVar = False
+    any_workers: bool = False
     """Whether fewer workers train the same, so that their number may be lowered until they fit the memory."""
 
     def __init__(
