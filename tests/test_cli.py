@@ -262,7 +262,7 @@ def refused(run, code, *arguments):
             ["-o", "part.csv"],
             r"out: unknown suffix '\.csv' of .*\. Use \.npy, \.txt, \.parquet, or no suffix",
         ),
-        (["-o", "g.bin/"], "out: g.bin is the input. Choose another name"),
+        (["-o", "g.bin/"], "OUT: g.bin is the input. Choose another name"),
         (["--splits", "s.npz", "--split", "7"], "split: 7, but train_masks has shape"),
         (["--labels", "short.npy"], "labels: 3 rows for 6 vertices"),
     ],
@@ -293,7 +293,7 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
             "--of: unknown value 'v'. Valid values are vertices, edges",
         ),
         (["convert", "g.bin", "c.bin", "--relable"], "unknown option '--relable'. Did you mean '--relabel'"),
-        (["convert", "g.bin", "g.bin"], "out: g.bin is the input"),
+        (["convert", "g.bin", "g.bin"], "OUT: g.bin is the input"),
         (["generate", "rmat", "r.bin", "--n", "5"], "--m is missing"),
         (
             ["generate", "rmat", "r.bin", "--n", "5", "--m", "5", "--classes", "2"],

@@ -152,3 +152,19 @@ def test_the_command_line_says_what_to_install(parts):
     code = f"import sys; sys.modules['torch'] = None; from fastpart.cli import main; {call}"
     ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert "pip install 'fastpart[train]'" in ended.stderr
+
+
+def test_the_usual_number_of_workers_fits_the_limit(parts, caplog):
+    pytest.importorskip("torch")
+    from fastpart.train.costs import costs
+
+    caplog.set_level("INFO", "fastpart")
+    given = {"layers": 1, "fanouts": [3], "batch_size": 50, "threads": 3}
+    one, three = (costs(parts, workers=workers, **given).needed for workers in (1, 3))
+    assert costs(parts, **given, memory_limit=three).workers == 3
+    assert not caplog.messages
+    fitting = costs(parts, **given, memory_limit=(one + three) // 2)
+    assert (fitting.workers < 3, fitting.refusal) == (True, None)
+    assert caplog.messages == [f"workers: {fitting.workers}, since 3 need more than the memory limit"]
+    assert costs(parts, workers=3, **given, memory_limit=(one + three) // 2).refusal is not None
+    assert costs(parts, **given, memory_limit=one // 2).refusal is not None

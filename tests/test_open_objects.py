@@ -76,3 +76,16 @@ def test_data_sets_of_pyg():
     assert fp.open_graph(Tiny([data]), weights="w").weights.tolist() == list(range(8))
     with pytest.raises(TypeError, match=r"has 2 graphs\. Pass one of them, such as dataset\[0\]"):
         fp.open_graph(Tiny([data, data]))
+
+
+def test_a_column_that_is_called_weight_is_not_left_out_silently(caplog):
+    caplog.set_level("INFO", "fastpart")
+    frame = pytest.importorskip("polars").DataFrame(
+        {"source": [0, 1], "target": [1, 2], "Weight": [2.0, 3.0]}
+    )
+    for given in ({}, {"weights": "Weight"}, {"weights": False}):
+        caplog.clear()
+        graph = fp.open_graph(frame, **given)
+        said = "graph: the column 'Weight' is not read. Pass weights='Weight' to weight the records"
+        assert (said in caplog.messages) == (not given)
+        assert (graph.weights is None) == ("Weight" not in given.values())

@@ -68,3 +68,16 @@ def test_the_signature_is_that_of_pyg():
     assert [(each.name, each.default) for each in mine.values()] == [
         (each.name, each.default) for each in theirs.values()
     ]
+
+
+@pytest.mark.filterwarnings("ignore:Weights only load failed")  # PyG reads its own class
+@pytest.mark.parametrize("sparse_format", ["csr", "csc"])
+def test_kept_parts_of_another_graph_are_refused(data, tmp_path, sparse_format):
+    given = {"save_dir": str(tmp_path), "sparse_format": sparse_format}
+    fp.pyg.ClusterData(data, 4, **given)
+    fp.pyg.ClusterData(data, 4, **given)
+    renamed, fewer = (data.edge_index + 1) % data.num_nodes, data.edge_index[:, :-2]
+    for edges in (renamed, fewer):
+        other = Data(edge_index=edges, num_nodes=data.num_nodes)
+        with pytest.raises(fp.ParameterError, match=r"fastpart\.pt holds the parts of another graph"):
+            fp.pyg.ClusterData(other, 4, **given)

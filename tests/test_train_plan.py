@@ -41,7 +41,7 @@ def packed(parts, folder, workers=2, **given):
 @pytest.mark.parametrize("given", [{}, {"memory": "8K"}])
 def test_losses_are_those_without_a_plan(parts, losses, tmp_path, method, given):
     plan = packed(parts, tmp_path, **given)
-    trained = method(parts, workers=2, plan=plan, **QUICK)
+    trained = method(parts, plan=plan, **QUICK)  # with the workers of the plan
     assert trained.history["loss"].to_list() == pytest.approx(losses, rel=1e-5)
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
 

@@ -244,6 +244,8 @@ def test_columns_are_known_by_their_names(tmp_path):
         ("call f(memory_limit=3, seed=1) here", "call f(memory_limit=3, seed=1) here"),
         ("the column 'memory_limit' of a/max_vertices=3.csv", "the column 'memory_limit' of a/max_vertices=3.csv"),
         ("g.bin: n = 3, seed", "g.bin: n = 3, seed"),
+        ("source: take fastpart.train.sampled here", "FILE: take `fastpart train sampled` here"),
+        ("a fastpart.train.models.Network", "a fastpart.train.models.Network"),
     ],
 )  # fmt: skip
 def test_messages_name_options(said, in_shell):
@@ -320,3 +322,46 @@ def test_what_is_no_option_stays_as_it_is():
     assert needs == "--machines: needs --of vertices"
     said = "rows of year=2020 have no column seed_of_rows. Pass seed=4"
     assert Wording(["partition", "g.bin", "-k", "2"]).of_shell(said) == said.replace("seed=4", "--seed 4")
+
+
+REFUSALS = {
+    "info {plain} --train": "PLAIN holds no features, no labels, no splits. Save the partition with "
+    "`fastpart partition GRAPH -o DIR --features FILE --labels FILE --splits FILE`",
+    "plan {plain} --fanouts 2": "SOURCE: it has no features to plan for. Save it with --features",
+    "plan {plain} --fanouts 2 --cache 2G": "unknown option '--cache'. Did you mean '--memory'?",
+    "plan {plain} --fanouts 2 --memory 0.1": "--memory: '0.1' has no unit and is no whole number",
+    "train links {plain}": "Split the edges with `fastpart split-edges GRAPH TRAIN`, then run",
+    "train distgnn {plain}": "Make an edge partition with `fastpart partition GRAPH --of edges -o DIR`",
+    "train sampled {plain}": "PLAIN holds no features",
+    "export dgl {plain} out": "",
+    "partition {graph} -k 2 --cache 0.1": "unknown option '--cache'",
+    "cache": "Did you mean 'conversions'?",
+    "evaluate {graph} absent.npy": "",
+    "restore {plain} --graph {plain} -o x.csv": "",
+    "compare {graph} -k 2 --fanouts 2": "--splits: the traffic of training depends on its vertices",
+    "convert https://example.org/g.csv g.bin": "",
+    "": "a command is missing. The commands are generate, convert,",
+    "train": "a command is missing. The commands are full, sampled,",
+}
+"""What commands say of what they refuse. {plain} is a directory without features."""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plain")
+    graph = np.array([[v, (v + 1) % 6] for v in range(6)], np.uint32)
+    np.save(folder / "g.npy", graph)
+    fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder / "PLAIN", graph=graph)
+    return folder
+
+
+@pytest.mark.parametrize("line", REFUSALS)
+def test_no_refusal_speaks_python(shell, plain, monkeypatch, line):
+    if "train" in line.split():
+        pytest.importorskip("torch")
+    monkeypatch.chdir(plain)
+    code, _, said = shell(*line.format(plain="PLAIN", graph="g.npy").split())
+    assert code in (1, 2)
+    assert REFUSALS[line] in said
+    python = r"\bfp\.|\bfastpart\.[a-z]|\bp\.save|\.save\(|\w+=(\.\.\.|[\[({\"'])|\b[a-z_]+= |\b(source|partition):"
+    assert not re.search(python, said)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 from cyclopts import (
+    App,
     CoercionError,
     CycloptsError,
     MissingArgumentError,
@@ -31,6 +32,9 @@ from .verbs import algorithms_with
 from .wording import Wording
 
 __all__ = ["main"]
+
+_RENAMED = {"cache": "conversions"}
+"""Commands by their former names."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -81,8 +85,18 @@ def _run(words: list[str], wording: Wording) -> None:
         called = " ".join(["fastpart", *(error.command_chain or ())])
         raise ParameterError(f"{_reason(error, words, wording)} (see `{called} --help`)") from error
     if command == app.help_print and {"--help", "-h"}.isdisjoint(words):
-        raise ParameterError(f"a command is missing (see `{' '.join(['fastpart', *words])} --help`)")
+        for word in words:
+            app = app[word]
+        raise ParameterError(
+            f"a command is missing. The commands are {', '.join(_commands(app))} "
+            f"(see `{' '.join(['fastpart', *words])} --help`)"
+        )
     command(*given.args, **given.kwargs)
+
+
+def _commands(app: App) -> list[str]:
+    """Return the names of the commands of an application."""
+    return [name for name in app if not name.startswith("-")]
 
 
 def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
@@ -99,8 +113,9 @@ def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
             return f"{word} is an option of {', '.join(takers)}. Name one of them with --algorithm"
         return wording.unknown(word)
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
-        word, known = error.unused_tokens[0], [name for name in error.app if not name.startswith("-")]
-        return f"unknown command {word!r}. The commands are {', '.join(known)}{meant(word, known)}"
+        word, known = error.unused_tokens[0], _commands(error.app)
+        close = f". Did you mean {_RENAMED[word]!r}?" if word in _RENAMED else meant(word, known)
+        return f"unknown command {word!r}. The commands are {', '.join(known)}{close}"
     if isinstance(error, MissingArgumentError) and error.argument:
         # The one that is missing may be there under another name.
         given = (word.partition("=")[0] for word in words if word.startswith("-") and word != STANDARD_INPUT)

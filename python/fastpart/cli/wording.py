@@ -14,7 +14,7 @@ from os.path import normpath
 
 from ..core.parameters import meant_parameter
 from ..errors import ParameterError
-from .spelling import in_shell
+from .spelling import flag, in_shell
 from .verbs import Family, Verb, verbs
 
 _CALL = r"[\w.]+\([^()]*\)"
@@ -25,9 +25,48 @@ _PHRASES = {
     "fp.open_partition opens it": "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` "
     "checks it",
     'fp.restore(p, graph=graph)["id"] lists': "`fastpart restore` lists",
+    "fp.open_graph reads one, or a frame such as polars.scan_parquet([URL, URL])": "Commands that read a graph take "
+    "one URL",
+    "fp.open_graph numbers vertices with such ids, convert does not": "`fastpart partition` numbers vertices with such "
+    "ids, convert does not",
+    "Split the edges with splits = fastpart.split_edges(graph), partition splits.graph, and save the partition with "
+    "p.save(DIR, graph=splits.graph, edge_splits=splits)": "Split the edges with `fastpart split-edges GRAPH TRAIN`, "
+    "then run `fastpart partition TRAIN -o DIR --edge-splits TRAIN.splits.npz`",
+    'Make an edge partition with fastpart.hdrf, fastpart.dbh or fastpart.sigma(..., of="edges")': "Make an edge "
+    "partition with `fastpart partition GRAPH --of edges -o DIR`",
+    "Split the edges with splits = fastpart.split_edges(graph, times=times)": "Split the edges with `fastpart "
+    "split-edges GRAPH TRAIN --times TIMES`",
+    "fastpart.spring, or": "`fastpart partition GRAPH --algorithm spring`, or",
+    "fastpart.train.embeddings, which takes encoder='rgcn'": "`fastpart train embeddings --encoder rgcn`",
     "fp.restore(result, graph=graph) brings": "-o with a .parquet and --restore, or `fastpart restore`, bring",
 }
 """What a function does that the shell has a command for."""
+
+_SAVED = re.compile(r"p\.save\(DIR, ([^()]*)\)")
+"""Saves a partition in Python."""
+
+_FUNCTION = re.compile(r"\bfastpart\.(train|export)\.([a-z]+)\b(?![.(])")
+"""A function with a command of its own."""
+
+_SUBJECTS = {"source", "partition", "graph"}
+"""What functions call the object that the first argument of a command names."""
+
+
+def _saving(given: re.Match[str]) -> str:
+    """Return the command that saves what the call in Python saves. It always saves the graph."""
+    names = (name for name in re.findall(r"(\w+)=", given[1]) if name != "graph")
+    return " ".join(["`fastpart partition GRAPH -o DIR", *(f"{flag(name)} FILE" for name in names)]) + "`"
+
+
+def _command(named: re.Match[str]) -> str:
+    """Return the command for a function. Other names of its module stay."""
+    family = verbs([])[named[1]]
+    assert isinstance(family, Family)
+    return f"`fastpart {named[1]} {named[2]}`" if named[2] in family.members() else named[0]
+
+
+def _flags_of(verb: Verb) -> dict[str, str]:
+    return {name: option.flag for name, (_, option) in verb.options().items()}
 
 
 class Wording:
@@ -37,18 +76,39 @@ class Wording:
         self._words = words
 
     @cached_property
-    def _flags(self) -> dict[str, str]:
-        """The options of the verb that the words name, by the names of the parameters."""
+    def _verb(self) -> Verb | None:
+        """The verb that the words name."""
         try:
             known: Mapping[str, Verb | Family] = verbs(self._words)
         except ParameterError:  # an unknown algorithm, which has no options
-            return {}
+            return None
         for word in self._words:
             verb = known.get(word)
             if isinstance(verb, Verb):
-                return {name: option.flag for name, (_, option) in verb.options().items()}
+                return verb
             known = verb.members() if isinstance(verb, Family) else known
-        return {}
+        return None
+
+    @cached_property
+    def _flags(self) -> dict[str, str]:
+        """The options of the verb, by the names of the parameters."""
+        return {} if self._verb is None else _flags_of(self._verb)
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """The options of the verb, and those of the verb that saves partitions, which messages recommend."""
+        saving = verbs(["partition"])["partition"]
+        assert isinstance(saving, Verb)
+        return _flags_of(saving) | self._flags
+
+    def _subject(self, name: str) -> str:
+        """Return how the shell calls what a message begins with."""
+        arguments = list(self._verb.arguments) if self._verb else []
+        if name in self._flags:
+            return self._flags[name]
+        if name in _SUBJECTS and arguments:
+            return (name if name in arguments else arguments[0]).upper()
+        return name.upper() if name in arguments else name
 
     def unknown(self, word: str) -> str:
         """Return the message for an unknown option."""
@@ -74,10 +134,10 @@ class Wording:
         """Return a message with options instead of parameters."""
         for phrase, other in _PHRASES.items():
             text = text.replace(phrase, other)
+        text = _FUNCTION.sub(_command, _SAVED.sub(_saving, text))
         names = re.match(r"([a-z_]+(?:, [a-z_]+)*)(?=(?:\[\d+\])?: )", text)
         if names and names[1] not in self._files:
-            flags = [self._flags.get(name, name) for name in names[1].split(", ")]
-            text = ", ".join(flags) + text[names.end() :]
+            text = ", ".join(map(self._subject, names[1].split(", "))) + text[names.end() :]
         translated, end = "", 0
         for kept in self._kept.finditer(text):
             translated += self._translated(text[end : kept.start()]) + kept[0]
@@ -85,7 +145,7 @@ class Wording:
         return translated + self._translated(text[end:])
 
     def _translated(self, text: str) -> str:
-        text = in_shell(text, self._flags)
+        text = in_shell(text, self._known)
         for name, option in self._flags.items():
             if "_" in name and name in text:
                 text = re.sub(rf"(?<![\w\"'./\-:]){name}(?![\w\"'/(=-]|\.\w)", option, text)

@@ -227,7 +227,7 @@ def rows_io(value: object) -> RowsIo | None:
 def meant(word: str, valid: Iterable[str]) -> str:
     """Return "Did you mean ...?" for the end of an error message, if a valid word is close."""
     plain = {each.strip("-"): each for each in valid}
-    close = get_close_matches(word.strip("-").lower(), plain, n=1)
+    close = get_close_matches(word.strip("-").lower(), plain, n=1, cutoff=0.65)  # cache is no machines
     return f". Did you mean {plain[close[0]]!r}?" if close else ""
 
 

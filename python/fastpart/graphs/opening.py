@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack
 
 import numpy.typing as npt
 
+from ..core.notes import log
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, StrPath, flag, path, shown
 from ..errors import ParameterError
@@ -146,6 +147,10 @@ def open_graph(
     if names_files(source):
         return _open_files(source, given, dtype, run)
     table = sources.table(source, given.columns, weights if isinstance(weights, str) else None)
+    if table is not None and table.unread is not None and weights is None:
+        log.info(
+            "graph: the column %r is not read. Pass weights=%r to weight the records", *[table.unread] * 2
+        )
     if table is None:
         given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")
         if given.relabel or sources.holds_strings(source):

@@ -34,6 +34,8 @@ class Table:
     ends: tuple[int, int]
     strings: bool
     """Whether the ids are strings, in at least one of them."""
+    unread: str | None = None
+    """A column that is named like weights. Records have weights only if ``weights`` names them."""
 
     @property
     def lazy(self) -> bool:
@@ -131,7 +133,9 @@ def table_of(source: Any, libraries: Set[str], columns: Pair | None, weights: st
         raise TypeError(
             f"{where}: column {u[0]!r} is {u[2]}, but column {v[0]!r} is {v[2]}. Cast both to one type"
         )
-    return Table(source, library, ends, any(kinds[end][1] == "string" for end in ends))
+    other = (name for place, (name, *_) in enumerate(kinds) if place not in ends)
+    unread = next((name for name in other if name.lower() in ("weight", "weights")), None)
+    return Table(source, library, ends, any(kinds[end][1] == "string" for end in ends), unread)
 
 
 @contextmanager

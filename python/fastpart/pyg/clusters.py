@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 import torch
 from torch_geometric import loader
 from torch_geometric.data import Data
 
+from ..core.parameters import shown
+from ..errors import ParameterError
 from ..graphs.opening import open_graph
 from ..partitions.partitioners.builtin import multilevel
 
@@ -30,7 +33,7 @@ class ClusterData(loader.ClusterData):
     recursive : bool
         Accepted and ignored: there is one scheme.
     save_dir : str, optional
-        A folder in which the parts are kept and found again. What is found there is not compared with ``data``.
+        A folder in which the parts are kept and found again. Parts of another graph are refused.
     filename : str, optional
         The name of the file in it. Default: ``fastpart.pt``, so that parts of METIS are not taken for ours.
     log : bool
@@ -42,6 +45,8 @@ class ClusterData(loader.ClusterData):
 
     Raises
     ------
+    ParameterError
+        ``save_dir`` holds the parts of another graph.
     MemoryBudgetError
         The graph does not fit into the memory limit.
 
@@ -80,6 +85,25 @@ class ClusterData(loader.ClusterData):
             keep_inter_cluster_edges,
             sparse_format,
         )
+        if save_dir is not None:
+            self._refuse_other_graph(data, save_dir, filename or "fastpart.pt")
+
+    def _refuse_other_graph(self, data: Data, save_dir: str, filename: str) -> None:
+        """Refuse parts that were found and are not those of the edges of ``data``."""
+        kept, edges = self.partition, data.edge_index
+        same = len(kept.node_perm) == data.num_nodes and len(kept.edge_perm) == edges.shape[1]
+        if same:
+            ends = edges.cpu()[:, kept.edge_perm.cpu()]
+            sorted_by, other = ends if kept.sparse_format == "csr" else ends.flip(0)
+            nodes = kept.node_perm.cpu()
+            same = torch.equal(nodes.repeat_interleave(kept.indptr.cpu().diff()), sorted_by) and torch.equal(
+                nodes[kept.index.cpu()], other
+            )
+        if not same:
+            raise ParameterError(
+                f"save_dir: {shown(os.path.join(save_dir, filename))} holds the parts of another graph. Choose another "
+                "folder or filename, or remove the file"
+            )
 
     def _metis(self, edge_index: torch.Tensor, num_nodes: int) -> torch.Tensor:
         """Return the part of each vertex. PyG calls this where it would call METIS."""

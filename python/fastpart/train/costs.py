@@ -174,6 +174,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
     made = Ahead(rest.pop("ahead"))
     call = Call.of(rest)
     driver = Driver(Trainer(batches, made, rows, GradientSum()), source, call)
+    driver.fit()
     options, partition, workers = driver.options, driver.dataset.partition, driver.workers
     if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(f"model: {options.model} trains on sampled graphs, whose rows are not predicted")

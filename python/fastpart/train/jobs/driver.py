@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from ... import _core
 from ...core.notes import log
-from ...errors import ParameterError
+from ...errors import MemoryBudgetError, ParameterError
+from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..config import Call
 from ..data import AnyDataset
@@ -81,6 +82,9 @@ class Driver(ABC):
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
 
+    any_workers: bool = False
+    """Whether fewer workers train the same, so that their number may be lowered until they fit the memory."""
+
     def __init__(
         self, trainer: Trainer, call: Call, dataset: AnyDataset[Any], workers: int, asked: int | None = None
     ) -> None:
@@ -138,6 +142,7 @@ class Driver(ABC):
         MemoryBudgetError
             It exceeds the memory limit.
         """
+        self.fit()
         self.refuse()
         with launching(self.call, self._asked, self.alone) as launch, ExitStack() as stack:
             self.prepare(launch, stack)
@@ -148,6 +153,25 @@ class Driver(ABC):
             self.begin(launch)
             with launch.folder.kept():
                 return self.finished(launch, self._run(launch, copies))
+
+    def fit(self) -> None:
+        """Lower the number of workers until their memory fits the limit, unless the user or a launcher decides it."""
+        if not self.any_workers or self._asked is not None or found() is not None:
+            return
+        usual = self.workers
+        while self.workers > 1 and not self._fits():
+            self.workers -= 1
+        if self.workers < usual:
+            log.info("workers: %d, since %d need more than the memory limit", self.workers, usual)
+
+    def _fits(self) -> bool:
+        (mine, others), run = self.needs(), self.call.run
+        stated = [*of_processes(mine, self.workers), *others]
+        try:
+            left_by([*processes(self.workers, may_copy(self.workers, stated, run)), *stated], run)
+        except MemoryBudgetError:
+            return False
+        return True
 
     def _state_memory(self, launch: Launch) -> tuple[int, bool]:
         """Return the bytes for batches of a worker, and whether workers are copies of a process that has torch.

@@ -20,6 +20,7 @@ from ...loading.planning.windows import PACKING_BYTES, planned_for
 from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.partition import PartitionSource
 from ...partitions.plan import Plan
+from ...runtime.environment import found
 from ..config import Call
 from ..data import Dataset
 from ..jobs import driver
@@ -53,6 +54,7 @@ class Driver(driver.Driver):
     """Starts workers that make their batches ahead of their use, or by scheduled tasks."""
 
     synchronised = True
+    any_workers = True
     dataset: Dataset
 
     def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
@@ -77,6 +79,8 @@ class Driver(driver.Driver):
         dataset = dataset_of(source, options.target)
         if isinstance(dataset, TypedDataset):
             _refuse_for_types(scheduled, rows)
+        if asked is None and rows.plan is not None and found() is None:
+            asked = int(Plan.read(rows.plan).key["workers"])  # a plan is for one number of them
         super().__init__(trainer, call, dataset, _workers(dataset, call, asked), asked)
         self.how = {"sampling": sampling}
         temporal = temporal_rule(trainer.batches.temporal, sampling)
@@ -90,7 +94,8 @@ class Driver(driver.Driver):
                 raise ParameterError(
                     f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
                 )
-            self.how["workers"] = self.workers  # each samples graphs of its own parts
+            self.any_workers = False  # each samples graphs of its own parts
+            self.how["workers"] = self.workers
         self._plan = None if rows.plan is None else self._planned(rows)
 
     def _planned(self, rows: InputRows) -> Plan:
