@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -279,14 +278,6 @@ def spooled(folder: Path) -> Files:
     with copy.open("xb") as written:
         shutil.copyfileobj(sys.stdin.buffer, written, _BLOCK)
     return Files((copy,), None, {copy: "stdin"})
-
-
-def first_lines(file: Path, name: str, count: int = 2) -> list[str]:
-    """Return the first lines of text, also of packed text, that are neither empty nor comments."""
-    block = next(blocks(file, _how(file), name), b"")
-    text = block.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
-    lines = (line.strip() for line in text.split("\n"))
-    return list(islice((line for line in lines if line and not line.startswith(("#", "%", "//"))), count))
 
 
 def _how(file: Path) -> str | None:
