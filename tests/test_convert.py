@@ -101,7 +101,7 @@ def test_empty_text_is_the_empty_graph(tmp_path):
         (b"0 1\n1 \x002\n", 2, 3, "a NUL byte"),
         (b"0 1\r1 2\r2 3\n", 1, 4, "a carriage return within the line"),
         (b"0 1\n5\n", 2, 2, "one id, where a record needs two"),
-        (b"0 1\n1,,2\n", 2, 3, "an empty field"),
+        (b"0,1\n1,,2\n", 2, 3, "an empty field"),
         (b"0 1\n1 two\n", 2, 3, '"two" is no id'),
         (b"0 1\nvertex 2\n", 2, 1, '"vertex" is no id'),
         (b"u v\nw x\n0 1\n", 2, 1, '"w" is no id'),

@@ -199,12 +199,25 @@ fn from_text(
     run: &Run,
 ) -> Result<bool> {
     let largest = if intake.relabels() { u64::MAX } else { MAX_VERTICES - 1 };
+    let (mut first, mut count) = (None, 0_u64);
     let deliver = |records: &[WideRecord], weights: &[f64]| {
+        first = first.or(records.first().copied());
+        count += records.len() as u64;
         intake.weigh(records, weights)?;
         intake.push_wide(records)
     };
     let seen = text::read(source, path, largest, text::Cut::default(), asked, run, deliver)?;
     intake.notes.extend(seen.notes);
+    if let Some([a, b]) = first.filter(|record| count > 2 && record.contains(&(count - 1)))
+        && !intake.relabels()
+        && intake.n == a.max(b) + 1
+    {
+        intake.notes.push(format!(
+            "{}: the first record ({a} {b}) counts the lines behind it, and is read as an edge. If it is a header, remove \
+             it: `sed 1d FILE`",
+            shown(path)
+        ));
+    }
     Ok(seen.bytes)
 }
 

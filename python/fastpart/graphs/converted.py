@@ -17,7 +17,7 @@ from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError
 from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
-from .convert.inputs import Files, estimate, one_kind, spooled, unpacked
+from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
 from .ends import Pair
@@ -63,7 +63,11 @@ class Given:
 
     def of_records(self) -> dict[str, Any]:
         """Return the arguments for raw records and arrays."""
-        return {name: value for name, value in vars(self).items() if name not in ("columns", "comments", "relabel")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("columns", "comments", "relabel")
+        }
 
     @property
     def weight_column(self) -> int | str | bool | None:
@@ -108,8 +112,7 @@ def open_converted(source: Any, given: Given, run: RunOptions) -> Graph:
                 f"{named}: changed while it was converted. Open it again when it is complete"
             )
 
-    size = named.estimate() if isinstance(named, Remote) else estimate(named)
-    stored = conversion(key, str(named), size, make, run)
+    stored = conversion(key, str(named), make, run)
     graph = _opened(stored, named.path, given, run)
     if given.separate_weights is None:
         sources = [str(each) for each in named.files] if isinstance(named, Files) else named.url
@@ -231,7 +234,7 @@ def _tabulated(files: Files, into: Path, names: bool, given: Given, run: RunOpti
             side: {"vertex": {"column": side} | as_} for side in ("source", "target")
         }
         weighted = given.weight_column not in (None, False)
-        _ingest(relation, into, replace(given, weights="weight") if weighted else given, run)
+        _ingest(relation, into, replace(given, weights="weight") if weighted else given, run, f"{files}: ")
 
 
 def _said_of_text(given: Given) -> dict[str, Any]:
@@ -254,8 +257,10 @@ def open_strings(table: Table, given: Given, run: RunOptions) -> Graph:
     return _opened(temporary(lambda into: _ingest(relation, into, named, run), run), None, named, run)
 
 
-def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions) -> None:
-    """Write a graph directory. Vertices are numbered by the rank of their ids."""
+def _ingest(
+    relation: dict[str, Any], into: Path, given: Given, run: RunOptions, where: str = "weights: "
+) -> None:
+    """Write a graph directory. Vertices are numbered by the rank of their ids. ``where`` begins errors of weights."""
     from .ingest import ingest
 
     for name in ("num_vertices", "layout"):
@@ -271,18 +276,18 @@ def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions)
     }
     if given.directedness is not None:
         schema["directedness"] = given.directedness
-    with _without_schema():
+    with _without_schema(where):
         ingest(schema, into / _GRAPH, **vars(run))
 
 
 @contextmanager
-def _without_schema() -> Iterator[None]:
+def _without_schema(where: str) -> Iterator[None]:
     """Take the schema, which the user does not know, out of errors."""
     try:
         yield
     except (GraphFormatError, ParameterError) as error:
         text = re.sub(r", or say `[^`]*` for '\w+' in the schema", "", str(error))
-        text = re.sub(r"^relations\.edge\.weight: ", "weights: ", text)
+        text = re.sub(r"^relations\.edge\.weight: ", where, text)
         text = re.sub(r"relations\.edge(\.\w+)?( \(data frame\))?", "the table", text)
         raise type(error)(text) from None
 

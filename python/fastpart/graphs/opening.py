@@ -121,7 +121,7 @@ def open_graph(
     Notes
     -----
     A converted file is found again by its path, size and time of change, and by the arguments. Its conversion takes 8
-    bytes per record, and a note says how much before it is written. ``fastpart cache`` lists what is kept, and
+    bytes per record, and a note says how much it took. ``fastpart cache`` lists what is kept, and
     ``fastpart cache --clear`` removes it. Where the cache cannot be written, the conversion is a temporary file that
     lives as long as the graph. The standard input and frames are never kept.
 

@@ -312,8 +312,8 @@ pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Dialect, Option<String>
         line.trim_ascii_start().first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'"');
     let header = !numbers && (begins || by_name || !pairs.is_empty());
     let names: Vec<String> = if header { fields.clone() } else { Vec::new() };
-    let next = others.clone().next();
-    let data = if header { next } else { Some(line) };
+    let next = others.clone().next().map(|line| to_closing_quote(head, line, delimiter));
+    let data = if header { next } else { Some(to_closing_quote(head, line, delimiter)) };
 
     let dialect = |ids: [usize; 2], weight: Option<usize>, named: bool| {
         let width = width(delimiter, data, ids, weight, (header && named).then_some(count));
@@ -336,7 +336,8 @@ pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Dialect, Option<String>
     let differs = || {
         let found = data.map_or(count, |line| delimiter.fields(line).count());
         let filled = data.map_or(count, |line| filled(delimiter, line));
-        (found < count || filled > count)
+        let open = data.is_some_and(|line| delimiter.fields(line).any(|(_, field)| is_open(field)));
+        (!open && (found < count || filled > count))
             .then(|| wrong(format!("the header names {count} columns, but the next line has {found}")))
     };
 
@@ -431,6 +432,21 @@ impl Dialect {
              Else put a header{put}"
         )
     }
+}
+
+/// The record that begins with a line of `head`: with the lines behind it while a quote in it is open.
+fn to_closing_quote<'a>(head: &'a [u8], line: &'a [u8], delimiter: Delimiter) -> &'a [u8] {
+    let start = line.as_ptr() as usize - head.as_ptr() as usize;
+    let mut end = start + line.len();
+    for _ in 0..COMPARED {
+        let open = delimiter.fields(&head[start..end]).any(|(_, field)| is_open(field));
+        let Some(newline) = head[end..].iter().position(|&byte| byte == b'\n').filter(|_| open) else {
+            break;
+        };
+        let more = &head[end + newline + 1..];
+        end += newline + 1 + more.iter().position(|&byte| byte == b'\n').unwrap_or(more.len());
+    }
+    &head[start..end]
 }
 
 /// Whether the ids are names, by the first record. Behind a header a line that begins with a mark is one, if no other

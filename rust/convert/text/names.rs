@@ -56,14 +56,14 @@ pub fn read<R: Read + Send>(
         begun = true;
         lines.close_quotes(&mut record, &dialect, first)?;
         let text = line::without_end(&record);
-        let wrong = |wrong: Wrong| lines.error(first, text, wrong);
+        let wrong = |fault: Wrong| {
+            let more = if comment { COMMENTS } else { "" };
+            lines.error(first, text, Wrong { what: format!("{}{more}", fault.what), ..fault })
+        };
         let fields = line::fields(text, &dialect).map_err(wrong)?;
         let [u, v] = fields.ids.map(|(at, field)| name(at, field));
         let (u, v) = (u.map_err(wrong)?, v.map_err(wrong)?);
-        fields.wrong.map_or(Ok(()), Err).map_err(|fault| match comment {
-            true => wrong(Wrong { what: format!("{}. {}", fault.what, COMMENTS), ..fault }),
-            false => wrong(fault),
-        })?;
+        fields.wrong.map_or(Ok(()), Err).map_err(wrong)?;
         let weight = match dialect.weight {
             None => None,
             Some(column) => {
@@ -91,7 +91,7 @@ pub fn read<R: Read + Send>(
 }
 
 /// What to do with comments between records of names.
-const COMMENTS: &str = "If it is a comment, pass its mark: comments=\"#\"";
+const COMMENTS: &str = ". If it is a comment, pass its mark: comments=\"#\"";
 
 /// The name in a field, or what is wrong with it.
 fn name(at: usize, field: &[u8]) -> Result<Cow<'_, str>, Wrong> {

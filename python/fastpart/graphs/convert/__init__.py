@@ -258,7 +258,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
                 options=run,
             )
         directedness = "undirected" if how.dedup else how.directedness or _directedness(raw, converted)
-        weighted = record_weights.take(weights_from, raw, converted.graph.m)
+        weighted = record_weights.take(weights_from, raw, converted.graph.m, str(files))
         notes = list(converted.notes)
         if wanted == "raw":
             description = None if weighted is None else record_weights.write(weighted, file, run)
