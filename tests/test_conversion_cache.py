@@ -1,7 +1,6 @@
 """Conversions that are kept: found again, written in one step, told, and removed."""
 
 import errno
-import gzip
 import json
 import os
 import pickle
@@ -9,12 +8,11 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.core.parameters import sized
 from fastpart.cli import main
+from fastpart.core.parameters import sized
 from fastpart.graphs import conversion_cache, converted
 
 
@@ -43,7 +41,8 @@ def test_a_second_opening_finds_the_conversion(home, source, caplog):
     said = [text for text in caplog.messages if "converted once" in text]
     size = sized(sum(path.stat().st_size for path in (home / entry).iterdir()))
     assert said == [
-        f"{source}: converted once, to {size} in {home / entry}. `fastpart cache` lists conversions, --clear removes them"
+        f"{source}: converted once, to {size} in {home / entry}. `fastpart cache` lists conversions, --clear "
+        "removes them"
     ]
     state = {path.name: path.stat().st_mtime_ns for path in (home / entry).iterdir()}
     assert set(state) == {"edges.bin", "edges.bin.json", "entry.json"}

@@ -73,7 +73,7 @@ def test_comments_among_numbers_are_comments_anywhere():
         opened(text, comments="")
     assert opened("; a\n1 2\n; b\n2 3\n", comments=";") == [[1, 2], [2, 3]]
     for mark in ("1", " ", '"', "x"):
-        with pytest.raises(fp.ParameterError, match="^comments: "):
+        with pytest.raises(fp.ParameterError, match=r"^comments: "):
             opened(text, comments=mark)
 
 

@@ -135,9 +135,10 @@ impl Delimiter {
             others.clone().take(COMPARED).all(|line| Delimiter::Byte(byte).fields(line).count() == count)
         };
         let data = others.clone().next().unwrap_or(first);
-        let usable = |byte: u8| byte != b'\t' || !blanks_part_numbers(data);
+        let header = first.first().is_some_and(u8::is_ascii_alphabetic);
+        let usable = |byte: u8| byte != b'\t' || header || !blanks_part_numbers(data);
         match found.iter().find(|&&(_, byte)| usable(byte) && even(byte)).or(found.first()) {
-            Some(&(_, b'\t')) if blanks_part_numbers(data) => Delimiter::Blanks,
+            Some(&(_, b'\t')) if !usable(b'\t') => Delimiter::Blanks,
             Some(&(_, b'\t')) if !even(b'\t') && two_numbers(data) => Delimiter::Blanks,
             Some(&(_, byte)) => Delimiter::Byte(byte),
             None => Delimiter::Blanks,
@@ -464,7 +465,10 @@ fn holds_names(dialect: &Dialect, data: Option<&[u8]>, head: &[u8]) -> Result<bo
         .skip(header as usize + 1)
         .filter(|line| !line.trim_ascii().is_empty());
     let fits = |line: &[u8]| dialect.delimiter.fields(line).count() == dialect.columns.len();
-    Ok(dialect.marks == Marks::Usual && marked.next().is_some_and(fits))
+    // Words of prose are parted by blanks, too.
+    Ok(dialect.delimiter != Delimiter::Blanks
+        && dialect.marks == Marks::Usual
+        && marked.next().is_some_and(fits))
 }
 
 /// Whether an id of a line is a name. Numbers that are no ids, such as -1 or 0.5, are none, and nor is an empty field.
