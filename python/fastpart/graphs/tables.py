@@ -24,7 +24,7 @@ _BATCH = 1 << 18
 
 _LARGEST = 2**32 - 2
 
-_WIDE = tuple(getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name))
+_WIDE = ("Int128", "UInt128")
 """Integers that numpy lacks."""
 
 
@@ -183,12 +183,13 @@ def _of_series(column: Any, first: int = 0) -> Array:
         _refuse_gaps(column.name, column.is_null().to_numpy(), first)
     if not column.dtype.is_integer():
         raise _no_ids(column)
-    return narrowed(column).to_numpy()
+    ids: Array = narrowed(column).to_numpy()
+    return ids
 
 
 def narrowed(column: Any) -> Any:
     """Return a column without integers of 128 bits, which numpy lacks. Refuse those that 64 bits do not hold."""
-    if column.dtype not in _WIDE:
+    if str(column.dtype) not in _WIDE:
         return column
     for dtype in (pl.UInt64, pl.Int64):
         with suppress(pl.exceptions.InvalidOperationError):

@@ -105,7 +105,8 @@ def _numbers(name: str, start: int, column: pl.Series) -> npt.NDArray[np.float64
             f"{name}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
             f"{' with nulls' if column.null_count() else ''}"
         )
-    return narrowed(column).to_numpy().astype("<f8")
+    numbers: npt.NDArray[np.float64] = narrowed(column).to_numpy().astype("<f8")
+    return numbers
 
 
 def _check(name: str, start: int, column: pl.Series, relabel: bool) -> None:
