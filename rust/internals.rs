@@ -141,13 +141,14 @@ pub mod convert {
     pub use crate::convert::renumber::renumber;
     pub use crate::convert::write::write;
     pub use crate::convert::{
-        Column, Conversion, Convert, Format, WeightsFrom, convert, convert_all, format_of,
+        Column, Conversion, Convert, Format, WeightsFrom, convert, convert_all, format_of, holds_names,
+        tabulate,
     };
     pub mod metis {
         pub use crate::convert::metis::read;
     }
     pub mod text {
-        pub use crate::convert::text::{Asked, Cut, LONGEST_LINE, read};
+        pub use crate::convert::text::{Asked, Column, Cut, LONGEST_LINE, Names, names, read};
     }
 }
 pub mod edges {

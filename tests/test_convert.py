@@ -44,7 +44,8 @@ def names(folder):
         PLAIN.replace(b" ", b"  \t "),
         PLAIN.replace(b"\n", b" 1.7\n"),
         PLAIN.replace(b"\n", b"\t0.25\t1234567890\n"),
-        PLAIN.replace(b"\n", b",a text\n"),
+        PLAIN.replace(b"\n", b" a text\n"),
+        PLAIN.replace(b" ", b",").replace(b"\n", b",a text\n"),
         PLAIN.replace(b"\n", b"  \n"),
         PLAIN.replace(b"\n", b"\n\n \t\n"),
         b"  " + PLAIN,
@@ -71,6 +72,8 @@ def test_what_numpy_writes_is_read(tmp_path_factory, graph, separator, newline):
     _, edges = graph
     folder = tmp_path_factory.mktemp("text")
     np.savetxt(folder / "g.txt", edges, fmt="%d", delimiter=separator, newline=newline, header="u v")
+    if not len(edges):
+        (folder / "g.txt").write_bytes(b"")  # a header alone is refused
     converted = fp.convert(folder / "g.txt", folder / "g.bin")
     assert converted.identify() == fp.open_graph(edges).identify()
 
@@ -84,9 +87,11 @@ def test_kind_of_input_is_told_by_the_bytes_not_the_name(tmp_path):
 
 
 def test_empty_text_is_the_empty_graph(tmp_path):
-    for content in (b"", b"# nothing\n", b"\n\n"):
-        records, edges = convert(tmp_path, content)
-        assert (records, edges.num_vertices, edges.num_edges) == ([], 0, 0)
+    records, edges = convert(tmp_path, b"")
+    assert (records, edges.num_vertices, edges.num_edges) == ([], 0, 0)
+    for content in (b"# nothing\n", b"\n\n"):
+        with pytest.raises(fp.GraphFormatError, match="no line is a record"):
+            convert(tmp_path, content)
 
 
 # 18
@@ -101,7 +106,7 @@ def test_empty_text_is_the_empty_graph(tmp_path):
         (b"0 1\n1 \x002\n", 2, 3, "a NUL byte"),
         (b"0 1\r1 2\r2 3\n", 1, 4, "a carriage return within the line"),
         (b"0 1\n5\n", 2, 2, "one id, where a record needs two"),
-        (b"0 1\n1,,2\n", 2, 3, "an empty field"),
+        (b"0,1\n1,,2\n", 2, 3, "an empty field"),
         (b"0 1\n1 two\n", 2, 3, '"two" is no id'),
         (b"0 1\nvertex 2\n", 2, 1, '"vertex" is no id'),
         (b"u v\nw x\n0 1\n", 2, 1, '"w" is no id'),

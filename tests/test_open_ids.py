@@ -58,7 +58,7 @@ def test_columns_of_strings(tmp_path):
     (tmp_path / "g.csv").write_bytes(text(",", "who,whom,w\n", [[*record, 2] for record in NAMES]))
     graph = fp.open_graph(tmp_path / "g.csv", columns=("who", "whom"), weights="w")
     assert same(graph, BY_RANK, 4).weights.tolist() == [2, 2, 2]
-    with pytest.raises(fp.ParameterError, match="nothing says whether its first line is a header"):
+    with pytest.raises(fp.ParameterError, match="nothing says whether the first line is a header"):
         fp.open_graph(tmp_path / "g.csv", columns=(1, 2))
     with pytest.raises(fp.GraphFormatError, match="which columns hold the ids"):
         fp.open_graph(tmp_path / "g.csv")
@@ -127,10 +127,12 @@ def test_lazy_frames_that_cannot_be_computed():
 
 def test_errors_of_strings_speak_of_the_file(tmp_path):
     (tmp_path / "g.csv").write_text("source,target\nann,bob\neve,\n")
-    with pytest.raises(fp.GraphFormatError, match=r"g\.csv: line 3: an id is null\. Remove the row$"):
+    with pytest.raises(
+        fp.GraphFormatError, match=r"g\.csv: line 3, column 5: an empty field where an id belongs$"
+    ):
         fp.open_graph(tmp_path / "g.csv")
     (tmp_path / "g.csv").write_text("source,target\nann,bob\n")
-    with pytest.raises(fp.FastpartError, match=r"^weights: .*no column 'x'"):
+    with pytest.raises(fp.FastpartError, match=r'weights: there is no column "x"'):
         fp.open_graph(tmp_path / "g.csv", weights="x")
 
 

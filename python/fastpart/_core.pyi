@@ -907,8 +907,30 @@ def convert(
     column: int | str | None,
     columns: tuple[int | str, int | str] | None,
     unsure: bool,
+    comments: str | None,
+    names: bool,
     options: RunOptions,
 ) -> Converted: ...
+def text_holds_names(
+    source: _Path,
+    *,
+    columns: tuple[int | str, int | str] | None,
+    column: int | str | None,
+    unsure: bool,
+    comments: str | None,
+    options: RunOptions,
+) -> bool: ...
+def tabulate(
+    sources: Sequence[_Path],
+    target: _Path,
+    *,
+    names: bool,
+    columns: tuple[int | str, int | str] | None,
+    column: int | str | None,
+    unsure: bool,
+    comments: str | None,
+    options: RunOptions,
+) -> list[str]: ...
 def write_edges(
     edges: EdgeSource, target: _Path, *, format: str, scale: float, options: RunOptions
 ) -> list[str]: ...

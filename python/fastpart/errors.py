@@ -31,6 +31,10 @@ class GraphFormatError(FastpartError):
     """A file or an array is not a valid graph or partition."""
 
 
+class _NameFoundError(GraphFormatError):
+    """Text has a name among its numbers. It is read again as names where the user named its columns."""
+
+
 class ParameterError(FastpartError):
     """A parameter has an invalid value."""
 

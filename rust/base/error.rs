@@ -49,6 +49,19 @@ pub enum Error {
         what: String,
     },
 
+    /// A text input has a name where its first lines have numbers, and the caller may read it again as names.
+    #[error("{}: line {line}, column {column}: {what}", shown(path))]
+    Name {
+        /// The file read.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// Column in bytes, from 1.
+        column: u64,
+        /// What is wrong there.
+        what: String,
+    },
+
     /// An id lies outside `0..n`.
     #[error("{origin}: record {record} holds the id {id}, outside 0..{n}. {remedy}")]
     IdOutOfRange {

@@ -41,11 +41,13 @@ pub(super) struct Stated {
     pub(super) n: Option<u64>,
     /// Whether an undirected edge is listed in both directions.
     pub(super) both: Option<bool>,
+    /// Whether it is text that has bytes, and there is no record so far.
+    pub(super) no_record: bool,
 }
 
 impl Stated {
     fn of(n: u64) -> Self {
-        Stated { n: Some(n), both: None }
+        Stated { n: Some(n), ..Stated::default() }
     }
 }
 
@@ -113,21 +115,18 @@ impl Input {
         let weights = weights.as_deref();
         match self {
             Input::Text { gzip, .. } | Input::Matrix { gzip } => {
-                run.begin("convert", metadata.len());
-                let mut source: Box<dyn Read + Send> = Box::new(ProgressReader { file, run });
-                if gzip {
-                    source = Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)));
-                }
+                let source = unpacked((file, metadata), gzip, run);
                 let weight = match &options.weights {
                     WeightsFrom::Column(column) => Some(column),
                     _ => None,
                 };
-                let asked = text::Asked { ids: options.columns.as_ref(), weight, unsure: options.unsure };
+                let asked = options.asked(weight);
                 let read = match self {
                     Input::Matrix { .. } => matrix::read(source, path, weight.is_some(), intake, run)
-                        .map(|(n, both)| Stated { n: Some(n), both: Some(both) }),
+                        .map(|(n, both)| Stated { both: Some(both), ..Stated::of(n) }),
                     Input::Text { metis: true, .. } => from_metis(source, path, intake, run).map(Stated::of),
-                    _ => from_text(source, path, asked, intake, run).map(|()| Stated::default()),
+                    _ => from_text(source, path, asked, intake, run)
+                        .map(|bytes| Stated { no_record: bytes && intake.n == 0, ..Stated::default() }),
                 };
                 // Asked first: nonsense in a file that changed is no fault of the file.
                 check_unchanged(file, metadata, path)?;
@@ -143,6 +142,20 @@ impl Input {
     }
 }
 
+/// The content of a file of text, which is read as progress.
+pub(super) fn unpacked<'a>(
+    (file, metadata): (&'a File, &Metadata),
+    gzip: bool,
+    run: &'a Run,
+) -> Box<dyn Read + Send + 'a> {
+    run.begin("convert", metadata.len());
+    let source: Box<dyn Read + Send> = Box::new(ProgressReader { file, run });
+    match gzip {
+        true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source))),
+        false => source,
+    }
+}
+
 fn named(path: &Path, names: &[&str]) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
 }
@@ -154,7 +167,7 @@ fn is_nearly_text(head: &[u8]) -> bool {
     head.starts_with(text::MARK) || 4 * head.iter().filter(text).count() > 3 * head.len()
 }
 
-fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
+pub(super) fn check_unchanged(file: &File, before: &Metadata, path: &Path) -> Result<()> {
     let now = file.metadata().map_err(|error| Error::io(path, error))?;
     let state = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
     if state(&now) == state(before) {
@@ -184,15 +197,28 @@ fn from_text(
     asked: text::Asked,
     intake: &mut Intake,
     run: &Run,
-) -> Result<()> {
+) -> Result<bool> {
     let largest = if intake.relabels() { u64::MAX } else { MAX_VERTICES - 1 };
+    let (mut first, mut count) = (None, 0_u64);
     let deliver = |records: &[WideRecord], weights: &[f64]| {
+        first = first.or(records.first().copied());
+        count += records.len() as u64;
         intake.weigh(records, weights)?;
         intake.push_wide(records)
     };
-    let notes = text::read(source, path, largest, text::Cut::default(), asked, run, deliver)?;
-    intake.notes.extend(notes);
-    Ok(())
+    let seen = text::read(source, path, largest, text::Cut::default(), asked, run, deliver)?;
+    intake.notes.extend(seen.notes);
+    if let Some([a, b]) = first.filter(|record| count > 2 && record.contains(&(count - 1)))
+        && !intake.relabels()
+        && intake.n == a.max(b) + 1
+    {
+        intake.notes.push(format!(
+            "{}: the first record ({a} {b}) counts the lines behind it, and is read as an edge. If it is a header, remove \
+             it: `sed 1d FILE`",
+            shown(path)
+        ));
+    }
+    Ok(seen.bytes)
 }
 
 fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) -> Result<u64> {

@@ -20,6 +20,7 @@ pub(crate) mod metis;
 mod relabel;
 pub(crate) mod renumber;
 mod sink;
+mod tabulate;
 pub(crate) mod text;
 pub(crate) mod write;
 
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use self::input::{Input, Stated};
 use self::sink::{Forward, Intake, RawWriter};
+pub use self::tabulate::{holds_names, tabulate};
 pub use self::text::Column;
 use crate::base::system::same_file;
 use crate::base::{AtomicFile, Error, Result, Run, named, shown};
@@ -86,6 +88,19 @@ pub struct Convert {
     pub unsure: bool,
     /// The columns of text that hold the ids. `None`: those that a header names, else the first two.
     pub columns: Option<[Column; 2]>,
+    /// The mark of comments in text. `None`: the usual ones. Empty: there are none.
+    pub comments: Option<String>,
+    /// Whether the caller could read text of names, too.
+    pub names: bool,
+}
+
+impl Convert {
+    /// What is asked of text whose weights are in that column.
+    fn asked<'a>(&'a self, weight: Option<&'a Column>) -> text::Asked<'a> {
+        let names = if self.names { text::Names::Possible } else { text::Names::Refused };
+        let (ids, comments) = (self.columns.as_ref(), self.comments.as_deref());
+        text::Asked { ids, weight, unsure: self.unsure, comments, names }
+    }
 }
 
 /// Where an input has the weights of its records. Those of METIS graphs stand beside the neighbours.
@@ -135,14 +150,7 @@ pub fn convert_all(inputs: &[PathBuf], target: &Path, options: &Convert, run: &R
     let ids_target = ids_beside(target);
     let opened = inputs.iter().map(|input| open_input(input, target, &ids_target, options));
     let opened = opened.collect::<Result<Vec<_>>>()?;
-    let origin = match inputs {
-        [input] => shown(input).to_string(),
-        _ => format!(
-            "{} files, the first of them {}",
-            inputs.len(),
-            inputs.first().map_or_else(String::new, |input| shown(input).to_string())
-        ),
-    };
+    let origin = origin_of(inputs);
     if let Some(given) = options.num_vertices.filter(|&given| given > MAX_VERTICES) {
         return Err(Error::parameter("num_vertices", format!("{given}. Use at most {MAX_VERTICES}")));
     }
@@ -158,7 +166,11 @@ pub fn convert_all(inputs: &[PathBuf], target: &Path, options: &Convert, run: &R
         let mut stated = Stated::default();
         for (input, (file, metadata, format)) in inputs.iter().zip(&opened) {
             let said = format.read((file, metadata), (input, target), options, &mut intake, run)?;
-            stated = Stated { n: stated.n.max(said.n), both: stated.both.or(said.both) };
+            let no_record = (stated.no_record || said.no_record) && intake.n == 0;
+            stated = Stated { n: stated.n.max(said.n), both: stated.both.or(said.both), no_record };
+        }
+        if stated.no_record {
+            return Err(no_record(&origin));
         }
         let both = stated.both;
         if let Some(given) = options.num_vertices.filter(|&given| given < intake.n) {
@@ -189,6 +201,25 @@ pub fn convert_all(inputs: &[PathBuf], target: &Path, options: &Convert, run: &R
     }
     files.into_iter().try_for_each(AtomicFile::commit)?;
     Ok(Conversion { n, m, loops, checksum: writer.finish()?, notes, both })
+}
+
+/// How messages call the inputs.
+fn origin_of(inputs: &[PathBuf]) -> String {
+    match inputs {
+        [input] => shown(input).to_string(),
+        _ => format!(
+            "{} files, the first of them {}",
+            inputs.len(),
+            inputs.first().map_or_else(String::new, |input| shown(input).to_string())
+        ),
+    }
+}
+
+/// Refuses text without a record that has bytes. An empty graph has none.
+fn no_record(origin: &str) -> Error {
+    let what = "no line is a record. All are blank, comments or a header. If lines that begin with a mark of comments \
+                are records, pass comments=\"\". An empty graph is a file of 0 bytes";
+    Error::format(origin, what)
 }
 
 /// Opens an input and finds what it is.

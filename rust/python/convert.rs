@@ -9,7 +9,7 @@ use super::errors::raise;
 use super::partitions::Identity;
 use super::run::{Options, detached};
 use fastpart::internals::base::Result;
-use fastpart::internals::convert::{Column, Convert, Format, WeightsFrom, convert_all, write};
+use fastpart::internals::convert::{self as core, Column, Convert, Format, WeightsFrom, convert_all, write};
 
 /// What a conversion wrote.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -46,7 +46,7 @@ pub fn format_of(py: Python<'_>, file: PathBuf) -> PyResult<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (
     sources, target, *, format, relabel, swap, dtype, layout, num_vertices, max_vertices, drop_loops, dedup, shuffle,
-    weights, column, columns, unsure, options
+    weights, column, columns, unsure, comments, names, options
 ))]
 pub fn convert(
     py: Python<'_>,
@@ -66,6 +66,8 @@ pub fn convert(
     column: Option<ColumnOf>,
     columns: Option<[ColumnOf; 2]>,
     unsure: bool,
+    comments: Option<String>,
+    names: bool,
     options: Options,
 ) -> PyResult<Converted> {
     let how = || -> Result<Convert> {
@@ -91,12 +93,61 @@ pub fn convert(
             weights,
             unsure,
             columns: columns.map(|columns| columns.map(Column::from)),
+            comments,
+            names,
         })
     };
     let how = how().map_err(|error| raise(py, error))?;
     let written = detached(py, &options, |run| convert_all(&sources, &target, &how, run))?;
     let graph = Identity { n: written.n, m: written.m, loops: written.loops, checksum: written.checksum };
     Ok(Converted { graph, notes: written.notes, both: written.both })
+}
+
+/// Whether the first lines of a file of text say that its ids are names.
+#[pyfunction]
+#[pyo3(signature = (source, *, columns, column, unsure, comments, options))]
+pub fn text_holds_names(
+    py: Python<'_>,
+    source: PathBuf,
+    columns: Option<[ColumnOf; 2]>,
+    column: Option<ColumnOf>,
+    unsure: bool,
+    comments: Option<String>,
+    options: Options,
+) -> PyResult<bool> {
+    let how = of_text(columns, column, unsure, comments);
+    detached(py, &options, |run| core::holds_names(&source, &how, run))
+}
+
+/// Writes the records of text as CSV with the columns `source`, `target` and, if `column` has them, `weight`. `names`: the
+/// ids are names. Returns notes.
+#[pyfunction]
+#[pyo3(signature = (sources, target, *, names, columns, column, unsure, comments, options))]
+pub fn tabulate(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    target: PathBuf,
+    names: bool,
+    columns: Option<[ColumnOf; 2]>,
+    column: Option<ColumnOf>,
+    unsure: bool,
+    comments: Option<String>,
+    options: Options,
+) -> PyResult<Vec<String>> {
+    let how = of_text(columns, column, unsure, comments);
+    detached(py, &options, |run| core::tabulate(&sources, &target, names, &how, run))
+}
+
+/// How text is read whose ids may be names.
+fn of_text(
+    columns: Option<[ColumnOf; 2]>,
+    column: Option<ColumnOf>,
+    unsure: bool,
+    comments: Option<String>,
+) -> Convert {
+    let weights = column.map_or(WeightsFrom::Nowhere, |column| WeightsFrom::Column(column.into()));
+    let columns = columns.map(|columns| columns.map(Column::from));
+    Convert { weights, columns, unsure, comments, names: true, ..Convert::default() }
 }
 
 /// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). `scale` is that of their weights.

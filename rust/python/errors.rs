@@ -17,6 +17,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         | Error::Format { .. }
         | Error::Text { .. }
         | Error::IdOutOfRange { .. } => "GraphFormatError",
+        Error::Name { .. } => "_NameFoundError",
         Error::Parameter { .. } => "ParameterError",
         Error::Capacity(_) => "CapacityError",
         Error::MemoryBudget { .. } | Error::MemoryRefused { .. } => "MemoryBudgetError",

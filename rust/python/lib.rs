@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::clustering::{ClusterResult, cluster_hollocou, cluster_modularity};
     #[pymodule_export]
-    use super::convert::{Converted, convert, format_of, write_edges};
+    use super::convert::{Converted, convert, format_of, tabulate, text_holds_names, write_edges};
     #[pymodule_export]
     use super::counts::{
         CutCounts, EdgeCounts, component_counts, count_edge_partition, cut_counts, halo_counts, label_skew,

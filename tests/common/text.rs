@@ -28,11 +28,11 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<WideRecord>> {
 /// Parses a text cut into pieces; returns its notes, too.
 pub fn stream(source: impl Read + Send, cut: Cut, run: &Run) -> Result<(Vec<WideRecord>, Vec<String>)> {
     let mut records = Vec::new();
-    let notes = text::read(source, Path::new("g.txt"), u64::MAX, cut, Asked::default(), run, |more, _| {
+    let seen = text::read(source, Path::new("g.txt"), u64::MAX, cut, Asked::default(), run, |more, _| {
         records.extend_from_slice(more);
         Ok(())
     })?;
-    Ok((records, notes))
+    Ok((records, seen.notes))
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -118,6 +118,8 @@ const PLAIN: Convert = Convert {
     unsure: false,
     columns: None,
     max_vertices: None,
+    comments: None,
+    names: false,
 };
 pub const RELABEL: Convert = Convert { relabel: true, ..PLAIN };
 pub const SWAP: Convert = Convert { swap: true, ..PLAIN };

@@ -15,6 +15,7 @@ _EXAMPLE = re.compile(r"\bas (\[[^\]]*\]|\{[^}]*\})")
 _PHRASES = {
     "balance_on=[]": "--balance-on vertices",
     "weights=False": "--weights no",
+    'comments=""': "--comments ''",
     "saved with graph=, ": "saved with ",  # partition does so by itself
 }
 """Values that the shell has words for."""

@@ -207,6 +207,16 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
+def mark(name: str, value: object) -> None:
+    """Check the mark that comments begin with. None is the default, and an empty one is no mark."""
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a string, got {type(value).__name__}")
+    if value[:1].isalnum() or value[:1].isspace() or value[:1] == '"':
+        raise ParameterError(f"{name}: {value!r:.80} begins as records do. Use a mark such as '#'")
+
+
 def choice(name: str, value: object, valid: Mapping[Word, Any] | tuple[Word, ...]) -> Word:
     """Return one of the valid names."""
     if not isinstance(value, str):

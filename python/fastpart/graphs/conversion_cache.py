@@ -68,7 +68,7 @@ def home() -> Path:
 
 
 def conversion(
-    key: Mapping[str, Any], name: str, size: int, make: Callable[[Path], None], options: RunOptions
+    key: Mapping[str, Any], name: str, make: Callable[[Path], None], options: RunOptions
 ) -> Stored:
     """Return the conversion with this key. If there is none, ``make`` writes it to a folder.
 
@@ -78,8 +78,6 @@ def conversion(
         What the result depends on. Its ``files`` begin with their paths.
     name : str
         How notes call the source.
-    size : int
-        About how many bytes it will take.
     make : callable
         It may be called twice, the second time where the cache could not be written.
     options : RunOptions
@@ -90,13 +88,13 @@ def conversion(
         if _valid(entry, key):
             log.info("%s: read from its conversion in %s", name, shown(entry))
             return Stored(entry)
+        _write(entry, key, make)
         log.info(
-            "%s: converted once, to about %s in %s. `fastpart conversions` lists them, --clear removes them",
+            "%s: converted once, to %s in %s. `fastpart conversions` lists them, --clear removes them",
             name,
-            sized(size),
+            sized(_bytes(entry)),
             shown(entry),
         )
-        _write(entry, key, make)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         if isinstance(error, FastpartError) or not _unwritable(error):
             raise

@@ -13,14 +13,14 @@ from typing import Any
 from .. import _core
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import Directedness, Layout, choice, integer, shown
-from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
+from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
+from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError
 from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
-from .convert.inputs import Files, estimate, first_lines, one_kind, spooled, unpacked
+from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
-from .ends import PAIRS, Pair
+from .ends import Pair
 from .graph import LAYOUTS, Graph, open_records
 from .graph_directory import EDGES
 from .remote import Remote, is_url
@@ -35,6 +35,7 @@ class Given:
     """The arguments of :func:`fastpart.open_graph` for any source."""
 
     columns: Pair | None = None
+    comments: str | None = None
     relabel: bool = False
     num_vertices: int | None = None
     directedness: Directedness | None = None
@@ -53,15 +54,20 @@ class Given:
         if self.layout is not None:
             choice("layout", self.layout, LAYOUTS)
         choice("io", self.io, ("mmap", "read"))
+        mark("comments", self.comments)
 
     def refuse(self, name: str, why: str) -> None:
         """Refuse a parameter that was given."""
-        if getattr(self, name):
+        if getattr(self, name) not in (None, False):
             raise ParameterError(f"{name}: {why}")
 
     def of_records(self) -> dict[str, Any]:
         """Return the arguments for raw records and arrays."""
-        return {name: value for name, value in vars(self).items() if name not in ("columns", "relabel")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("columns", "comments", "relabel")
+        }
 
     @property
     def weight_column(self) -> int | str | bool | None:
@@ -106,8 +112,7 @@ def open_converted(source: Any, given: Given, run: RunOptions) -> Graph:
                 f"{named}: changed while it was converted. Open it again when it is complete"
             )
 
-    size = named.estimate() if isinstance(named, Remote) else estimate(named)
-    stored = conversion(key, str(named), size, make, run)
+    stored = conversion(key, str(named), make, run)
     graph = _opened(stored, named.path, given, run)
     if given.separate_weights is None:
         sources = [str(each) for each in named.files] if isinstance(named, Files) else named.url
@@ -148,6 +153,7 @@ def _of_directory(given: Given) -> Any:
 def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -> None:
     """Write the records of files to a folder."""
     if isinstance(named, Remote):
+        given.refuse("comments", f"{named} is Parquet. They are for text")
         if (table := named.table_of_strings(given.columns, given.relabel)) is not None:
             _ingest(table, into, given, run)
             return
@@ -160,8 +166,13 @@ def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -
             _convert(copies, into, replace(given, columns=(1, 2)), run)
         return
     with unpacked(named, into) as files:
-        if (table := _table_of_strings(files, given)) is not None:
-            _ingest(table, into, given, run)
+        kind = one_kind(files)
+        if kind != "text":
+            given.refuse("comments", f"{files} is {kind}. They are for text")
+            if (table := _table_of_strings(files, given, kind)) is not None:
+                _ingest(table, into, given, run)
+                return
+        elif _convert_text(files, into, given, run):
             return
         column = given.weight_column
         how = How(
@@ -172,77 +183,69 @@ def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -
             directedness=given.directedness,
             columns=given.columns,
             unsure=column is None,
+            comments=given.comments,
+            names=True,
         )
-        convert_files(files, into / EDGES, how, run)
+        try:
+            convert_files(files, into / EDGES, how, run)
+        except _NameFoundError:
+            _tabulated(files, into, True, given, run)
 
 
-def _table_of_strings(files: Files, given: Given) -> dict[str, Any] | None:
-    """Return the relation of a schema, if the ids are strings or are to be relabelled. Else None."""
-    kind = one_kind(files)
-    if kind == "parquet":
-        weights = given.weight_column if isinstance(given.weight_column, str) else None
-        ends, strings = parquet.ids_of(files, given.columns, weights)
-        format = None
-    elif kind == "text":
-        ends, strings, format = _text_of(files, given.columns)
-    else:
+def _table_of_strings(files: Files, given: Given, kind: str) -> dict[str, Any] | None:
+    """Return the relation of a schema, if the ids of Parquet are strings or are to be relabelled. Else None."""
+    if kind != "parquet":
         given.refuse("relabel", f"{files} is {kind}. `fastpart convert --relabel` gives dense ids")
         return None
+    weights = given.weight_column if isinstance(given.weight_column, str) else None
+    ends, strings = parquet.ids_of(files, given.columns, weights)
     if not (strings or given.relabel):
         return None
-    table: dict[str, Any] = {"files": [str(file) for file in files.files]}
-    as_ = {} if strings or kind == "parquet" else {"as": "int"}
-    table |= {
-        name: {"vertex": {"column": end} | as_} for name, end in zip(("source", "target"), ends, strict=True)
+    sides = zip(("source", "target"), ends, strict=True)
+    return {"files": [str(file) for file in files.files]} | {
+        side: {"vertex": {"column": end}} for side, end in sides
     }
-    return table if format is None else table | {"format": {"csv": format}}
 
 
-def _text_of(files: Files, columns: Pair | None) -> tuple[tuple[str, str], bool, dict[str, Any]]:
-    """Return the columns of the ids of text by name, whether they are strings, and how the text is written.
-
-    Only columns that a header or the caller names are taken for strings. Anything else is a mistake among numbers.
-    """
-    file = files.files[0]
-    lines = first_lines(file, files.name_of(file))
-    separator = next((each for each in ",;\t" if lines and each in lines[0]), " ")
-    names = _fields(lines[0], separator) if lines else []
-    small = [name.lower() for name in names]
-    pair = next((pair for pair in PAIRS if pair[0] in small and pair[1] in small), None)
-    header = any(isinstance(each, str) for each in columns or ()) or pair is not None
-    format = {"separator": separator, "header": header}
-    if columns is None and pair is None:
-        return ("column_1", "column_2"), False, format
-    places = [small.index(name) for name in pair] if columns is None and pair else []
-    for each in columns or ():
-        places.append(each - 1 if isinstance(each, int) else names.index(each) if each in names else -1)
-    known = names if header else [f"column_{number + 1}" for number in range(len(names))]
-    if any(not 0 <= place < len(known) for place in places):
-        return ("", ""), False, format  # the conversion says what is wrong
-    rows = [_fields(line, separator) for line in lines]
-    named = [len(row) == len(names) and any(not _is_number(row[place]) for place in places) for row in rows]
-    if not header and named == [True, True]:
-        raise ParameterError(
-            f"columns: {files} holds strings, and nothing says whether its first line is a header. Name the columns as "
-            "it does, or pass a frame: polars.read_csv(..., has_header=False)"
-        )
-    return (known[places[0]], known[places[1]]), header and named[1:] == [True], format
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    import csv
-
-    if separator == " ":
-        return line.split()
-    return [field.strip() for field in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
-
-
-def _is_number(text: str) -> bool:
+def _convert_text(files: Files, into: Path, given: Given, run: RunOptions) -> bool:
+    """Write the graph directory of text whose ids are names or are to be relabelled. False: its ids are numbers."""
+    said = _said_of_text(given)
+    names = any(_core.text_holds_names(file, options=run, **said) for file in files.files)
+    if not (names or given.relabel):
+        return False
     try:
-        float(text)
-    except ValueError:
-        return text == ""  # an empty field is no id
+        _tabulated(files, into, names, given, run)
+    except _NameFoundError:
+        _tabulated(files, into, True, given, run)
     return True
+
+
+def _tabulated(files: Files, into: Path, names: bool, given: Given, run: RunOptions) -> None:
+    """Write the records of text as a table, and ingest it."""
+    import tempfile  # here, because its import is slow
+
+    as_: dict[str, Any] = {"as": "string" if names else "int"}
+    with tempfile.TemporaryDirectory(prefix=".table-", dir=into) as folder:
+        table = Path(folder, "table.csv")
+        notes = _core.tabulate(files.files, table, names=names, options=run, **_said_of_text(given))
+        for note in notes:
+            log.info("%s: %s", files, note)
+        relation = {"files": [str(table)]} | {
+            side: {"vertex": {"column": side} | as_} for side in ("source", "target")
+        }
+        weighted = given.weight_column not in (None, False)
+        _ingest(relation, into, replace(given, weights="weight") if weighted else given, run, f"{files}: ")
+
+
+def _said_of_text(given: Given) -> dict[str, Any]:
+    """Return what the arguments say of text."""
+    column = given.weight_column
+    return {
+        "columns": given.columns,
+        "column": None if column is False else column,
+        "unsure": column is None and given.columns is None,
+        "comments": given.comments,
+    }
 
 
 def open_strings(table: Table, given: Given, run: RunOptions) -> Graph:
@@ -254,8 +257,10 @@ def open_strings(table: Table, given: Given, run: RunOptions) -> Graph:
     return _opened(temporary(lambda into: _ingest(relation, into, named, run), run), None, named, run)
 
 
-def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions) -> None:
-    """Write a graph directory. Vertices are numbered by the rank of their ids."""
+def _ingest(
+    relation: dict[str, Any], into: Path, given: Given, run: RunOptions, where: str = "weights: "
+) -> None:
+    """Write a graph directory. Vertices are numbered by the rank of their ids. ``where`` begins errors of weights."""
     from .ingest import ingest
 
     for name in ("num_vertices", "layout"):
@@ -271,18 +276,18 @@ def _ingest(relation: dict[str, Any], into: Path, given: Given, run: RunOptions)
     }
     if given.directedness is not None:
         schema["directedness"] = given.directedness
-    with _without_schema():
+    with _without_schema(where):
         ingest(schema, into / _GRAPH, **vars(run))
 
 
 @contextmanager
-def _without_schema() -> Iterator[None]:
+def _without_schema(where: str) -> Iterator[None]:
     """Take the schema, which the user does not know, out of errors."""
     try:
         yield
     except (GraphFormatError, ParameterError) as error:
         text = re.sub(r", or say `[^`]*` for '\w+' in the schema", "", str(error))
-        text = re.sub(r"^relations\.edge\.weight: ", "weights: ", text)
+        text = re.sub(r"^relations\.edge\.weight: ", where, text)
         text = re.sub(r"relations\.edge(\.\w+)?( \(data frame\))?", "the table", text)
         raise type(error)(text) from None
 

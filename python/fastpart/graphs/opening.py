@@ -32,6 +32,7 @@ def open_graph(
     source: Any,
     *,
     columns: Sequence[int | str] | None = None,
+    comments: str | None = None,
     relabel: bool = False,
     dtype: IdType | npt.DTypeLike | None = None,
     num_vertices: int | None = None,
@@ -63,7 +64,11 @@ def open_graph(
     columns : pair of str or int, optional
         The columns of text, Parquet or a frame that hold the ids of sources and targets: by their names, or by their
         numbers from 1. Default: those named source and target, src and dst, from and to, u and v, or head and tail,
-        else the only two.
+        else the only two. Names of columns of text also say that ids may be names: they are, unless all are numbers.
+    comments : str, optional
+        How lines of text begin that are comments, such as "#". Default: "#", "%" and "//". Among ids that are names,
+        these count before the header or the first record only, and a note counts such lines behind it. A mark that is
+        given counts anywhere. "" says that there are no comments.
     relabel : bool
         The ids of a table or an array are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank
         of their ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to
@@ -117,7 +122,7 @@ def open_graph(
     Notes
     -----
     A converted file is found again by its path, size and time of change, and by the arguments. Its conversion takes 8
-    bytes per record, and a note says how much before it is written. ``fastpart conversions`` lists what is kept, and
+    bytes per record, and a note says how much it took. ``fastpart conversions`` lists what is kept, and
     ``fastpart conversions --clear`` removes it. Where the cache cannot be written, the conversion is a temporary file
     that lives as long as the graph. The standard input and frames are never kept.
 
@@ -131,6 +136,7 @@ def open_graph(
     run = run_options(**options)
     given = Given(
         asked(columns),
+        comments,
         flag("relabel", relabel),
         num_vertices,
         directedness,
@@ -140,7 +146,7 @@ def open_graph(
         weights,
     )
     if isinstance(source, Graph):
-        for name in ("weights", "columns"):
+        for name in ("weights", "columns", "comments"):
             if getattr(given, name) is not None:
                 raise ParameterError(f"{name}: the graph is open already. Open its source with {name}=")
         return source
@@ -151,6 +157,7 @@ def open_graph(
         log.info(
             "graph: the column %r is not read. Pass weights=%r to weight the records", *[table.unread] * 2
         )
+    given.refuse("comments", "the source is no file. It applies to text")
     if table is None:
         given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")
         if given.relabel or sources.holds_strings(source):
@@ -169,9 +176,11 @@ def _open_files(source: Any, given: Given, dtype: Any, run: RunOptions) -> Graph
     if not isinstance(source, list | tuple):
         file = path("graph", source)
         if (file / MARKER).is_file():
-            given.refuse("columns", f"{shown(file)} is a graph directory")
+            for name in ("columns", "comments"):
+                given.refuse(name, f"{shown(file)} is a graph directory")
             return open_directory(file, run, **given.of_records())
         if dtype is not None or _is_raw(file):
+            given.refuse("comments", f"{shown(file)} holds raw records. It applies to text")
             for name in ("columns", "relabel"):
                 given.refuse(name, f"{shown(file)} holds raw records. `fastpart convert` relabels these")
             if isinstance(given.weights, int) and given.weights is not False:

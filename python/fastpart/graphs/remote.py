@@ -48,10 +48,6 @@ class Remote:
     def __str__(self) -> str:
         return self.url
 
-    def estimate(self) -> int:
-        """Return how many bytes the records take."""
-        return 8 * int(self.reader.rows)
-
     def table_of_strings(self, columns: Pair | None, relabel: bool) -> dict[str, Any] | None:
         """Return the relation of a schema, if the ids are strings or are to be relabelled. Else None."""
         ends, strings = self._ends(columns, None)

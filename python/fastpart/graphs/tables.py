@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ _BATCH = 1 << 18
 """Rows of a lazy frame in memory at a time."""
 
 _LARGEST = 2**32 - 2
+
+_WIDE = ("Int128", "UInt128")
+"""Integers that numpy lacks."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,9 @@ class Table:
         if self.lazy:
             raise TypeError("weights: a lazy frame is streamed without weights. Pass .collect() of it")
         self._require(name, list(self.frame.columns))
-        column: Array = self.frame[name].to_numpy()
-        return column
+        column = self.frame[name]
+        weights: Array = (narrowed(column) if self.library == "polars" else column).to_numpy()
+        return weights
 
     def _require(self, name: str, names: list[Any]) -> None:
         if name not in names:
@@ -183,8 +187,21 @@ def _of_series(column: Any, first: int = 0) -> Array:
         _refuse_gaps(column.name, column.is_null().to_numpy(), first)
     if not column.dtype.is_integer():
         raise _no_ids(column)
-    ids: Array = column.to_numpy()
+    ids: Array = narrowed(column).to_numpy()
     return ids
+
+
+def narrowed(column: Any) -> Any:
+    """Return a column without integers of 128 bits, which numpy lacks. Refuse those that 64 bits do not hold."""
+    if str(column.dtype) not in _WIDE:
+        return column
+    for dtype in (pl.UInt64, pl.Int64):
+        with suppress(pl.exceptions.InvalidOperationError):
+            return column.cast(dtype)
+    raise GraphFormatError(
+        f"column {column.name!r} holds numbers that 64 bits do not hold. Cast it to strings: "
+        f"frame.with_columns(polars.col({column.name!r}).cast(str))"
+    )
 
 
 def _of_pandas_numbers(column: Any) -> Array:

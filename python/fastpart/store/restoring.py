@@ -241,7 +241,11 @@ def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Itera
 
 def _ids(file: Path) -> Iterator[pl.DataFrame]:
     with damaged(file, "not a Parquet file of ids"):
-        yield from (pl.scan_parquet(file).select("id").collect_batches(chunk_size=_ROWS, maintain_order=True))
+        scan = pl.scan_parquet(file).select("id")
+        batches = scan.collect_batches(chunk_size=_ROWS, maintain_order=True)
+        first = next(batches, None)
+        yield scan.collect() if first is None else first  # no ids still have a type
+        yield from batches
 
 
 def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None:

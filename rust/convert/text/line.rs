@@ -3,7 +3,7 @@
 //! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
 //! goes to [`other`], which separates comments and headers from errors and explains the errors.
 
-use super::columns::{Columns, Delimiter, is_comment, is_header};
+use super::dialect::{Delimiter, Dialect, is_name, is_open, unquoted};
 use crate::edges::WideRecord;
 
 /// Longest line in bytes, comments aside: memory stays bounded for any input.
@@ -30,22 +30,32 @@ pub(super) struct Fault {
     /// Bytes before it within the line.
     pub(super) column: u64,
     pub(super) what: String,
+    /// Whether it is a name where a number belongs.
+    pub(super) name: bool,
 }
 
-/// What a line that is no record may be.
-enum NonRecord {
-    Nothing,
-    Header(usize, String),
+/// What is wrong with a line, and at which byte of it.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) column: usize,
+    pub(super) what: String,
+    pub(super) name: bool,
+}
+
+impl Wrong {
+    pub(super) fn at(column: usize, what: impl Into<String>) -> Self {
+        Self { column, what: what.into(), name: false }
+    }
 }
 
 /// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
 /// that line lie before it.
-pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, columns: Columns) -> Piece {
+pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, dialect: &Dialect) -> Piece {
     let newlines = count_newlines(text);
     let mut piece = Piece { records: Vec::new(), weights: Vec::new(), newlines, header: None, fault: None };
     // A record has four bytes at the least, the last one perhaps three.
     piece.records.reserve_exact((newlines as usize).min(text.len() / 4) + 1);
-    piece.fault = piece.fill(text, largest, comment, columns).err();
+    piece.fault = piece.fill(text, largest, comment, dialect).err();
     piece
 }
 
@@ -55,122 +65,184 @@ impl Piece {
         text: &[u8],
         largest: u64,
         comment: Option<u64>,
-        columns: Columns,
+        dialect: &Dialect,
     ) -> Result<(), Fault> {
         let mut at = 0;
         if let Some(before) = comment {
             at = next_line(text, 0);
-            if let Some((column, what)) = control(&text[..at]) {
-                return Err(Fault { newlines: 0, column: before + column as u64, what });
+            if let Some(Wrong { column, what, .. }) = control(&text[..at]) {
+                return Err(Fault { newlines: 0, column: before + column as u64, what, name: false });
             }
         }
+        let form = Form::of(dialect);
         while at < text.len() {
-            let fault =
-                |(column, what)| Fault { newlines: count_newlines(&text[..at]), column: column as u64, what };
-            let found = match columns {
-                Columns::First { .. } => record(&text[at..], largest),
-                Columns::Named { ids, count, delimiter, .. } => {
-                    named_record(&text[at..next_line(text, at)], ids, count, delimiter, largest)
+            let fault = |Wrong { column, what, name }| Fault {
+                newlines: count_newlines(&text[..at]),
+                column: column as u64,
+                what,
+                name,
+            };
+            let found = if dialect.ids == [0, 1] { record(&text[at..], largest, form) } else { None };
+            let (record, length) = match found {
+                Some(found) => found,
+                None => {
+                    let line = &text[at..next_line(text, at)];
+                    match other(line, largest, dialect) {
+                        Ok(Some(record)) => (record, line.len()),
+                        Ok(None) => {
+                            at += line.len();
+                            continue;
+                        }
+                        Err(wrong) if self.may_be_header(dialect) => {
+                            self.header = Some(fault(wrong));
+                            at += line.len();
+                            continue;
+                        }
+                        Err(wrong) => return Err(fault(wrong)),
+                    }
                 }
             };
-            if let Some((record, length)) = found {
-                if let Some(weight) = weight(&text[at..at + length], columns) {
-                    self.weights.push(weight.map_err(fault)?);
-                }
-                self.records.push(record);
-                at += length;
-                continue;
+            if let Some(column) = dialect.weight {
+                self.weights.push(weight(&text[at..at + length], column, dialect.delimiter).map_err(fault)?);
             }
-            let next = next_line(text, at);
-            match other(&text[at..next], largest, columns).map_err(fault)? {
-                NonRecord::Nothing => {}
-                NonRecord::Header(column, what) if self.records.is_empty() && self.header.is_none() => {
-                    self.header = Some(fault((column, what)));
-                }
-                NonRecord::Header(column, what) => return Err(fault((column, what))),
-            }
-            at = next;
+            self.records.push(record);
+            at += length;
         }
         Ok(())
     }
+
+    /// Whether a line that is no record may be the header, if nothing stands before this piece.
+    fn may_be_header(&self, dialect: &Dialect) -> bool {
+        dialect.header.is_some() && self.records.is_empty() && self.header.is_none()
+    }
 }
 
-/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else.
+/// What a line looks like whose first two fields are the ids, for the loop over bytes.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    /// The byte between fields, beside blanks. A blank: there is none.
+    delimiter: u8,
+    /// The blank that pads fields, beside the space.
+    blank: u8,
+    rest: Rest,
+}
+
+/// What may follow the ids.
+#[derive(Debug, Clone, Copy)]
+enum Rest {
+    Nothing,
+    /// So many fields.
+    Fields(usize),
+    Anything,
+}
+
+impl Form {
+    fn of(dialect: &Dialect) -> Self {
+        let (delimiter, blank) = match dialect.delimiter {
+            Delimiter::Blanks => (b' ', b'\t'),
+            Delimiter::Byte(b'\t') => (b'\t', b' '),
+            Delimiter::Byte(byte) => (byte, b'\t'),
+        };
+        let rest = match dialect.width {
+            None => Rest::Anything,
+            Some([_, ..=2]) => Rest::Nothing,
+            Some([_, most]) => Rest::Fields(most - 2),
+        };
+        Self { delimiter, blank, rest }
+    }
+
+    #[inline(always)]
+    fn skip_blanks(self, text: &[u8], mut at: usize) -> usize {
+        while text.get(at).copied().is_some_and(|byte| byte == b' ' || byte == self.blank) {
+            at += 1;
+        }
+        at
+    }
+
+    /// The end of the separator at `at`: blanks around at most one delimiter. Two of these enclose an empty field.
+    #[inline(always)]
+    fn skip_separator(self, text: &[u8], at: usize) -> usize {
+        let at = self.skip_blanks(text, at);
+        match text.get(at) {
+            Some(&byte) if byte == self.delimiter => self.skip_blanks(text, at + 1),
+            _ => at,
+        }
+    }
+
+    /// The place of the line's end, behind the ids. None if something else follows than should.
+    fn skip_rest(self, text: &[u8], at: usize) -> Option<usize> {
+        match self.rest {
+            Rest::Nothing => match text.get(self.skip_blanks(text, at)..)? {
+                [] => Some(text.len()),
+                [b'\n', ..] => Some(self.skip_blanks(text, at)),
+                [b'\r'] | [b'\r', b'\n', ..] => Some(self.skip_blanks(text, at) + 1),
+                _ => None,
+            },
+            Rest::Fields(count) => self.skip_fields(text, at, count),
+            Rest::Anything => skip_line(text, at),
+        }
+    }
+
+    /// The place of the line's end behind so many fields, each behind its delimiter or behind blanks.
+    fn skip_fields(self, text: &[u8], mut at: usize, count: usize) -> Option<usize> {
+        let (mut found, mut before) = (0, b'x');
+        loop {
+            let byte = text.get(at).copied().unwrap_or(b'\n');
+            match byte {
+                b'\n' => return (found == count).then_some(at),
+                b'\r' if matches!(text.get(at + 1), None | Some(b'\n')) => {}
+                b'\r' | b'"' | 0 => return None,
+                _ if self.delimiter == b' ' => {
+                    found += usize::from(before <= b' ' && byte != b' ' && byte != b'\t');
+                }
+                _ => found += usize::from(byte == self.delimiter),
+            }
+            before = if byte == b' ' || byte == b'\t' { b' ' } else { b'x' };
+            at += 1;
+        }
+    }
+}
+
+/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else, or
+/// takes a closer look.
 #[inline(always)]
-fn record(text: &[u8], largest: u64) -> Option<(WideRecord, usize)> {
-    let (u, at) = id(text, skip_blanks(text, 0))?;
-    let (v, at) = id(text, skip_separator(text, at))?;
+fn record(text: &[u8], largest: u64, form: Form) -> Option<(WideRecord, usize)> {
+    let (u, at) = id(text, form.skip_blanks(text, 0))?;
+    let (v, at) = id(text, form.skip_separator(text, at))?;
     let end = match text.get(at) {
-        None | Some(b'\n') => at,
-        Some(b'\r' | b' ' | b'\t' | b',' | b';') => skip_rest(text, at)?,
-        Some(_) => return None,
+        None | Some(b'\n') if !matches!(form.rest, Rest::Fields(_)) => at,
+        Some(&byte) if byte == b'\r' || byte == b' ' || byte == form.blank || byte == form.delimiter => {
+            form.skip_rest(text, at)?
+        }
+        _ => return None,
     };
     (u.max(v) <= largest && end <= LONGEST_LINE).then_some(([u, v], text.len().min(end + 1)))
 }
 
-/// The record of a line with named columns, and the line's length. `None` if the line is anything else.
-fn named_record(
-    line: &[u8],
-    ids: [usize; 2],
-    count: usize,
-    delimiter: Delimiter,
-    largest: u64,
-) -> Option<(WideRecord, usize)> {
-    let text = without_end(line);
-    let plain = text.len() <= LONGEST_LINE && !is_comment(text) && control(line).is_none();
-    let (mut record, mut fields) = ([0; 2], 0);
-    for (index, (_, field)) in delimiter.fields(text).enumerate() {
-        fields += 1;
-        for (end, value) in ids.iter().zip(&mut record) {
-            if *end == index {
-                let (number, stop) = id(field, 0)?;
-                *value = (stop == field.len() && number <= largest).then_some(number)?;
-            }
-        }
-    }
-    (plain && fields == count).then_some((record, line.len()))
-}
-
 /// A line without its end.
-fn without_end(line: &[u8]) -> &[u8] {
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     text.strip_suffix(b"\r").unwrap_or(text)
 }
 
-/// The weight of the record in a line, if a column has it, or what is wrong there.
-#[inline(always)]
-fn weight(line: &[u8], columns: Columns) -> Option<Result<f64, (usize, String)>> {
-    match columns {
-        Columns::First { weight } => weight.map(|column| first_weight(line, column)),
-        Columns::Named { weight, delimiter, .. } => weight.map(|column| {
-            let text = without_end(line);
-            let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
-            number(at, field, column + 1)
-        }),
-    }
-}
-
-/// The weight in a column behind the ids.
-fn first_weight(line: &[u8], column: usize) -> Result<f64, (usize, String)> {
-    let ends = |byte: &u8| is_separator(*byte) || matches!(byte, b'\n' | b'\r');
-    let mut at = skip_blanks(line, 0);
-    for _ in 1..column {
-        at += line[at..].iter().take_while(|byte| !ends(byte)).count();
-        at = skip_separator(line, at);
-    }
-    let field = line[at..].split(ends).next().unwrap_or_default();
-    number(at, field, column)
+/// The weight of the record in a line, or what is wrong there.
+fn weight(line: &[u8], column: usize, delimiter: Delimiter) -> Result<f64, Wrong> {
+    let text = without_end(line);
+    let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
+    number(at, field, column + 1)
 }
 
 /// The weight that a field at `at` holds.
-fn number(at: usize, field: &[u8], column: usize) -> Result<f64, (usize, String)> {
-    let number = std::str::from_utf8(field).ok().and_then(|text| text.parse::<f64>().ok());
+pub(super) fn number(at: usize, field: &[u8], column: usize) -> Result<f64, Wrong> {
+    let field = unquoted(field).unwrap_or(field.into());
+    let number = std::str::from_utf8(&field).ok().and_then(|text| text.parse::<f64>().ok());
     match number.filter(|weight| weight.is_finite() && *weight >= 0.0) {
         Some(weight) => Ok(weight),
-        None if field.is_empty() => Err((at, format!("no weight in column {column}"))),
+        None if field.is_empty() => Err(Wrong::at(at, format!("no weight in column {column}"))),
         None => {
             let seen = String::from_utf8_lossy(&field[..field.len().min(24)]).escape_debug().to_string();
-            Err((at, format!("\"{seen}\" is no weight. Weights are finite numbers of at least 0")))
+            let what = format!("\"{seen}\" is no weight. Weights are finite numbers of at least 0");
+            Err(Wrong::at(at, what))
         }
     }
 }
@@ -227,34 +299,8 @@ fn few(bytes: &[u8]) -> (u64, usize) {
     digits.fold((0, 0), |(value, count), &digit| (value * 10 + u64::from(digit - b'0'), count + 1))
 }
 
-fn is_blank(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t'
-}
-
-fn is_separator(byte: u8) -> bool {
-    is_blank(byte) || byte == b',' || byte == b';'
-}
-
-#[inline(always)]
-fn skip_blanks(text: &[u8], mut at: usize) -> usize {
-    while text.get(at).copied().is_some_and(is_blank) {
-        at += 1;
-    }
-    at
-}
-
-/// The end of the separator at `at`: blanks around at most one comma or semicolon. Two of them enclose an empty field.
-#[inline(always)]
-fn skip_separator(text: &[u8], at: usize) -> usize {
-    let at = skip_blanks(text, at);
-    match text.get(at) {
-        Some(b',' | b';') => skip_blanks(text, at + 1),
-        _ => at,
-    }
-}
-
 /// The place of the line's end. `None` if a forbidden control byte comes first.
-fn skip_rest(text: &[u8], mut at: usize) -> Option<usize> {
+fn skip_line(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match text.get(at) {
             None | Some(b'\n') => return Some(at),
@@ -271,42 +317,112 @@ fn count_newlines(text: &[u8]) -> u64 {
 }
 
 /// Where the line after the one at `at` begins.
-fn next_line(text: &[u8], at: usize) -> usize {
+pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |length| at + length + 1)
 }
 
-/// A line that is no record, with its line end: nothing, a header, or a fault at a column.
-fn other(line: &[u8], largest: u64, columns: Columns) -> Result<NonRecord, (usize, String)> {
+/// A line that takes a closer look, with its line end: a record, nothing, or what is wrong.
+fn other(line: &[u8], largest: u64, dialect: &Dialect) -> Result<Option<WideRecord>, Wrong> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
-    let comment = is_comment(text);
+    let comment = dialect.marks.begin(text);
     if text.len() > LONGEST_LINE && !comment {
-        let what = format!(
-            "the line is longer than {LONGEST_LINE} bytes. This is no edge list, or line ends are missing"
-        );
-        return Err((LONGEST_LINE, what));
+        return Err(too_long());
     }
-    if let Some(fault) = control(line) {
-        return Err(fault);
+    if let Some(wrong) = control(line) {
+        return Err(wrong);
     }
-    let text = text.strip_suffix(b"\r").unwrap_or(text);
-    let start = skip_blanks(text, 0);
-    match text.get(start) {
-        None => Ok(NonRecord::Nothing),
-        _ if comment => Ok(NonRecord::Nothing),
-        Some(_) => {
-            let (column, what) = match columns {
-                Columns::First { .. } => explain(text, start, largest),
-                Columns::Named { ids, count, delimiter, .. } => {
-                    explain_named(text, ids, count, delimiter, largest)
-                }
-            };
-            if is_header(text) { Ok(NonRecord::Header(column, what)) } else { Err((column, what)) }
+    let text = without_end(line);
+    if comment || text.iter().all(|&byte| byte == b' ' || byte == b'\t') {
+        return Ok(None);
+    }
+    let mut record = [0; 2];
+    let fields = fields(text, dialect)?;
+    for (end, (at, field)) in fields.ids.into_iter().enumerate() {
+        let inner = unquoted(field).unwrap_or(field.into());
+        record[end] = match id(&inner, 0) {
+            Some((value, stop)) if stop == inner.len() && value <= largest => value,
+            Some((value, stop)) if stop == inner.len() => {
+                return Err(Wrong::at(at, too_large(value, largest)));
+            }
+            _ => return Err(Wrong { column: at, what: refuse_field(field, dialect), name: is_name(field) }),
+        };
+    }
+    fields.wrong.map_or(Ok(Some(record)), Err)
+}
+
+/// The fields of a line that hold the ids, where they begin, and what else is wrong with the line.
+pub(super) struct Fields<'a> {
+    pub(super) ids: [(usize, &'a [u8]); 2],
+    pub(super) wrong: Option<Wrong>,
+}
+
+/// Finds the ids of a line, and compares its width.
+pub(super) fn fields<'a>(text: &'a [u8], dialect: &Dialect) -> Result<Fields<'a>, Wrong> {
+    let (mut ids, mut count, mut filled) = ([(text.len(), &b""[..]); 2], 0, 0);
+    let mut open = None;
+    for (place, (at, field)) in dialect.delimiter.fields(text).enumerate() {
+        count = place + 1;
+        filled = if field.is_empty() { filled } else { count };
+        if is_open(field) {
+            open = Some(at);
+        }
+        for (end, id) in dialect.ids.iter().zip(&mut ids) {
+            if *end == place {
+                *id = (at, field);
+            }
         }
     }
+    let [least, most] = dialect.width.unwrap_or([dialect.ids[0].max(dialect.ids[1]) + 1, usize::MAX]);
+    let wrong = match open {
+        Some(at) if dialect.width.is_some() => Some(Wrong::at(at, unclosed(dialect))),
+        _ if filled > most || count < least => {
+            Some(Wrong::at(text.len(), differing(if count < least { count } else { filled }, most, dialect)))
+        }
+        _ => None,
+    };
+    if count <= dialect.ids[0].max(dialect.ids[1]) {
+        return Err(match wrong {
+            Some(wrong) if open.is_some() || most > 2 || dialect.named => wrong,
+            _ if count == 1 && is_name(ids[0].1) => {
+                Wrong { column: ids[0].0, what: refuse_field(ids[0].1, dialect), name: true }
+            }
+            _ => Wrong::at(text.len(), "one id, where a record needs two"),
+        });
+    }
+    Ok(Fields { ids, wrong })
+}
+
+/// Why a line of so many fields is refused.
+fn differing(count: usize, most: usize, dialect: &Dialect) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    let differs = format!("{count} column{plural}, but the first line has {most}");
+    if count < most
+        || most > 2
+        || dialect.delimiter != Delimiter::Blanks && dialect.delimiter != Delimiter::Byte(b'\t')
+    {
+        return differs;
+    }
+    format!(
+        "{differs}. If it is an adjacency list, `awk '{{for (i = 2; i <= NF; i++) print $1, $i}}' FILE` writes its edges. \
+         A METIS graph is named x.graph"
+    )
+}
+
+/// Why a line is refused in which a quote does not close.
+fn unclosed(dialect: &Dialect) -> String {
+    let names = if dialect.named { " in the 1048576 bytes that a record may have" } else { " on its line" };
+    format!("a quote that does not close{names}. Close it, or double the quotes that belong to the text")
+}
+
+pub(super) fn too_long() -> Wrong {
+    let what = format!(
+        "the line is longer than {LONGEST_LINE} bytes. This is no edge list, or line ends are missing"
+    );
+    Wrong::at(LONGEST_LINE, what)
 }
 
 /// The first control byte of a line that makes it no text.
-fn control(line: &[u8]) -> Option<(usize, String)> {
+pub(super) fn control(line: &[u8]) -> Option<Wrong> {
     let lone = |at: usize| line[at] == b'\r' && line.get(at + 1).is_some_and(|&next| next != b'\n');
     let at = (0..line.len()).find(|&at| line[at] == 0 || lone(at))?;
     let what = if line[at] == 0 {
@@ -314,45 +430,7 @@ fn control(line: &[u8]) -> Option<(usize, String)> {
     } else {
         "a carriage return within the line. Write line feeds, as `tr '\\r' '\\n'` does"
     };
-    Some((at, what.into()))
-}
-
-/// Which field of a wrong line is wrong, and why.
-fn explain(line: &[u8], mut at: usize, largest: u64) -> (usize, String) {
-    for position in 0..2 {
-        let field = line[at..].split(|&byte| is_separator(byte)).next().unwrap_or_default();
-        let end = at + field.len();
-        match id(line, at) {
-            Some((value, stop)) if stop == end && value <= largest => at = skip_separator(line, end),
-            Some((value, stop)) if stop == end => {
-                return (at, too_large(value, largest));
-            }
-            _ if at == line.len() && position == 1 => return (at, "one id, where a record needs two".into()),
-            _ => return (at, refuse_field(field)),
-        }
-    }
-    (at, "no record".into())
-}
-
-/// Which field of a wrong line with named columns is wrong, and why.
-fn explain_named(
-    line: &[u8],
-    ids: [usize; 2],
-    count: usize,
-    delimiter: Delimiter,
-    largest: u64,
-) -> (usize, String) {
-    let fields = delimiter.fields(line).count();
-    if fields != count {
-        return (line.len(), format!("{fields} columns, but the first line has {count}"));
-    }
-    let wrong = delimiter.fields(line).enumerate().find_map(|(index, (at, field))| match id(field, 0) {
-        _ if !ids.contains(&index) => None,
-        Some((value, stop)) if stop == field.len() && value <= largest => None,
-        Some((value, stop)) if stop == field.len() => Some((at, too_large(value, largest))),
-        _ => Some((at, refuse_field(field))),
-    });
-    wrong.unwrap_or((0, "no record".into()))
+    Some(Wrong::at(at, what))
 }
 
 fn too_large(value: u64, largest: u64) -> String {
@@ -360,7 +438,7 @@ fn too_large(value: u64, largest: u64) -> String {
 }
 
 /// Why a field is no id.
-fn refuse_field(field: &[u8]) -> String {
+fn refuse_field(field: &[u8], dialect: &Dialect) -> String {
     let start = String::from_utf8_lossy(&field[..field.len().min(24)]);
     let dots = if field.len() > 24 { "..." } else { "" };
     let seen = format!("\"{}{dots}\"", start.escape_debug());
@@ -372,10 +450,7 @@ fn refuse_field(field: &[u8]) -> String {
         _ if digits > 0 && matches!(field[digits], b'.' | b'e' | b'E') => {
             format!("{seen} is a floating-point number. Write ids as whole numbers")
         }
-        _ => format!(
-            "{seen} is no id. Ids are whole numbers from 0. If they are names, say which \
-                       columns hold them: columns= of open_graph. Comment lines begin with #, % or //"
-        ),
+        _ => format!("{seen} is no id. Ids are whole numbers from 0. {}", dialect.remedy_for_names()),
     }
 }
 

@@ -1,10 +1,15 @@
 //! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
-//! **Format.** One record a line: two integers, then any columns, or the columns that a header names (see
-//! [`columns`]). One of the others may hold weights. Fields are separated by blanks
-//! (spaces, tabs) around at most one comma or semicolon. Lines end with LF or CR LF. The last one may lack its end.
-//! Blank lines, comments (`#`, `%`, `//`), a UTF-8 byte order mark and one header line are skipped. Everything else
-//! is refused with line and column (in bytes, both from 1, without the mark).
+//! **Format.** One record a line. The first lines of a file tell its [`dialect`], and every line is held to it: what
+//! separates fields (one of comma, semicolon and tab, with blanks around it, or blanks), whether a header names them,
+//! how many there are, and which hold the ids and the weight. Fields may be quoted. Empty fields at the end of a line
+//! do not count. Lines end with LF or CR LF. The last one may lack its end. Blank lines and a UTF-8 byte order mark are
+//! skipped. Everything else is refused with line and column (in bytes, both from 1, without the mark).
+//!
+//! **Readers.** [`read`] takes ids that are numbers, on all threads. [`names::read`] takes ids that are names, one line
+//! after the other, and their quotes may hold line ends. Among numbers a line that begins with a mark (`#`, `%`, `//`)
+//! is a comment anywhere. Among names it is one before the header or the first record only. Behind that it is a record,
+//! and a note counts such lines. A mark that the caller gives is a comment anywhere in both.
 //!
 //! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
 //! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after
@@ -14,16 +19,17 @@
 //! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread for any
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
-mod columns;
+mod dialect;
 mod line;
+pub mod names;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use self::columns::Columns;
-pub use self::columns::{Asked, Column};
+pub use self::dialect::{Asked, Column, Names};
+use self::dialect::{Dialect, Unknown};
 use self::line::{Fault, Piece};
 use super::foreign;
 use crate::base::{Error, Result, Run, shown};
@@ -62,8 +68,17 @@ impl Default for Cut {
     }
 }
 
+/// What a reader of text says.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Notes for the user.
+    pub notes: Vec<String>,
+    /// Whether the source has any byte.
+    pub bytes: bool,
+}
+
 /// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their weights if a
-/// column has them. Ids go up to `largest`. Returns notes for the user.
+/// column has them. Ids go up to `largest`.
 pub fn read<R: Read + Send>(
     source: R,
     path: &Path,
@@ -72,14 +87,16 @@ pub fn read<R: Read + Send>(
     asked: Asked,
     run: &Run,
     mut deliver: impl FnMut(&[WideRecord], &[f64]) -> Result<()> + Send,
-) -> Result<Vec<String>> {
+) -> Result<Seen> {
     let batch = cut.batch.max(1) * run.threads();
     run.require(memory(batch), "convert: buffers for text")?;
     let mut reader = Reader::new(source, path, batch, run);
-    let mut order = Order::new(path);
+    let (dialect, note) = reader.dialect(asked)?;
+    let mut order = Order::new(path, &dialect);
+    order.notes.extend(note);
+    let bytes = !reader.ahead.is_empty();
     run.install(|| {
-        let (columns, note) = reader.columns(asked)?;
-        order.notes.extend(note);
+        reader.marks = Some(&dialect);
         let (mut parsed, mut next) = (Vec::new(), reader.next());
         loop {
             let Ok(Some(batch)) = &next else {
@@ -88,14 +105,20 @@ pub fn read<R: Read + Send>(
                 return next.map(|_| ());
             };
             let (pieces, (delivered, after)) = rayon::join(
-                || batch.parse(cut.piece, largest, columns),
+                || batch.parse(cut.piece, largest, &dialect),
                 || rayon::join(|| order.deliver(parsed, &mut deliver), || reader.next()),
             );
             delivered?;
             (parsed, next) = (pieces, after);
         }
     })?;
-    Ok(order.notes)
+    Ok(Seen { notes: order.notes, bytes })
+}
+
+/// Whether the first lines of `source` say that the ids are names.
+pub(super) fn holds_names<R: Read + Send>(source: R, path: &Path, asked: Asked, run: &Run) -> Result<bool> {
+    let asked = Asked { names: Names::Read, ..asked };
+    Ok(Reader::new(source, path, HEAD, run).dialect(asked)?.0.named)
 }
 
 /// Bytes held while text is converted.
@@ -134,6 +157,7 @@ struct Reader<'a, R> {
     /// How the source ended.
     end: Option<Result<()>>,
     started: bool,
+    marks: Option<&'a Dialect>,
 }
 
 /// Bytes that end at a line's end, within a comment or with the source.
@@ -145,19 +169,24 @@ struct Batch {
 impl<'a, R: Read> Reader<'a, R> {
     fn new(source: R, path: &'a Path, batch: usize, run: &'a Run) -> Self {
         let (ahead, rest) = (Vec::new(), Vec::new());
-        Self { source, ahead, ended: None, path, batch, run, rest, comment: None, end: None, started: false }
+        let (comment, end, started, marks) = (None, None, false, None);
+        Self { source, ahead, ended: None, path, batch, run, rest, comment, end, started, marks }
     }
 
-    /// The columns, by the first lines, and a note on them.
-    fn columns(&mut self, asked: Asked) -> Result<(Columns, Option<String>)> {
+    /// The dialect, by the first lines, and a note on it.
+    fn dialect(&mut self, asked: Asked) -> Result<(Dialect, Option<String>)> {
         let mut head = Vec::new();
         self.fill(&mut head, HEAD)?;
         let text = after_mark(&head, self.path)?;
         foreign::check(text, self.path)?;
-        let wrong = |(line, what)| Error::Text { path: self.path.into(), line: line + 1, column: 1, what };
-        let columns = columns::find(text, asked).map_err(wrong)?;
+        let found = dialect::find(text, asked).map_err(|unknown| match unknown {
+            Unknown::Line(line, what) => {
+                Error::Text { path: self.path.into(), line: line + 1, column: 1, what }
+            }
+            Unknown::Columns(what) => Error::parameter("columns", format!("{}: {what}", shown(self.path))),
+        })?;
         (self.ahead, self.ended) = (head, self.end.take());
-        Ok(columns)
+        Ok(found)
     }
 
     fn next(&mut self) -> Result<Option<Batch>> {
@@ -185,7 +214,8 @@ impl<'a, R: Read> Reader<'a, R> {
                 }
                 None => {}
             }
-            let comment = self.comment.is_some() || columns::is_comment(&text);
+            let comment =
+                self.comment.is_some() || self.marks.is_some_and(|dialect| dialect.marks.begin(&text));
             if !comment && text.len() > LONGEST_LINE {
                 // The parser refuses it at its line, and nothing behind it matters.
                 self.end = Some(Ok(()));
@@ -235,7 +265,7 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 
 impl Batch {
     /// Parses by all threads.
-    fn parse(&self, piece: usize, largest: u64, columns: Columns) -> Vec<Piece> {
+    fn parse(&self, piece: usize, largest: u64, dialect: &Dialect) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut comment) = (&self.text[..], self.comment);
         while !rest.is_empty() {
@@ -244,7 +274,7 @@ impl Batch {
             pieces.push((text, comment.take()));
             rest = after;
         }
-        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, columns)).collect()
+        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, dialect)).collect()
     }
 }
 
@@ -252,13 +282,16 @@ impl Batch {
 struct Order {
     path: PathBuf,
     newlines: u64,
-    begun: bool,
+    header: Option<u64>,
+    /// Whether a name where a number belongs says that the caller should read names.
+    by_name: bool,
     notes: Vec<String>,
 }
 
 impl Order {
-    fn new(path: &Path) -> Self {
-        Self { path: path.into(), newlines: 0, begun: false, notes: Vec::new() }
+    fn new(path: &Path, dialect: &Dialect) -> Self {
+        let by_name = dialect.by_name && dialect.names == Names::Possible;
+        Self { path: path.into(), newlines: 0, header: dialect.header, by_name, notes: Vec::new() }
     }
 
     fn deliver(
@@ -268,13 +301,11 @@ impl Order {
     ) -> Result<()> {
         for Piece { records, weights, newlines, header, fault } in pieces {
             if let Some(header) = header {
-                if self.begun {
+                if self.header.is_none_or(|line| line + 1 != self.line(&header)) {
                     return Err(self.error(header));
                 }
-                self.begun = true;
                 self.notes.push(format!("line {} is skipped as a header", self.line(&header)));
             }
-            self.begun |= !records.is_empty();
             deliver(&records, &weights)?;
             if let Some(fault) = fault {
                 return Err(self.error(fault));
@@ -289,11 +320,10 @@ impl Order {
     }
 
     fn error(&self, fault: Fault) -> Error {
-        Error::Text {
-            path: self.path.clone(),
-            line: self.line(&fault),
-            column: fault.column + 1,
-            what: fault.what,
+        let (path, line, column) = (self.path.clone(), self.line(&fault), fault.column + 1);
+        match fault.name && self.by_name {
+            true => Error::Name { path, line, column, what: fault.what },
+            false => Error::Text { path, line, column, what: fault.what },
         }
     }
 }

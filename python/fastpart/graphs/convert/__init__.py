@@ -49,6 +49,7 @@ def convert(
     out: StrPath,
     *,
     columns: Sequence[int | str] | None = None,
+    comments: str | None = None,
     format: Format | None = None,
     relabel: bool = False,
     drop_loops: bool = False,
@@ -71,7 +72,7 @@ def convert(
         Text as in SNAP, KONECT, TSV or CSV files: the first two columns, or those that a header names source and
         target, src and dst, from and to, u and v, or head and tail. Text with other names of more than two columns, or
         with three whole numbers a line and no header, needs ``columns=``. Columns are separated by blanks, tabs, a
-        comma or a semicolon. Lines that begin with ``#``, ``%`` or ``//`` are comments. A METIS graph (``.graph``,
+        comma or a semicolon, in all lines by the same one, and all lines have as many. A METIS graph (``.graph``,
         ``.metis``). The weights of its edges are kept, those of its vertices are not. A matrix of MatrixMarket
         (``.mtx``), whose entries are the edges. A ``.parquet`` of two integer columns. A ``.binedgelist`` of the 2PS
         and HEP programs. A ``.npy`` file. Or raw pairs of u32 or u64. Files may be compressed with gzip, bzip2, xz or
@@ -87,6 +88,8 @@ def convert(
     columns : pair of str or int, optional
         The columns of text and Parquet that hold the ids of sources and targets: by their names, or by their numbers
         from 1. Default: those with known names, else the only two.
+    comments : str, optional
+        How lines of text begin that are comments. Default: "#", "%" and "//". "" says that there are none.
     format : {"text", "metis", "binedgelist", "parquet"}, optional
         Format of the source. Default: by its suffix.
     relabel : bool
@@ -166,7 +169,9 @@ def convert(
     seed, dtype = parameters.seed(seed), id_type(dtype)
     reordered = dedup or parameters.flag("shuffle", shuffle)
     pair = asked(columns)
+    parameters.mark("comments", comments)
     how = How(
+        comments=comments,
         format=format,
         dtype=dtype,
         layout=layout,
@@ -202,6 +207,10 @@ class How:
     max_vertices: int | None = None
     directedness: Directedness | None = None
     columns: Pair | None = None
+    comments: str | None = None
+    """The mark of comments in text."""
+    names: bool = False
+    """Whether the caller could read text of names, too."""
     unsure: bool = True
     """Whether nothing says which columns of text hold the ids."""
     relabel: bool = False
@@ -236,6 +245,8 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
                 column=source.column,
                 columns=source.columns,
                 unsure=how.unsure and how.columns is None,
+                comments=how.comments,
+                names=how.names,
                 num_vertices=how.num_vertices,
                 max_vertices=how.max_vertices,
                 layout=how.layout,
@@ -247,7 +258,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
                 options=run,
             )
         directedness = "undirected" if how.dedup else how.directedness or _directedness(raw, converted)
-        weighted = record_weights.take(weights_from, raw, converted.graph.m)
+        weighted = record_weights.take(weights_from, raw, converted.graph.m, str(files))
         notes = list(converted.notes)
         if wanted == "raw":
             description = None if weighted is None else record_weights.write(weighted, file, run)
@@ -315,6 +326,8 @@ def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterato
         "raw" if how.format is None and (how.dtype is not None or how.swap) else one_kind(files, how.format)
     )
     weights_from, named = how.weights, how.weights.column
+    if how.comments is not None and kind != "text":
+        raise ParameterError(f"comments: {files} is {kind}. They are for text")
     if kind != "parquet":
         if named is not None and kind not in ("text", "matrix"):
             raise ParameterError(f"weights: {files} is {kind}, and has no column {named!r}")

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -279,44 +278,3 @@ def spooled(folder: Path) -> Files:
     with copy.open("xb") as written:
         shutil.copyfileobj(sys.stdin.buffer, written, _BLOCK)
     return Files((copy,), None, {copy: "stdin"})
-
-
-def first_lines(file: Path, name: str, count: int = 2) -> list[str]:
-    """Return the first lines of text, also of packed text, that are neither empty nor comments."""
-    block = next(blocks(file, _how(file), name), b"")
-    text = block.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
-    lines = (line.strip() for line in text.split("\n"))
-    return list(islice((line for line in lines if line and not line.startswith(("#", "%", "//"))), count))
-
-
-def _how(file: Path) -> str | None:
-    """Return how a file is compressed."""
-    if (found := packing(file)) is not None:
-        return found
-    with file.open("rb") as opened:
-        return "gzip" if opened.read(3) == b"\x1f\x8b\x08" else None
-
-
-def estimate(files: Files) -> int:
-    """Return about how many bytes the records will take, from a look at the beginning of each file."""
-    return sum(8 * _records(file, files.name_of(file)) for file in files.files)
-
-
-def _records(file: Path, name: str) -> int:
-    size, how = file.stat().st_size, _how(file)
-    if how == "zstd":
-        return size // 4
-    kind = kind_of(file) if how in (None, "gzip") else "text"
-    if kind == "parquet":
-        before_polars_threads(f"graph: {name}")
-        with damaged(file, "not a Parquet file"):
-            return int(pl.scan_parquet(file).select(pl.len()).collect().item())
-    if kind not in ("text", "metis", "matrix"):
-        return size // 8
-    with damaged_as(file, name, how or "plain"), file.open("rb") as opened:
-        sample = _reader(opened, how).read(_BLOCK)
-        consumed = max(opened.tell(), 1)
-    lines = max(sample.count(b"\n"), 1)
-    if kind == "metis":
-        lines = max((len(sample.split()) - lines) // 2, 1)
-    return lines * max(size, consumed) // consumed

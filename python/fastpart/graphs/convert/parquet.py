@@ -19,7 +19,7 @@ from ...core.parsing import damaged
 from ...errors import GraphFormatError, ParameterError
 from ..ends import Pair, ends_of
 from ..table_output import ROWS, write_table
-from ..tables import kinds_of
+from ..tables import kinds_of, narrowed
 from ..weights import Weights
 from .inputs import Files
 from .weights import in_units
@@ -62,7 +62,7 @@ def read(
                         _numbers(name, start, rows_here.drop_in_place(weights)).tofile(weighed)
                 for slot, column in enumerate(rows_here):
                     _check(name, start, column, relabel)
-                    records[:, slot] = column.to_numpy()
+                    records[:, slot] = narrowed(column).to_numpy()
                 records.tofile(written)
                 if options.progress is not None:
                     options.progress("parquet", start + len(rows_here), rows)
@@ -105,7 +105,8 @@ def _numbers(name: str, start: int, column: pl.Series) -> npt.NDArray[np.float64
             f"{name}: column {column.name!r} from row {start}: expected weights, got {column.dtype}"
             f"{' with nulls' if column.null_count() else ''}"
         )
-    return column.to_numpy().astype("<f8")
+    numbers: npt.NDArray[np.float64] = narrowed(column).to_numpy().astype("<f8")
+    return numbers
 
 
 def _check(name: str, start: int, column: pl.Series, relabel: bool) -> None:
@@ -114,7 +115,7 @@ def _check(name: str, start: int, column: pl.Series, relabel: bool) -> None:
     if column.null_count():
         row = column.is_null().arg_max() or 0
         raise GraphFormatError(f"{at} {start + row}: the id is null")
-    ids = column.to_numpy()
+    ids = narrowed(column).to_numpy()
     if len(ids) and ids.min() < 0:
         row = int(np.argmax(ids < 0))
         raise GraphFormatError(f"{at} {start + row}: {ids[row]} is negative. Ids are whole numbers from 0")

@@ -14,7 +14,7 @@ from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import IdType, shown
-from ...errors import ParameterError
+from ...errors import GraphFormatError, ParameterError
 from ..sidecars import weights_beside
 from ..staging import beside
 from ..weights import Weights, scaled
@@ -96,8 +96,8 @@ def bring(
     return replace(weights_from, found="file", scale=found.scale)
 
 
-def take(weights_from: WeightSource, raw: Path, m: int) -> Weights | None:
-    """Return the scaled weights that the core wrote, and remove its files."""
+def take(weights_from: WeightSource, raw: Path, m: int, name: str) -> Weights | None:
+    """Return the scaled weights of the source called ``name`` that the core wrote, and remove its files."""
     file = beside(raw, "weights.f64")
     beside(raw, "weights.in").unlink(missing_ok=True)
     if not file.exists():
@@ -109,6 +109,10 @@ def take(weights_from: WeightSource, raw: Path, m: int) -> Weights | None:
             raise ParameterError(f"weights: the source has no column {weights_from.given!r} of weights")
         return None
     values, scale = scaled(given)
+    if not values.any():
+        raise GraphFormatError(
+            f"{name}: all weights are 0, so no record would count. Leave them out: weights=False"
+        )
     return Weights(values, scale * weights_from.scale)
 
 

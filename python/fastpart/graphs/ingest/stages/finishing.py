@@ -15,6 +15,7 @@ import numpy as np
 from .... import _core
 from ....core.folders import below
 from ....core.notes import log
+from ....errors import GraphFormatError
 from ...graph import Graph, open_records
 from ...graph_directory import EDGES, MARKER, RELATION_FILES, cuts, name_of
 from ...sidecars import Sidecar
@@ -140,6 +141,13 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
             stop = min(start + _BLOCK, each.m)
             raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
     values, scale = scaled(raw, "weight")
+    if not values.any():
+        names = ", ".join(
+            each.relation.name for each, file in zip(records, files, strict=True) if file.exists()
+        )
+        raise GraphFormatError(
+            f"relations.{names}.weight: all weights are 0, so no record would count. Leave them out"
+        )
     with replacing(target) as new, new.open("wb") as written:
         np.save(written, values)
     opened = open_records(

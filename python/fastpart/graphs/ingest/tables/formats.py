@@ -46,6 +46,8 @@ class Source:
     scan: Callable[[], pl.LazyFrame]
     fault: Callable[[], str | None] = lambda: None
     """Says what is wrong with a file that could not be read."""
+    check: Callable[[], str | None] = lambda: None
+    """Says what is wrong with a file that Polars reads without an error."""
     line: Callable[[int], int] | None = None
     """The line on which a row begins. None: rows are counted from 0."""
     place: Callable[[int], str] | None = None
@@ -155,6 +157,7 @@ def _text(shown_path: str, path: str, csv_format: Csv, keep: Any) -> Source:
         "a text table in UTF-8",
         lambda: texts.scan(path, csv_format, separator),
         lambda: texts.fault(path, csv_format, separator) if local else None,
+        lambda: texts.open_quote(path, csv_format, separator, local),
         line,
         text=True,
         divisible=False,

@@ -49,6 +49,8 @@ def open_file(found: Found, format: Format | None, tmp_dir: Path | None) -> Tabl
         frame = source.scan()
         dtypes = dict(frame.collect_schema())
         rows = int(frame.select(pl.len()).collect().item())
+    if wrong := source.check():
+        raise GraphFormatError(f"{shown(found.path)}: not {source.what}: {wrong}")
     if source.row_groups is not None and rows > LARGEST_GROUP * (source.row_groups(found.path) or rows):
         source = replace(source, divisible=False)
     if source.text:

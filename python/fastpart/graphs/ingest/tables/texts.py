@@ -17,6 +17,8 @@ from ..schema import Csv
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 """Suffixes of compressed files. Polars reads the first two itself."""
 
+_BLOCK = 1 << 20
+
 SEPARATORS = {".tsv": "\t", ".txt": "\t"}
 """Between the columns of a text file of this suffix, where the schema does not say it. A comma in all others."""
 
@@ -75,6 +77,28 @@ def fault(path: str, csv_format: Csv, separator: str) -> str | None:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return f"after line {last}: it is cut off or damaged"
     return None
+
+
+def open_quote(path: str, csv_format: Csv, separator: str, local: bool) -> str | None:
+    """Return where a quote does not close, if there is one. Polars takes all behind it for one field.
+
+    Quotes come in pairs: at both ends of a field, and doubled in its text.
+    """
+    quote = csv_format.quote
+    if not quote:
+        return None
+    if local:
+        with unpacked(path) as file:
+            count = sum(block.count(quote.encode()) for block in iter(lambda: file.read(_BLOCK), b""))
+    else:
+        lines = pl.scan_lines(path).select(pl.first().str.count_matches(quote, literal=True).sum())
+        count = lines.collect(engine="streaming").item() or 0
+    if count % 2 == 0:
+        return None
+    stray = (
+        f"a {quote} that does not close. Close it, or double those that belong to the text of a quoted field"
+    )
+    return (fault(path, csv_format, separator) if local else None) or stray
 
 
 def _invalid(field: str) -> bool:
