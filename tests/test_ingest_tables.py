@@ -345,6 +345,19 @@ def test_ids_refused(tmp_path, values, kind, said):
         list(reader.ids(0, ["id"], [kind]))
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["csv", "gz", "bz2"])
+@pytest.mark.parametrize("broken", [1, 3])
+def test_a_quote_that_does_not_close_is_refused_with_its_line(tmp_path, pack, broken):
+    rows = ["id,name", '1,"one"', '2,"two, ""2"""', "3,three"]
+    suffix = {bytes: ".csv", gzip.compress: ".csv.gz", bz2.compress: ".csv.bz2"}[pack]
+    (tmp_path / f"whole{suffix}").write_bytes(pack("\n".join(rows).encode()))
+    assert frame(table(f"whole{suffix}", tmp_path), "name")["name"].to_list() == ["one", 'two, "2"', "three"]
+    rows[broken] = rows[broken].split(",")[0] + ',"open'
+    (tmp_path / f"open{suffix}").write_bytes(pack("\n".join(rows).encode()))
+    with pytest.raises(GraphFormatError, match=rf"open\.csv.*: .*after line {broken}: a quote that does not close"):
+        frame(table(f"open{suffix}", tmp_path), "name")
+
+
 def test_ids_of_text_are_refused_with_their_line(tmp_path):
     (tmp_path / "t.csv").write_text('\nid,x\n1,"two\nlines"\n\n2,\ny,\n')
     reader = table("t.csv", tmp_path)
