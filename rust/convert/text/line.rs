@@ -93,7 +93,7 @@ impl Piece {
                             at += line.len();
                             continue;
                         }
-                        Err(wrong) if self.may_be_header(dialect) => {
+                        Err(wrong) if self.may_be_header(dialect) && control(line).is_none() => {
                             self.header = Some(fault(wrong));
                             at += line.len();
                             continue;
