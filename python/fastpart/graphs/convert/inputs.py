@@ -36,6 +36,9 @@ _GLOB = r"[*?\[]"
 """What makes a path a glob."""
 
 _MAGICS = {"bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+_BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
+"""What follows the head of a bzip2 file: its first block, or the end of a file without content."""
+
 _BLOCK = 1 << 20
 
 
@@ -164,7 +167,7 @@ def packing(file: Path) -> str | None:
     with file.open("rb") as opened:
         head = opened.read(10)
     found = next((name for name, magic in _MAGICS.items() if head.startswith(magic)), None)
-    if found == "bzip2" and head[4:] != b"1AY&SY":
+    if found == "bzip2" and head[4:] not in _BLOCKS_OF_BZIP2:
         return None
     return None if found and Sidecar.of(file) is not None else found
 

@@ -89,7 +89,8 @@ def _folder(name: str, folder: str, root: str) -> list[Found]:
     """Return the files below a folder, without those that other systems hide from readers. Links stay in the root."""
     if kind := table_kind(folder, (entry.name for entry in os.scandir(folder))):
         return [Found(folder, 0, "", kind)]
-    found, seen = [], set()
+    found: list[Found] = []
+    seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
         folders[:] = [] if real in seen else [each for each in folders if not hidden(each)]
