@@ -138,7 +138,17 @@ def test_help_lists_what_the_functions_take(text_of, command):
     if command == "plan":
         options["--out"] = options.pop("--pack")
     if command == "info":
-        training = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
+        training = (
+            "fanouts",
+            "batch_size",
+            "workers",
+            "sampling",
+            "seed",
+            "model",
+            "hidden",
+            "layers",
+            "target",
+        )
         of_training = expected([fp.train.sampled], set())
         flags = [f"--{name.replace('_', '-')}" for name in training]
         options |= {"--train": None, **{flag: of_training[flag] for flag in flags}}

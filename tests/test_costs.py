@@ -14,10 +14,11 @@ import fastpart as fp
 from attributed import attributed
 from fastpart.cli import main
 from fastpart.measures.reading import BLOCK, Disk, EpochReads, FeatureSizes, bytes_of_blocks, ways
+from typed_training import WIDTHS, typed_parts
 
 DISK = Disk(reads=1000.0, bytes=1e7)
-READS = EpochReads(steps=10, rows=1000, read_bytes=8_192_000, coded_bytes=4_096_000)
-STORED = FeatureSizes(rows=5000, row_bytes=400, coded_row_bytes=108)
+READS = EpochReads(steps=10, rows=1000, row_bytes=400_000, read_bytes=8_192_000, coded_bytes=4_096_000)
+STORED = FeatureSizes(rows=5000, bytes=2_000_000, coded_bytes=540_000)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_what_fits_is_read_once():
     assert (found["8 bits, maps"].bytes, found["8 bits, maps"].once_bytes) == (0, 540_000)
     maps = named(ways(READS, DISK, STORED, 2_000_000, 3))["maps"]
     assert (maps.bytes, maps.seconds, maps.once_bytes, maps.once_seconds) == (0, 0, 2_000_000, 0.2)
-    coded = replace(STORED, row_bytes=108)
+    coded = replace(STORED, bytes=540_000)
     assert list(named(ways(READS, DISK, coded, 100, 3))) == ["maps", "direct", "plan"]
     unknown = ways(READS, None, STORED, 100, 3)
     assert list(named(unknown)) == ["maps", "plan"]
@@ -85,12 +86,75 @@ def test_a_training_counts_what_was_told(parts, workers, more):
     assert run.history["rows"].to_list() == [told.reads.rows]
     assert run.history["read_bytes"].to_list() == [told.reads.read_bytes]
     assert run.history["remote_rows"].to_list() == [told.reads.remote_rows]
-    assert run.history["remote_bytes"].to_list() == [told.reads.remote_rows * told.stored.row_bytes]
+    assert run.history["remote_bytes"].to_list() == [told.reads.remote_bytes]
+    assert told.reads.remote_bytes == told.reads.remote_rows * 24
     assert (told.reads.remote_rows > 0) == (workers > 1)
     assert told.reads.steps == (1 if "batch_size" in more else -(-told.training // 32))
     assert (told.workers, told.refusal) == (workers, None)
     assert told.stored.bytes == 300 * 24
     assert json.loads(json.dumps(told.rows()))["reads"]["rows"] == told.reads.rows
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("workers", "widths", "more"),
+    [
+        (2, WIDTHS, {"sampling": "labor"}),
+        (2, {"field": 2}, {"ahead": 0, "fanouts": {"cites": [4, 3], "rev_has_topic": [3, 2]}}),
+        (1, {"field": 2, "paper": 5}, {"ahead": 3}),
+    ],
+)
+def test_a_training_over_types_counts_what_was_told(tmp_path, workers, widths, more):
+    from fastpart.train.costs import costs
+
+    typed_parts(tmp_path, 3, widths=widths)
+    options = {
+        "fanouts": [4, 3],
+        "batch_size": 20,
+        "seed": 3,
+        "workers": workers,
+        "model": "rgcn",
+        "hidden": 8,
+    }
+    options |= more
+    told = costs(tmp_path / "parts", **options)
+    run = fp.train.sampled(tmp_path / "parts", epochs=1, io="direct", **options)
+    counted = {
+        name: run.history[name].item() for name in ("rows", "read_bytes", "remote_rows", "remote_bytes")
+    }
+    assert counted == {name: getattr(told.reads, name) for name in counted}
+    assert (told.target, told.training, told.reads.steps, told.refusal) == ("paper", 60, 3, None)
+    sizes = {each.name: each.n for each in fp.open_partition(tmp_path / "parts").parts[0].types}
+    assert told.stored.bytes == sum(4 * sizes[name] * width for name, width in widths.items())
+    assert "plan" not in named(told.ways)
+    assert "plan" not in str(told)
+    assert json.loads(json.dumps(told.rows()))["reads"]["rows"] == told.reads.rows
+
+
+@pytest.mark.torch
+def test_one_of_several_types_to_train_is_named(tmp_path, capsys):
+    typed_parts(tmp_path, 2)
+    graph = fp.open_graph(tmp_path / "g.bin")
+    labels = {each.name: np.arange(each.n) % 2 for each in graph.types if each.name != "author"}
+    splits = {name: {"train": np.arange(5)} for name in labels}
+    fp.hash(graph, 2).save(tmp_path / "two", labels=labels, splits=splits)
+    call = ["info", str(tmp_path / "two"), "--train"]
+    assert main(call) == 2
+    assert (
+        "field, paper have labels and training vertices. Name one of them with --target"
+        in capsys.readouterr().err
+    )
+    assert main([*call, "--target", "field"]) == 0
+    assert "5 vertices of field" in capsys.readouterr().out
+
+
+@pytest.mark.torch
+def test_types_without_features_read_nothing(tmp_path, capsys):
+    typed_parts(tmp_path, 2, widths={})
+    assert main(["info", str(tmp_path / "parts"), "--train", "--model", "rgcn", "--batch-size", "20"]) == 0
+    text = capsys.readouterr().out
+    assert "60 vertices of paper, 3 steps of 20" in text
+    assert text.endswith("No type has features. Their rows are learned, and none are read.\n")
 
 
 @pytest.mark.torch
@@ -119,7 +183,7 @@ def test_advice_says_what_pays(parts):
     assert "A plan pays from 3 epochs on" in advice(100, reads=replace(READS, read_bytes=655_360))
     assert advice(100, seed=3, sampling="labor").endswith("--workers 1 --sampling labor --seed 3 -o PLAN")
     assert "a plan does not pay" in advice(100, reads=replace(READS, read_bytes=300_000))
-    assert "8 bits" not in advice(100, stored=replace(STORED, row_bytes=108))
+    assert "8 bits" not in advice(100, stored=replace(STORED, bytes=540_000))
     assert "refuses direct reads" in advice(100, disk=None)
     assert advice(100, refusal="too much").startswith("This training would not begin: too much")
 

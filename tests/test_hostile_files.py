@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import random
+import re
 import zipfile
 
 import numpy as np
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 
 import fastpart as fp
+from fastpart.cli import main
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
 """Two triangles joined by one edge, and a loop."""
@@ -229,6 +231,44 @@ def test_a_fifo_is_refused_without_blocking(tmp_path, name):
         fp.open_partition(tmp_path / name)
     with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
         fp.evaluate(EDGES, [0] * 6, labels=tmp_path / name)
+
+
+TAKES_A_PARTITION = {
+    "evaluate": lambda graph, file: fp.evaluate(graph, file, k=2),
+    "refine": lambda graph, file: fp.refine(file, graph, k=2),
+    "update": lambda graph, file: fp.update(file, graph, k=2),
+    "edges_of": lambda graph, file: fp.edges_of(file, graph, k=2),
+    "predict_traffic": lambda graph, file: fp.predict_traffic(file, [2], graph=graph, splits={"train": [0]}),
+    "expected_cut": lambda graph, file: fp.expected_cut(graph, file, 0.5),
+    "home_parts": fp.home_parts,
+    "open_partition": lambda graph, file: fp.open_partition(file, graph, k=2),
+}
+
+
+# 2, 45
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("name", TAKES_A_PARTITION)
+def test_whatever_takes_a_partition_refuses_what_is_no_file(tmp_path, name):
+    for suffix in ("", ".npy", ".txt", ".parquet"):
+        os.mkfifo(tmp_path / f"pipe{suffix}")
+        (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")
+        (tmp_path / f"folder{suffix}").mkdir()
+    for file in sorted(tmp_path.iterdir()):
+        refusal = " is not a partition directory" if file.is_dir() else ": not a regular file"
+        with pytest.raises(fp.GraphFormatError, match=re.escape(file.name) + refusal):
+            TAKES_A_PARTITION[name](EDGES, file)
+
+
+# 2, 45
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("verb", ["evaluate", "refine", "update", "edges-of"])
+def test_commands_refuse_a_partition_that_is_no_file(tmp_path, capsys, verb):
+    graph, pipe = tmp_path / "g.bin", tmp_path / "part.npy"
+    graph.write_bytes(EDGES.astype("<u4").tobytes())
+    os.mkfifo(pipe)
+    for file in (str(pipe), "/dev/zero"):
+        assert main([verb, str(graph), file, "--quiet"]) == 1
+        assert f"{file}: not a regular file" in capsys.readouterr().err
 
 
 # 2, 45

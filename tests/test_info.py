@@ -235,3 +235,10 @@ def test_every_public_name_is_there_and_documented():
 def test_families_of_errors(error, bases):
     assert all(issubclass(error, base) for base in bases)
     assert str(error("why")) == "why"
+
+
+def test_the_refusal_of_train_names_the_command():
+    with pytest.raises(
+        TypeError, match=r"info\(\) has no parameter 'train': `fastpart info PARTS --train` says"
+    ):
+        fp.info(np.array([[0, 1]]), train=True, fanouts=[2])

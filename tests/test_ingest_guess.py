@@ -224,6 +224,19 @@ def test_what_is_left_out_is_said(store):
     assert "# ? no table of records was found" in text
 
 
+def test_links_are_left_out(store, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    pl.DataFrame({"id": [1, 2]}).write_parquet(other / "x.parquet")
+    folder = store({"user.parquet": {"id": [1, 2], "age": [3, 4]}})
+    (folder / "again").symlink_to(".")
+    (folder / "more").symlink_to(other)
+    (folder / "more.parquet").symlink_to(other / "x.parquet")
+    text = guess(folder)
+    assert list(yaml.safe_load(text)["vertices"]) == ["user"]
+    for name in ("again", "more", "more.parquet"):
+        assert f"# ? left out: {name}: a link. Name in `files` what it leads to" in text
+
+
 def test_names_that_need_quotes(store):
     found, _ = guessed(
         store({"a b: c.parquet": {"my id": [1, 2], "no": [1, 1]}, "on.parquet": {"src": [1], "dst": [2]}})

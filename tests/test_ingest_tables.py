@@ -67,13 +67,36 @@ def test_files_are_sorted_by_the_bytes_of_their_paths_and_each_counts_once(lake,
     assert paths(table(files, lake)) == found
 
 
-def test_links_are_followed_once(lake):
+def test_links_within_a_folder_are_followed_once(lake):
     (lake / "t" / "again").symlink_to(lake / "t")
-    (lake / "t" / "z").symlink_to(lake / "more")
+    (lake / "t" / "z.parquet").symlink_to("sub/part-1.parquet")
+    found = ["part-10.parquet", "part-2.parquet", "sub/part-1.parquet", "z.parquet"]
+    assert paths(table("t", lake)) == found
+    (lake / "alias").symlink_to("t")
+    (lake / "one").symlink_to("t/part-2.parquet")
+    assert paths(table("alias", lake)) == paths(table("alias/", lake)) == found
+    assert paths(table("alias/part-*.parquet", lake)) == found[:2]
+    assert [file.path for file in table("one", lake).files] == [str(lake / "one")]
+
+
+@pytest.mark.parametrize("files", ["t", "t/", "t/*", "t/**", "t/**/*.parquet", ["t/part-2.parquet", "t"]])
+@pytest.mark.parametrize(("link", "to"), [("z", "more"), ("z.parquet", "more/x.parquet"), ("sub/z", "more")])
+def test_links_out_of_a_folder_are_refused(lake, files, link, to):
     (lake / "more").mkdir()
     pl.DataFrame({"id": ["x"]}).write_parquet(lake / "more" / "x.parquet")
-    found = ["part-10.parquet", "part-2.parquet", "sub/part-1.parquet", "z/x.parquet"]
-    assert paths(table("t", lake)) == found
+    (lake / "t" / link).symlink_to(lake / to)
+    with pytest.raises(
+        GraphFormatError, match=r"vertices\.paper\.files: .*/t/\S+ leads out of .*/t by a link"
+    ):
+        table(files, lake)
+    (lake / "t" / link).unlink()
+    assert len(table(files if isinstance(files, list) else [files, to], lake).files) >= 3
+
+
+def test_hidden_links_are_no_data(lake):
+    (lake / "t" / ".trash").symlink_to("/")
+    (lake / "t" / "_SUCCESS2").symlink_to("/dev/zero")
+    assert len(table("t", lake).files) == 3
 
 
 def test_an_absolute_path_and_a_url_of_a_file_ignore_the_root(lake):

@@ -361,3 +361,20 @@ def test_text_its_packed_copies_parquet_and_frames_are_equal(tmp_path_factory, g
     array = fp.open_graph(edges, num_vertices=n)
     for source in [*folder.iterdir(), frame, frame.lazy()]:
         assert fp.open_graph(source, num_vertices=n) == array
+
+
+def test_links_out_of_a_folder_or_glob_are_refused(tmp_path):
+    folder, other = tmp_path / "edges", tmp_path / "other.txt"
+    folder.mkdir()
+    (folder / "a.txt").write_text("0 1\n")
+    other.write_text("1 2\n")
+    (folder / "b.txt").symlink_to("a.txt")
+    (tmp_path / "alias").symlink_to("edges")
+    for source in (folder, folder / "*.txt", tmp_path / "alias", tmp_path / "alias" / "*.txt"):
+        assert fp.open_graph(source).num_edges == 2
+    (folder / "c.txt").symlink_to(other)
+    for source in (folder, folder / "*.txt", folder / "**" / "*.txt", tmp_path / "alias"):
+        with pytest.raises(fp.GraphFormatError, match=r"c\.txt: leads out of \S+ by a link\. .* in a list"):
+            fp.open_graph(source)
+    assert fp.open_graph([folder / "a.txt", folder / "c.txt"]).num_edges == 2
+    assert fp.open_graph(folder / "c.txt").num_edges == 1

@@ -19,6 +19,13 @@ def graph(tmp_path):
 
 
 @pytest.fixture
+def graph_of_one(tmp_path):
+    (tmp_path / "one").mkdir()
+    fp.ingest(plain(tmp_path / "one", ["c", "a", "b"], [("a", "b")]), tmp_path / "one" / "graph")
+    return tmp_path / "one" / "graph"
+
+
+@pytest.fixture
 def typed(tmp_path):
     write(tmp_path, "v", pl.DataFrame({"id": ["x", "y"], "kind": ["red", "blue"]}))
     write(tmp_path, "w", pl.DataFrame({"id": [20, 10, 30]}))
@@ -43,6 +50,29 @@ def test_a_partition_comes_back_with_ids(graph, tmp_path):
         assert pl.read_parquet(out).equals(expected)
     fp.restore(partition, tmp_path / "back.csv", graph=graph, column="cluster")
     assert (tmp_path / "back.csv").read_text() == "id,cluster\na,1\nb,0\nc,1\n"
+
+
+@pytest.mark.parametrize("out", [None, "back.parquet", "back.csv"])
+def test_names_of_other_columns_are_refused(typed, graph_of_one, tmp_path, out):
+    values, target = [0, 1, 1, 0, 1], None if out is None else tmp_path / out
+    for column in ("id", "type", "label"):
+        with pytest.raises(fp.ParameterError, match=f"column: the table has a column '{column}' of its own"):
+            fp.restore(values, target, graph=typed, column=column)
+    with pytest.raises(fp.ParameterError, match="a column 'id' of its own"):
+        fp.restore([7, 8, 9], target, graph=graph_of_one, column="id")
+    assert target is None or not target.exists()
+    for column in ("", 3):
+        with pytest.raises(TypeError, match="column: expected a name"):
+            fp.restore([7, 8, 9], target, graph=graph_of_one, column=column)
+    found = fp.restore([7, 8, 9], graph=graph_of_one, column="type")  # no other column is called so
+    assert found.columns == ["id", "type"]
+
+
+def test_a_column_of_a_folder_may_be_called_type(typed, tmp_path):
+    back = fp.restore([0.0, 1, 1, 0, 1], tmp_path / "back", graph=typed, column="type")
+    assert pl.read_parquet(back / "v.parquet").columns == ["id", "type"]
+    with pytest.raises(fp.ParameterError, match="a column 'id' of its own"):
+        fp.restore([0.0, 1, 1, 0, 1], tmp_path / "other", graph=typed, column="id")
 
 
 @settings(max_examples=20)

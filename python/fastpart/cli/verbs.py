@@ -54,7 +54,7 @@ _COMMON = (
 
 _TRAINING = "training:train_over"
 
-OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers")
+OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers", "target")
 """Parameters of a training that decide what it reads and takes."""
 
 _FILE = {

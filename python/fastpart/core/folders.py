@@ -53,3 +53,8 @@ def below(folder: Path) -> list[str]:
         for at, _, names in os.walk(folder)
         for name in names
     )
+
+
+def leads_out(path: str | Path, folder: str | Path) -> bool:
+    """Whether a path below a folder leads out of it by a link. The folder itself may be a link."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

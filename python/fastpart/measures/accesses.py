@@ -15,11 +15,12 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.pairs import distinct
-from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part
-from ..partitions.temporal import loaded_seeds
+from ..partitions.temporal import loaded_seeds, with_times
+from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
 
 Rows = npt.NDArray[np.uint32]
 
@@ -80,14 +81,22 @@ class SampledEpochs:
         cls,
         partition: VertexPartition,
         vertices: Any,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         world_size: int,
         given: LoaderOptions,
+        input: str | None = None,
     ) -> Self:
-        """Check the parameters, all of those of a loader but for rank and world_size."""
+        """Check the parameters, all of those of a loader except rank and world_size."""
         partition.refuse_without_edges()
-        hops = list(parameters.fanouts_of(fanouts))
-        seeds = loaded_seeds(vertices, partition, given)
+        hops: Sequence[int] | Sequence[Sequence[int]]
+        if partition.is_typed:
+            hops = relation_fanouts(fanouts, edge_keys(partition))
+            repeated = given.get("input_time") is not None
+            seeds = typed_seeds(vertices, partition, input, repeated)[1]
+            seeds = with_times(seeds, vertices, partition, given)
+        else:
+            hops = list(parameters.fanouts_of(fanouts))
+            seeds = loaded_seeds(vertices, partition, given)
         return cls.of_seeds(partition, seeds, hops, world_size, given, vertices)
 
     @classmethod

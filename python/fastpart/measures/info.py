@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,7 +22,15 @@ from .partition_facts import PartitionFacts, is_partition_directory, partition_f
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
-@with_options
+_OF_TRAINING = (
+    "`fastpart info PARTS --train` says in a shell what a training over a partition directory takes"
+)
+
+
+@partial(
+    with_options,
+    without=dict.fromkeys(("train", "fanouts", "batch_size", "workers"), _OF_TRAINING),
+)
 def info(
     graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]
 ) -> GraphFacts | PartitionFacts:

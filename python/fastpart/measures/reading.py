@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,11 @@ import numpy.typing as npt
 
 from .. import _core
 from ..partitions.coding import SCALE_BYTES
+from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
 from ..partitions.plan import ReadCost
 from ..partitions.seeds import rank_of_part
+from ..partitions.typed_seeds import of_type, type_names
 from .accesses import Rows, SampledEpochs
 
 BLOCK = 4096
@@ -54,98 +55,156 @@ class Disk:
         return max(count / BLOCK / self.reads, count / self.bytes)
 
 
+@dataclass(frozen=True, eq=False)
+class FeatureFiles:
+    """The features of the vertices of one type. A plain graph has one.
+
+    Attributes
+    ----------
+    parts : sequence of PartFiles
+        Where the file of each part lies.
+    topology : _core.Topology
+        The parts.
+    starts : numpy.ndarray
+        int64: first row of each part, and the number of rows.
+    """
+
+    parts: Sequence[PartFiles]
+    topology: _core.Topology
+    starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, partition: VertexPartition) -> list[FeatureFiles | None]:
+        """Return the features of each type. None: a type without features."""
+        topology = partition._topology
+        if not partition.is_typed:
+            return [cls(list(partition.parts), topology, topology.starts)]
+        found = [
+            cls(of_type(partition, name), topology, starts)
+            for name, starts in zip(type_names(partition), partition._types.starts, strict=True)
+        ]
+        return [each if each.row_bytes else None for each in found]
+
+    @property
+    def paths(self) -> list[Path]:
+        """The file of each part."""
+        return [part._file("features.npy") for part in self.parts]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all parts."""
+        return int(self.starts[-1])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.parts[0].feature_bytes
+
+    @property
+    def coded_row_bytes(self) -> int:
+        """Bytes of a row with 8 bits per number and its own scale."""
+        row = self.parts[0].row_type("features")
+        return 0 if row is None else int(np.prod(row[1], dtype=np.int64)) + SCALE_BYTES
+
+
 @dataclass(frozen=True)
 class EpochReads:
-    """What the batches of all ranks read in epoch 0.
+    """What the batches of all ranks read in epoch 0, the features of all types together.
 
     Attributes
     ----------
     steps : int
         Steps.
-    rows : int
-        Distinct rows of each batch.
+    rows, row_bytes : int
+        Distinct rows of each batch that have features, and their bytes.
     read_bytes : int
         Bytes of direct reads.
     coded_bytes : int
         The same, if rows had 8 bits per number and a scale each.
-    remote_rows : int
-        Rows of parts of other ranks, each once for the batches that are fetched together.
+    remote_rows, remote_bytes : int
+        Rows of parts of other ranks, each once for the batches that are fetched together, and their bytes.
     """
 
     steps: int
     rows: int
+    row_bytes: int
     read_bytes: int
     coded_bytes: int
     remote_rows: int = 0
+    remote_bytes: int = 0
 
     @classmethod
     def of(
         cls, partition: VertexPartition, sampled: SampledEpochs, world_size: int, together: int = 1
     ) -> EpochReads:
         """Count them. Nothing but the topology is read."""
-        windows: list[int] = []
-        batches = chain.from_iterable(
-            _counting(sampled.rows(0, rank), _Others.of(partition, world_size, rank), together, windows)
-            for rank in range(world_size)
-        )
-        reads = cls.counted(partition, len(sampled.deal), batches)
-        return replace(reads, remote_rows=sum(windows))
+        types, owners = FeatureFiles.of(partition), rank_of_part(partition.k, world_size)
+        counts = []
+        for rank in range(world_size):
+            others = np.flatnonzero(owners != rank)
+            of_rank = [None if files is None else _Count(files, others, together) for files in types]
+            for batch in sampled.rows_of_types(0, rank):
+                for count, rows in zip(of_rank, batch, strict=True):
+                    if count is not None:
+                        count.add(rows)
+            counts += [count for count in of_rank if count is not None]
+        return cls(len(sampled.deal), *_sums(counts))
 
     @classmethod
     def counted(cls, partition: VertexPartition, steps: int, batches: Iterable[Rows]) -> EpochReads:
-        """Count what batches of these rows read."""
-        files = [part._file("features.npy") for part in partition.parts]
-        features = _core.Features(files, partition._topology, direct=True)
-        starts, width = partition._topology.starts, coded_row_bytes(partition)
-        rows = read_bytes = coded_bytes = 0
-        for needed in batches:
-            rows += len(needed)
-            read_bytes += features.bytes_of(needed)
-            coded_bytes += bytes_of_blocks(needed, starts, width)
-        return cls(steps, rows, read_bytes, coded_bytes)
+        """Count what batches of these rows of a plain graph read."""
+        (files,) = FeatureFiles.of(partition)
+        assert files is not None
+        count = _Count(files, np.empty(0, np.intp), 1)
+        for rows in batches:
+            count.add(rows)
+        return cls(steps, *_sums([count]))
 
     def per_epoch(self, epochs: int) -> EpochReads:
         """Return the mean of so many epochs, if they were counted together."""
-        rows, read, coded = (round(each / epochs) for each in (self.rows, self.read_bytes, self.coded_bytes))
-        return EpochReads(self.steps, rows, read, coded)
+        counts = (self.rows, self.row_bytes, self.read_bytes, self.coded_bytes)
+        return EpochReads(self.steps, *(round(each / epochs) for each in counts))
 
 
-@dataclass(frozen=True)
-class _Others:
-    """The rows of other ranks: where each part begins, and which parts are theirs."""
+class _Count:
+    """What the batches of a rank read of one type, counted batch by batch."""
 
-    starts: npt.NDArray[np.int64]
-    parts: npt.NDArray[np.intp]
+    def __init__(self, files: FeatureFiles, others: npt.NDArray[np.intp], together: int) -> None:
+        self._files, self._others, self._together = files, others, together
+        self._features = _core.Features(files.paths, files.topology, starts=files.starts, direct=True)
+        self._window: list[Rows] = []
+        self._rows = self._read_bytes = self._coded_bytes = self._remote_rows = 0
 
-    @classmethod
-    def of(cls, partition: VertexPartition, world_size: int, rank: int) -> _Others:
-        """Return those of the ranks but for one."""
-        owners = rank_of_part(partition.k, world_size)
-        return cls(partition._topology.starts, np.flatnonzero(owners != rank))
+    def add(self, rows: Rows) -> None:
+        """Count a batch. Its rows are distinct and ascend."""
+        files = self._files
+        self._rows += len(rows)
+        self._read_bytes += self._features.bytes_of(rows)
+        self._coded_bytes += bytes_of_blocks(rows, files.starts, files.coded_row_bytes)
+        if not len(self._others):
+            return
+        bounds = np.searchsorted(rows, files.starts)
+        self._window.append(np.concatenate([rows[bounds[part] : bounds[part + 1]] for part in self._others]))
+        if len(self._window) == self._together:
+            self._end_window()
 
-    def among(self, rows: Rows) -> Rows:
-        """Return those among rows that ascend."""
-        bounds = np.searchsorted(rows, self.starts)
-        return np.concatenate([rows[:0], *(rows[bounds[part] : bounds[part + 1]] for part in self.parts)])
+    def _end_window(self) -> None:
+        """Count the rows of other ranks that the batches of a window fetch together."""
+        if self._window:
+            self._remote_rows += len(np.unique(np.concatenate(self._window)))
+            self._window = []
+
+    def sums(self) -> tuple[int, ...]:
+        """Return the counts of :class:`EpochReads` in their order, those of the last window, too."""
+        self._end_window()
+        row_bytes = self._files.row_bytes
+        rows, remote = self._rows, self._remote_rows
+        return rows, rows * row_bytes, self._read_bytes, self._coded_bytes, remote, remote * row_bytes
 
 
-def _counting(batches: Iterable[Rows], others: _Others, together: int, windows: list[int]) -> Iterator[Rows]:
-    """Yield the batches of a rank, and append how many rows of others each window of them fetches."""
-    wanted: list[Rows] = []
-    for rows in batches:
-        wanted.append(others.among(rows))
-        if len(wanted) == together:
-            windows.append(len(np.unique(np.concatenate(wanted))))
-            wanted = []
-        yield rows
-    if wanted:
-        windows.append(len(np.unique(np.concatenate(wanted))))
-
-
-def coded_row_bytes(partition: VertexPartition) -> int:
-    """Return the bytes of a row with 8 bits per number and its own scale."""
-    row = partition.parts[0].row_type("features")
-    return 0 if row is None else int(np.prod(row[1], dtype=np.int64)) + SCALE_BYTES
+def _sums(counts: Sequence[_Count]) -> tuple[int, ...]:
+    """Return the counts of all types and ranks, added up."""
+    return tuple(map(sum, zip((0,) * 6, *(count.sums() for count in counts), strict=True)))
 
 
 def bytes_of_blocks(rows: Rows, starts: npt.NDArray[np.int64], row_bytes: int) -> int:
@@ -168,7 +227,7 @@ def timed(name: str, count: int, once: int, disk: Disk | None, *, scattered: boo
 
 
 def ways(
-    reads: EpochReads, disk: Disk | None, stored: FeatureSizes, memory: int, epochs: int
+    reads: EpochReads, disk: Disk | None, stored: FeatureSizes, memory: int, epochs: int | None
 ) -> list[ReadCost]:
     """Return what each way takes.
 
@@ -182,8 +241,8 @@ def ways(
         The features in their files.
     memory : int
         Bytes that the page cache has for them.
-    epochs : int
-        Epochs that a plan packs.
+    epochs : int or None
+        Epochs that a plan packs. None: there is no plan.
     """
     fits = stored.bytes <= memory
     found = [timed("maps", 0, stored.bytes, disk) if fits else ReadCost("maps", None, None)]
@@ -194,36 +253,32 @@ def ways(
             found.append(timed("8 bits, maps", 0, stored.coded_bytes, disk))
         elif disk is not None:
             found.append(timed("8 bits, direct", reads.coded_bytes, 0, disk, scattered=True))
-    packed = reads.rows * stored.row_bytes
-    found.append(timed("plan", packed, stored.bytes + epochs * packed, disk))
+    if epochs is not None:
+        packed = reads.row_bytes
+        found.append(timed("plan", packed, stored.bytes + epochs * packed, disk))
     return found
 
 
 @dataclass(frozen=True)
 class FeatureSizes:
-    """The features in their files.
+    """The features of all types in their files.
 
     Attributes
     ----------
-    rows, row_bytes, coded_row_bytes : int
-        Rows of all parts, bytes of each, and what they would be with 8 bits per number.
+    rows, bytes, coded_bytes : int
+        Rows of all parts, their bytes, and what they would be with 8 bits per number.
     """
 
     rows: int
-    row_bytes: int
-    coded_row_bytes: int
+    bytes: int
+    coded_bytes: int
 
     @classmethod
     def of(cls, partition: VertexPartition) -> FeatureSizes:
         """Return the sizes of the features of a directory."""
-        return cls(len(partition), partition.parts[0].feature_bytes, coded_row_bytes(partition))
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all rows."""
-        return self.rows * self.row_bytes
-
-    @property
-    def coded_bytes(self) -> int:
-        """What they would be with 8 bits per number."""
-        return self.rows * self.coded_row_bytes
+        sizes = [
+            (files.rows, files.rows * files.row_bytes, files.rows * files.coded_row_bytes)
+            for files in FeatureFiles.of(partition)
+            if files is not None
+        ]
+        return cls(*map(sum, zip((0, 0, 0), *sizes, strict=True)))

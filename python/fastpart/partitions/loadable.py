@@ -206,6 +206,8 @@ class Loadable:
             the most batches. They are read once, and are not packed. Default: none.
         pack : path, optional
             Folder of the plan. Default: nothing is written, the plan only tells.
+        batch_size
+            The default is the one of the loader. For ``fastpart.train.sampled`` with its default pass 1000.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`.
 

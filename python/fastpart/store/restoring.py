@@ -87,8 +87,8 @@ def restore(
     graph : path or Graph
         The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
     column : str, optional
-        Name of the column of the result. Default: "part" of a partition, "cluster" of a clustering, else
-        "value".
+        Name of the column of the result, other than those of the ids. Default: "part" of a partition, "cluster" of
+        a clustering, else "value".
     of_type : str, optional
         The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
     overwrite : bool
@@ -107,7 +107,8 @@ def restore(
     Raises
     ------
     ParameterError
-        The result is not of this graph: it has another number of rows. Or the graph has no ids.
+        The result is not of this graph: it has another number of rows. Or the graph has no ids, or the table has
+        another column of the name ``column``.
     GraphFormatError
         A file is damaged.
 
@@ -138,12 +139,15 @@ def restore(
             f"result: {len(found.values):,} rows, but {shown(directory.path)} has {expected:,} vertices"
             f"{'' if of_type is None else ' of ' + repr(of_type)}. Pass the graph of this result"
         )
+    target = None if out is None else parameters.path("out", out)
+    several = len(directory.types) > 1 and of_type is None
+    in_folder = target is not None and target.suffix == "" and several
+    _refuse_taken(directory, found, several and not in_folder)
     before_polars_threads("restore")
-    if out is None:
+    if target is None:
         return pl.concat(list(_table(directory, found, of_type)))
-    target = parameters.path("out", out)
     with Owner(target):
-        if target.suffix == "" and len(directory.types) > 1 and of_type is None:
+        if in_folder:
             _write_folder(directory, found, target, overwrite)
         else:
             if target.suffix not in SUFFIXES:
@@ -167,6 +171,8 @@ class _Result:
     @classmethod
     def of(cls, result: Any, column: str | None, options: Any) -> _Result:
         """Return the values of a result."""
+        if column is not None and (not isinstance(column, str) or not column):
+            raise TypeError(f"column: expected a name, got {column!r}")
         if isinstance(result, str | bytes | os.PathLike):
             file = parameters.path("result", result)
             if file.suffix == ".npy":
@@ -214,6 +220,17 @@ def _checked(values: Values) -> Values:
             f"result: expected one number or one row of numbers per vertex, got shape {values.shape} of {values.dtype}"
         )
     return values
+
+
+def _refuse_taken(directory: GraphDirectory, found: _Result, with_types: bool) -> None:
+    """Refuse the name of another column of the table for that of the result."""
+    names = [found.of_type] if found.of_type else list(directory.types)
+    labelled = any(found.labels(directory.labels(name)) is not None for name in names)
+    taken = ["id", *(["type"] if with_types else []), *(["label"] if labelled else [])]
+    if found.column in taken:
+        raise ParameterError(
+            f"column: the table has a column {found.column!r} of its own. Choose another name"
+        )
 
 
 def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Iterator[pl.DataFrame]:

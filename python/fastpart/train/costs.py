@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..core.options import NAMES
 from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
-from ..measures.reading import Disk, EpochReads, FeatureSizes, ways
+from ..measures.reading import Disk, EpochReads, FeatureFiles, FeatureSizes, ways
 from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
@@ -23,6 +23,7 @@ from .methods.sampled import sampled
 from .mini_batches.launch import Driver
 from .models import NEIGHBOUR, sampling_of
 from .trainer import Ahead, GradientSum, Trainer, sampled_by
+from .typed_data import TypedDataset
 
 EPOCHS = 3
 """Epochs of the plan that is told."""
@@ -41,8 +42,10 @@ class Costs:
         The partition directory.
     workers, training, batch_size : int
         Number of workers and of training vertices, and those of a step.
-    fanouts : tuple of int
-        Neighbours per vertex in each hop.
+    target : str or None
+        The type of the training vertices in a graph with types.
+    fanouts : tuple of int, or dict of them
+        Neighbours per vertex in each hop, or those of each relation.
     sampling, seed
         How they are sampled.
     reads : EpochReads
@@ -50,7 +53,7 @@ class Costs:
     stored : FeatureSizes
         The features in their files.
     disk : Disk or None
-        What the disk does in a second. None: direct reads are refused.
+        What the disk does in a second. None: direct reads are refused, or no type has features.
     limit, needed : int
         The memory limit, and bytes of all processes.
     needs : list of Need
@@ -65,7 +68,8 @@ class Costs:
     workers: int
     training: int
     batch_size: int
-    fanouts: tuple[int, ...]
+    target: str | None
+    fanouts: tuple[int, ...] | Mapping[str, tuple[int, ...]]
     sampling: str
     seed: int
     reads: EpochReads
@@ -87,6 +91,8 @@ class Costs:
         """What pays, in a few sentences."""
         if self.refusal is not None:
             return f"This training would not begin: {self.refusal}."
+        if not self.stored.bytes:
+            return "No type has features. Their rows are learned, and none are read."
         if self.stored.bytes <= self.left:
             return "Memory holds the features. They are read once, and nothing else pays."
         coded = sized(self.stored.coded_bytes)
@@ -105,7 +111,12 @@ class Costs:
     def _of_plan(self) -> str:
         by_name = {way.way: way for way in self.ways}
         if self.disk is None or "direct" not in by_name:
-            return "The file system refuses direct reads. Put the directory on a disk that allows them, or make a plan."
+            other = ", or make a plan" if "plan" in by_name else ""
+            return (
+                f"The file system refuses direct reads. Put the directory on a disk that allows them{other}."
+            )
+        if "plan" not in by_name:
+            return "Direct reads (--io direct, the default here) read no more than what batches need."
         direct, plan = by_name["direct"].seconds, by_name["plan"].seconds
         assert direct is not None
         assert plan is not None
@@ -113,52 +124,62 @@ class Costs:
         if saved <= 0:
             return "Direct reads (--io direct, the default here) take less time than packing: a plan does not pay."
         epochs = math.ceil(self.disk.consecutive(self.stored.bytes) / saved)
-        fanouts = ",".join(map(str, self.fanouts))
         more = {"sampling": (self.sampling, "uniform"), "seed": (self.seed, 0)}
         others = "".join(f" --{name} {value}" for name, (value, default) in more.items() if value != default)
         return (
             f"A plan pays from {epochs} epoch{'s' * (epochs > 1)} on, against direct reads: fastpart plan "
-            f"{self.source} --epochs {EPOCHS} --fanouts {fanouts} --batch-size {self.batch_size} --workers "
+            f"{self.source} --epochs {EPOCHS} --fanouts {self._fanouts} --batch-size {self.batch_size} --workers "
             f"{self.workers}{others} -o PLAN"
         )
 
     def rows(self) -> dict[str, Any]:
         """Return all of it, as JSON takes it."""
         told = {**vars(self), "reads": asdict(self.reads), "stored": asdict(self.stored)}
-        told["stored"] |= {"bytes": self.stored.bytes, "coded_bytes": self.stored.coded_bytes}
         told["disk"] = None if self.disk is None else asdict(self.disk)
         told["needs"] = [{"what": need.what, "size": need.size} for need in self.needs]
         return {**told, "ways": [asdict(way) for way in self.ways], "left": self.left, "advice": self.advice}
 
     def __str__(self) -> str:
-        reads, stored, fanouts = self.reads, self.stored, ",".join(map(str, self.fanouts))
-        disk = (
-            "refuses direct reads"
-            if self.disk is None
-            else f"{self.disk.reads:,.0f} reads of 4 KiB and {sized(int(self.disk.bytes))} in sequence per second"
-        )
+        reads, stored = self.reads, self.stored
         largest = sorted((need for need in self.needs if need.size), key=lambda need: -need.size)[:_LARGEST]
-        remote = (
-            f"{reads.remote_rows:,} of parts of other workers: {sized(reads.remote_rows * stored.row_bytes)}"
-        )
+        each = f" of {stored.bytes // stored.rows:,} bytes" if stored.rows and self.target is None else ""
+        of = "" if self.target is None else f" of {self.target}"
+        of_types = " of all types" if self.target is not None else ""
+        remote = f"{reads.remote_rows:,} of parts of other workers: {sized(reads.remote_bytes)}"
         facts = {
-            "training": f"{self.training:,} vertices, {reads.steps:,} steps of {self.batch_size:,}, fanouts {fanouts}",
-            "rows": f"{reads.rows:,} per epoch, each once for a batch: {sized(reads.rows * stored.row_bytes)}",
+            "training": f"{self.training:,} vertices{of}, {reads.steps:,} steps of {self.batch_size:,}, fanouts "
+            + self._fanouts,
+            "rows": f"{reads.rows:,} per epoch, each once for a batch: {sized(reads.row_bytes)}",
             **({"remote": f"{remote}, without a cache"} if self.workers > 1 else {}),
-            "features": f"{sized(stored.bytes)}: {stored.rows:,} rows of {stored.row_bytes:,} bytes",
-            "disk": disk,
+            "features": f"{sized(stored.bytes)}: {stored.rows:,} rows{of_types}{each}",
+            **({"disk": self._disk} if stored.bytes else {}),
             "memory": f"{sized(self.limit)}, of which {sized(self.left)} are left for features",
             "workers": f"{self.workers}, each takes {sized(sum(need.size for need in self.needs))}",
         }
         lines = [f"{name:10}{text}" for name, text in facts.items()]
         lines += [f"{'':10}{sized(need.size)} for {need.what}" for need in largest]
-        return "\n".join([*lines, "", *self._table(), "", self.advice])
+        return "\n".join([*lines, "", *self._table(), self.advice])
+
+    @property
+    def _fanouts(self) -> str:
+        """Fanouts as an option takes them, or those of each relation."""
+        if not isinstance(self.fanouts, Mapping):
+            return ",".join(map(str, self.fanouts))
+        return "; ".join(f"{name} {','.join(map(str, each))}" for name, each in self.fanouts.items())
+
+    @property
+    def _disk(self) -> str:
+        if self.disk is None:
+            return "refuses direct reads"
+        return (
+            f"{self.disk.reads:,.0f} reads of 4 KiB and {sized(int(self.disk.bytes))} in sequence per second"
+        )
 
     def _table(self) -> list[str]:
-        return [
-            *table(self.ways),
-            f"plan: packed rows of {EPOCHS} epochs, built once by reading and writing in sequence",
-        ]
+        if not self.ways:
+            return []
+        packed = [f"plan: packed rows of {EPOCHS} epochs, built once by reading and writing in sequence"]
+        return [*table(self.ways), *(packed if any(way.way == "plan" for way in self.ways) else []), ""]
 
 
 def costs(source: PartitionSource, **training: Any) -> Costs:
@@ -187,7 +208,9 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         "temporal": batches.temporal,
         "threads": call.run.threads or _core.default_threads(),
     }
-    epochs = SampledEpochs.of(partition, "train", options.fanouts, workers, given)
+    target = driver.dataset.target if isinstance(driver.dataset, TypedDataset) else None
+    fanouts = options.relation_fanouts or options.fanouts
+    epochs = SampledEpochs.of(partition, "train", fanouts, workers, given, target)
     (mine, others), run = driver.needs(), call.run
     stated = [*of_processes(mine, workers), *others]
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
@@ -197,13 +220,16 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         EpochReads.of(partition, epochs, workers, max(made.batches, 1)),
         FeatureSizes.of(partition),
     )
-    disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
+    paths = [path for files in FeatureFiles.of(partition) if files is not None for path in files.paths]
+    disk = Disk.of(paths) if paths else None
+    packs = EPOCHS if target is None else None  # plans are for graphs without types
     return Costs(
         source=shown(directory_of(source)),
         workers=workers,
         training=driver.dataset.num_train,
         batch_size=batch_size,
-        fanouts=options.fanouts,
+        target=target,
+        fanouts=fanouts,
         sampling=batches.sampling,
         seed=options.seed,
         reads=reads,
@@ -213,7 +239,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         needed=needed,
         needs=mine,
         refusal=_refusal(needs, call),
-        ways=ways(reads, disk, stored, max(limit - needed, 0), EPOCHS),
+        ways=ways(reads, disk, stored, max(limit - needed, 0), packs) if paths else [],
     )
 
 

@@ -14,6 +14,7 @@ from typing import IO, Any, Literal, cast
 
 from ... import _core
 from ...core import parameters
+from ...core.folders import leads_out
 from ...core.forks import before_polars_threads
 from ...core.frames import pl
 from ...core.parameters import shown
@@ -31,7 +32,13 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 _WHOLE = ("metis", "matrix", "binedgelist")
 """Formats of which each file is a whole graph."""
 
+_GLOB = r"[*?\[]"
+"""What makes a path a glob."""
+
 _MAGICS = {"bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+_BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
+"""What follows the head of a bzip2 file: its first block, or the end of a file without content."""
+
 _BLOCK = 1 << 20
 
 
@@ -89,15 +96,31 @@ def files_of(parameter: str, source: Any) -> Files:
     if not os.path.lexists(path) and (pattern := _glob(path)):
         if not (matches := [file for file in pattern if file.is_file()]):
             raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
+        for file in matches:
+            _refuse_outside(file, _root_of(path))
         return Files(tuple(sorted(matches, key=os.fsencode)))
     return Files((path,), path)
 
 
 def _glob(path: Path) -> Iterator[Path] | None:
     """Return the files that match a glob, or None for a path that is none."""
-    if not re.search(r"[*?\[]", str(path)):
+    if not re.search(_GLOB, str(path)):
         return None
     return ((path.anchor and Path(path.anchor)) or Path()).glob(str(path.relative_to(path.anchor)))
+
+
+def _root_of(pattern: Path) -> Path:
+    """Return the folder where a glob begins."""
+    return next(each for each in pattern.parents if not re.search(_GLOB, str(each)))
+
+
+def _refuse_outside(file: Path, folder: Path) -> None:
+    """Refuse a file of a folder that lies elsewhere: the edges are what lies in the folder."""
+    if leads_out(file, folder):
+        raise GraphFormatError(
+            f"{shown(file)}: leads out of {shown(folder)} by a link. Put a copy in its place, or name the files in a "
+            "list"
+        )
 
 
 def _in_folder(folder: Path) -> tuple[Path, ...]:
@@ -108,6 +131,9 @@ def _in_folder(folder: Path) -> tuple[Path, ...]:
             "fp.open_partition opens it"
         )
     files = list(_below(folder))
+    for file in files:
+        if file.is_symlink():
+            _refuse_outside(file, folder)
     found = [file for file in files if _holds_edges(file)]
     if not found:
         raise GraphFormatError(
@@ -141,7 +167,7 @@ def packing(file: Path) -> str | None:
     with file.open("rb") as opened:
         head = opened.read(10)
     found = next((name for name, magic in _MAGICS.items() if head.startswith(magic)), None)
-    if found == "bzip2" and head[4:] != b"1AY&SY":
+    if found == "bzip2" and head[4:] not in _BLOCKS_OF_BZIP2:
         return None
     return None if found and Sidecar.of(file) is not None else found
 

@@ -34,9 +34,10 @@ def planned_ways(
     disk = Disk.of([part.folder / "features.npy" for part in partition.parts])
     stored = FeatureSizes.of(partition)
     found = ways(reads, disk, stored, memory, epochs)
-    cached = sum(len(pack.cached) for pack in packs) * stored.row_bytes
-    packed = [each.read_bytes(stored.row_bytes) for pack in packs for each in pack.epochs]
-    written = sum(pack.num_rows for pack in packs) * stored.row_bytes
+    row_bytes = partition.parts[0].feature_bytes
+    cached = sum(len(pack.cached) for pack in packs) * row_bytes
+    packed = [each.read_bytes(row_bytes) for pack in packs for each in pack.epochs]
+    written = sum(pack.num_rows for pack in packs) * row_bytes
     plan = timed("plan", round(sum(packed) / epochs), stored.bytes + written, disk)
     found = [*(way for way in found if way.way != "plan"), plan]
     if cached and disk is not None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from ....core.folders import leads_out
 from ....core.forks import before_polars_threads
 from ....core.frames import pl
 from ....core.parameters import shown
@@ -142,8 +143,9 @@ class Guess:
 def look(folder: Path) -> tuple[list[Look], list[str]]:
     """Return the tables of a folder, and why the others are left out."""
     before_polars_threads(f"guess: {shown(folder)}")
-    looks, left = [], []
-    for name, files, found in _tables(folder, ""):
+    looks: list[Look] = []
+    left: list[str] = []
+    for name, files, found in _tables(folder, "", left):
         try:
             looks.append(_look_at(name, files, found))
         except (FastpartError, FileNotFoundError) as error:
@@ -151,18 +153,23 @@ def look(folder: Path) -> tuple[list[Look], list[str]]:
     return looks, left
 
 
-def _tables(folder: Path, above: str) -> list[tuple[str, str, list[Found]]]:
-    """Return name, files and found files of each table: a folder of files, or files whose names differ in a number."""
+def _tables(folder: Path, above: str, left: list[str]) -> list[tuple[str, str, list[Found]]]:
+    """Return name, files and found files of each table: a folder of files, or files whose names differ in a number.
+
+    Links to folders, and those that lead out of the folder, are ``left`` out.
+    """
     tables: dict[str, tuple[str, str, list[Found]]] = {}
     for entry in sorted(os.scandir(folder), key=lambda each: os.fsencode(each.name)):
         path = f"{above}{entry.name}"
         if hidden(entry.name):
             continue
-        if entry.is_dir():
+        if entry.is_symlink() and (entry.is_dir() or leads_out(entry.path, folder)):
+            left.append(f"{path}: a link. Name in `files` what it leads to")
+        elif entry.is_dir():
             if _is_table(Path(entry.path)):
                 tables[path] = entry.name, f"{path}/", find(path, entry.path, "")
             else:
-                for table in _tables(Path(entry.path), f"{path}/"):
+                for table in _tables(Path(entry.path), f"{path}/", left):
                     tables[table[1]] = table
         elif known(entry.name):
             stem, _, suffix = entry.name.partition(".")

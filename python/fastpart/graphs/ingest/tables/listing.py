@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ....core.folders import leads_out
 from ....core.parameters import path as checked_path
+from ....core.parameters import shown
 from ....errors import GraphFormatError
 from . import cloud
 from .paths import MAGIC, URL, Found, hidden
@@ -21,6 +23,8 @@ def find(name: str, files: Any, root: str) -> list[Found]:
     ------
     FileNotFoundError
         A path, a glob or a folder without a file.
+    GraphFormatError
+        A link that leads out of the folder of a table, or of the folder where a glob begins.
     """
     patterns = _patterns(name, files)
     if not patterns:
@@ -64,35 +68,52 @@ def _matches(name: str, pattern: str) -> list[Found]:
     if os.path.isfile(pattern):
         return [_file(pattern)]
     if os.path.isdir(pattern):
-        return _folder(name, pattern.rstrip("/") or "/")
-    if not MAGIC.search(pattern):
+        folder = pattern.rstrip("/") or "/"
+        return _folder(name, folder, folder)
+    if not (magic := MAGIC.search(pattern)):
         raise FileNotFoundError(2, f"{name}.files: no such file or folder", pattern)
-    found = []
+    found: list[Found] = []
+    root = os.path.dirname(pattern[: magic.start()]) or "."
     for path in glob.glob(pattern, recursive=True):
+        _refuse_outside(name, path, root)
         if os.path.isfile(path):
             found.append(_file(path))
         elif not pattern.endswith("**"):  # which matches the folders and all that is in them
-            found += _folder(name, path)
+            found += _folder(name, path, root)
     if not found:
         raise FileNotFoundError(2, f"{name}.files: no file matches the glob", pattern)
     return found
 
 
-def _folder(name: str, folder: str) -> list[Found]:
-    """Return the files below a folder, without those that other systems hide from readers."""
+def _folder(name: str, folder: str, root: str) -> list[Found]:
+    """Return the files below a folder, without those that other systems hide from readers. Links stay in the root."""
     if kind := table_kind(folder, (entry.name for entry in os.scandir(folder))):
         return [Found(folder, 0, "", kind)]
-    found, seen = [], set()
+    found: list[Found] = []
+    seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
         folders[:] = [] if real in seen else [each for each in folders if not hidden(each)]
         if real in seen:  # by a link
             continue
         seen.add(real)
-        found += [_file(os.path.join(here, each)) for each in files if not hidden(each)]
+        paths = [os.path.join(here, each) for each in files if not hidden(each)]
+        for path in (*paths, *(os.path.join(here, each) for each in folders)):
+            if os.path.islink(path):
+                _refuse_outside(name, path, root)
+        found += map(_file, paths)
     if not found:
         raise FileNotFoundError(2, f"{name}.files: no file in the folder", folder)
     return found
+
+
+def _refuse_outside(name: str, path: str, root: str) -> None:
+    """Refuse a path below a folder that leads out of it: a table is what lies in its folder."""
+    if leads_out(path, root):
+        raise GraphFormatError(
+            f"{name}.files: {shown(path)} leads out of {shown(root)} by a link. Put a copy in its place, or remove the "
+            "link and name in `files` what it leads to"
+        )
 
 
 def table_kind(folder: str, names: Iterable[str]) -> str | None:
