@@ -262,7 +262,7 @@ def refused(run, code, *arguments):
             ["-o", "part.csv"],
             r"out: unknown suffix '\.csv' of .*\. Use \.npy, \.txt, \.parquet, or no suffix",
         ),
-        (["-o", "g.bin/"], "OUT: g.bin is the input. Choose another name"),
+        (["-o", "g.bin/"], "--out: g.bin is the input. Choose another name"),
         (["--splits", "s.npz", "--split", "7"], "split: 7, but train_masks has shape"),
         (["--labels", "short.npy"], "labels: 3 rows for 6 vertices"),
     ],

@@ -218,6 +218,7 @@ def test_the_command_line_says_what_to_install(parts):
     assert "pip install 'fastpart[train]'" in ended.stderr
 
 
+@pytest.mark.torch
 def test_the_usual_number_of_workers_fits_the_limit(parts, caplog):
     pytest.importorskip("torch")
     from fastpart.train.costs import costs

@@ -233,7 +233,7 @@ def test_the_verb(tmp_path, parts, capsys):
         (["xml", "parts", "out"], 2, "unknown command 'xml'"),
         (["text", "parts"], 2, "OUT is missing"),
         (["text", "parts", "out", "more"], 2, "unknown argument 'more'"),
-        (["text", "parts", "parts"], 2, "out: parts is the input"),
+        (["text", "parts", "parts"], 2, "OUT: parts is the input"),
         (["text", "absent", "out"], 1, "absent: No such file"),
         (["text", "parts", "absent/out"], 1, "absent: the folder of the output does not exist"),
         (["dgl", "parts", "out", "--memory-limit", "100"], 1, "the budget is 100"),

@@ -101,7 +101,7 @@ def test_directories_without_a_list_own_the_names_of_their_time(tmp_path, schema
             save(folder)
         (folder / "part-00000/mine.npy").unlink()
         put(folder, {"cache.json": "{}", "part-00001/cache_ids.npy": ""})
-        save(folder)
+        save(folder, overwrite=True)
         assert fp.store.verify(folder).foreign == ()
 
 

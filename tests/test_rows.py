@@ -120,15 +120,17 @@ def test_rows_that_are_not_finite_are_told_with_the_id(tmp_path, dtype):
     graph = fp.open_graph(np.array([["x", "y"], ["y", "z"], ["z", "w"]]))
     features = np.ones((4, 2), dtype)
     p = fp.VertexPartition([0, 1, 0, 1], 2)
+    in_order = "features: the vertices of the graph have ids"
     with warnings.catch_warnings():
         warnings.simplefilter("error", fp.GraphWarning)
+        warnings.filterwarnings("ignore", in_order)
         p.save(tmp_path / "parts", graph=graph, features=features, halo_features=True)
     features[1, 0], features[3, 1] = np.inf, np.nan
     first = fp.restore([0, 1, 2, 3], graph=graph)["id"][1]
     told = f"^features: 2 rows, the first of them of vertex 1 .id '{first}'. has NaN or infinite numbers"
     with pytest.warns(fp.GraphWarning, match=told) as found:
         p.save(tmp_path / "parts", graph=graph, features=features, halo_features=True)
-    assert len(found) == 1
+    assert len([each for each in found if not str(each.message).startswith(in_order)]) == 1
 
 
 def test_what_a_sparse_matrix_stores_twice_is_summed():

@@ -396,7 +396,7 @@ def test_loops_go_with_their_weights(tmp_path):
 @pytest.mark.parametrize(
     ("text", "column", "error"),
     [
-        ("0 1 2\n1 2\n", 3, "line 2, column 4: no weight in column 3"),
+        ("0 1 2\n1 2\n", 3, "line 2, column 4: 2 columns, but the first line has 3"),
         ("0 1 2\n1 2 x\n", 3, 'line 2, column 5: "x" is no weight'),
         ("0 1 -2\n", 3, 'line 1, column 5: "-2" is no weight'),
         ("0,1,7,nan\n", 4, 'line 1, column 7: "nan" is no weight'),

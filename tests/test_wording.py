@@ -355,10 +355,11 @@ def plain(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("line", REFUSALS)
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(line, marks=pytest.mark.torch) if "train" in line else line for line in REFUSALS],
+)
 def test_no_refusal_speaks_python(shell, plain, monkeypatch, line):
-    if "train" in line.split():
-        pytest.importorskip("torch")
     monkeypatch.chdir(plain)
     code, _, said = shell(*line.format(plain="PLAIN", graph="g.npy").split())
     assert code in (1, 2)

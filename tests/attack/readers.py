@@ -310,13 +310,13 @@ def verified(folder: Path, out: Path) -> None:
 @reads("vertices plain bare schema?_vertices", in_place=True)
 def updated(folder: Path, out: Path) -> None:
     p = fp.update(folder / "parts", _graph(folder), **_bounds(folder))
-    p.save(folder / "parts", graph=_graph(folder))
+    p.save(folder / "parts", graph=_graph(folder), overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 
 
 @reads(PARTS, "parts/manifest.json parts/assignment.npy parts/part-?????", share=0.5, in_place=True)
 def replaced(folder: Path, out: Path) -> None:
-    fp.hdrf(_graph(folder), 2).save(folder / "parts", graph=_graph(folder))
+    fp.hdrf(_graph(folder), 2).save(folder / "parts", graph=_graph(folder), overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 
 

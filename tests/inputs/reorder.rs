@@ -161,7 +161,9 @@ fn converted(records: &[Record], options: &Convert) -> (Vec<Record>, u64, u64) {
     let written = case.records();
     assert_eq!(done.m, written.len() as u64);
     assert_eq!(done.loops, written.iter().filter(|[u, v]| u == v).count() as u64);
-    (written, done.n, done.notes.len() as u64)
+    // A first record may happen to count the others, which has nothing to do with what is left out.
+    let notes = done.notes.iter().filter(|note| !note.contains("counts the lines behind it")).count();
+    (written, done.n, notes as u64)
 }
 
 proptest! {

@@ -280,11 +280,11 @@ impl Dialect {
     }
 }
 
-/// Finds the dialect by the first lines of a file. Returns also a note on it.
-pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Dialect, Option<String>), Unknown> {
+/// Finds the dialect by the first lines of a file. Returns also a note on it. Of a `cut` head the last line is no whole one.
+pub(super) fn find(head: &[u8], cut: bool, asked: Asked) -> Result<(Dialect, Option<String>), Unknown> {
     let marks = asked.comments.map_or(Marks::Usual, |mark| Marks::Given(mark.as_bytes().to_vec()));
-    let whole = head.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let head = if whole == 0 { head } else { &head[..whole] };
+    let whole = head.iter().rposition(|&byte| byte == b'\n').filter(|_| cut).map_or(head.len(), |at| at + 1);
+    let head = &head[..whole];
     let mut lines = (0_u64..)
         .zip(head.split(|&byte| byte == b'\n'))
         .map(|(number, line)| (number, line.strip_suffix(b"\r").unwrap_or(line)))
@@ -338,7 +338,9 @@ pub(super) fn find(head: &[u8], asked: Asked) -> Result<(Dialect, Option<String>
         let found = data.map_or(count, |line| delimiter.fields(line).count());
         let filled = data.map_or(count, |line| filled(delimiter, line));
         let open = data.is_some_and(|line| delimiter.fields(line).any(|(_, field)| is_open(field)));
-        (!open && (found < count || filled > count))
+        // A line that is no text is refused where it is read, by its own number.
+        let is_text = data.is_none_or(|line| super::line::control(line).is_none());
+        (is_text && !open && (found < count || filled > count))
             .then(|| wrong(format!("the header names {count} columns, but the next line has {found}")))
     };
 

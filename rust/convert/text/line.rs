@@ -382,7 +382,7 @@ pub(super) fn fields<'a>(text: &'a [u8], dialect: &Dialect) -> Result<Fields<'a>
     };
     if count <= dialect.ids[0].max(dialect.ids[1]) {
         return Err(match wrong {
-            Some(wrong) if open.is_some() || most > 2 || dialect.named => wrong,
+            Some(wrong) if open.is_some() || (most > 2 || dialect.named) && most < usize::MAX => wrong,
             _ if count == 1 && is_name(ids[0].1) => {
                 Wrong { column: ids[0].0, what: refuse_field(ids[0].1, dialect), name: true }
             }
