@@ -242,7 +242,9 @@ FORMS = ["parquet", "csv", "tsv", "gz", "polars", "lazy", "pandas", "shuffled", 
 
 def saved(graph, folder, **given):
     """Return the rows of a directory, in the order of the vertices."""
-    fp.VertexPartition([0] * graph.num_vertices, 1).save(folder / "parts", graph=graph, overwrite=True, **given)
+    fp.VertexPartition([0] * graph.num_vertices, 1).save(
+        folder / "parts", graph=graph, overwrite=True, **given
+    )
     return fp.open_partition(folder / "parts").parts[0]
 
 
@@ -415,7 +417,9 @@ def test_the_shell_matches_files(graph, tmp_path, capsys, monkeypatch):
         assert part.features[:, 0].tolist() == (10 * part.inner).tolist()
     np.save("x.npy", np.ones((4, 1)))
     warnings.simplefilter("always", fp.GraphWarning)  # -q above has turned it off
-    assert main(["partition", "edges.csv", "-k", "2", "-o", "parts", "--features", "x.npy", "--overwrite"]) == 0
+    assert (
+        main(["partition", "edges.csv", "-k", "2", "-o", "parts", "--features", "x.npy", "--overwrite"]) == 0
+    )
     told = capsys.readouterr().err
     assert "`fastpart restore` lists the ids in this order" in " ".join(told.split())
     assert "fp." not in told

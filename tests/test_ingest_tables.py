@@ -377,7 +377,9 @@ def test_a_quote_that_does_not_close_is_refused_with_its_line(tmp_path, pack, br
     assert frame(table(f"whole{suffix}", tmp_path), "name")["name"].to_list() == ["one", 'two, "2"', "three"]
     rows[broken] = rows[broken].split(",")[0] + ',"open'
     (tmp_path / f"open{suffix}").write_bytes(pack("\n".join(rows).encode()))
-    with pytest.raises(GraphFormatError, match=rf"open\.csv.*: .*after line {broken}: a quote that does not close"):
+    with pytest.raises(
+        GraphFormatError, match=rf"open\.csv.*: .*after line {broken}: a quote that does not close"
+    ):
         frame(table(f"open{suffix}", tmp_path), "name")
 
 
