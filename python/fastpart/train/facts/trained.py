@@ -110,7 +110,7 @@ class TrainedEmbeddings(TrainedModel):
         Parameters
         ----------
         source : path
-            As for :meth:`predict`.
+            As for :meth:`.TrainedModel.predict`.
         pairs : array
             Ids of sources and targets, of shape (pairs, 2).
         relation : str, optional
@@ -125,7 +125,7 @@ class TrainedEmbeddings(TrainedModel):
         Raises
         ------
         ParameterError
-            As for :meth:`predict`, ids that are not those of vertices, or an unknown relation.
+            As for :meth:`.TrainedModel.predict`, ids that are not those of vertices, or an unknown relation.
         """
         dataset = FactDataset(source)
         rows, number, network = self._rows(dataset), dataset.relation(relation), self.network().decoder
@@ -163,7 +163,7 @@ class TrainedEmbeddings(TrainedModel):
         Parameters
         ----------
         source : path
-            As for :meth:`predict`.
+            As for :meth:`.TrainedModel.predict`.
         vertices : array
             Ids of the other ends.
         relation : str, optional

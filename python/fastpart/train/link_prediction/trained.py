@@ -94,7 +94,7 @@ class TrainedLinks(TrainedModel):
         Parameters
         ----------
         source : path
-            As for :meth:`predict`.
+            As for :meth:`.TrainedModel.predict`.
         pairs : array
             Ids of sources and targets, of shape (pairs, 2).
 
@@ -106,7 +106,7 @@ class TrainedLinks(TrainedModel):
         Raises
         ------
         ParameterError
-            As for :meth:`predict`, or ids that are not those of vertices.
+            As for :meth:`.TrainedModel.predict`, or ids that are not those of vertices.
         """
         rows = torch.from_numpy(np.asarray(self.predict(source)))
         ids = np.asarray(pairs)
