@@ -260,7 +260,7 @@ def refused(run, code, *arguments):
         ),
         (["distgnn", "--batch-size", "10"], "unknown option '--batch-size'"),
         (["distgnn", "--delay", "cd-5"], "--delay: 'cd-5' is not a number"),
-        (["distgnn"], "source: parts is a vertex partition. This method trains over parts of the edges"),
+        (["distgnn"], "SOURCE: parts is a vertex partition. This method trains over parts of the edges"),
         (["full", "surplus"], "unknown argument 'surplus'"),
         (["full", "--epochs", "many"], "--epochs: 'many' is not a number"),
         (["full", "--epochs", "0"], "epochs: 0 is not between 1 and"),
@@ -337,7 +337,7 @@ def test_compare_refuses(run, words, code, text):
     [
         ("absent", "absent: No such file or directory"),
         ("g.bin", "g.bin"),
-        ("bare", r"source: bare holds no graph, no features, no labels, no splits. Save the partition with"),
+        ("bare", r"SOURCE: bare holds no graph, no features, no labels, no splits. "),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused(run, method, source, text):

@@ -166,12 +166,12 @@ def test_caches_of_the_directory_are_taken(tmp_path):
     assert stored["cache_ids"].tolist() == held
     assert stored["cache_feats"].tolist() == case.features[held].tolist()
     for cache_ids in ({}, {0: [1]}):
-        root = fp.export.glt(parts, tmp_path / "glt", cache_ids=cache_ids)
+        root = fp.export.glt(parts, tmp_path / "glt", cache_ids=cache_ids, overwrite=True)
         assert "cache_ids" not in partition(root, 1)[2]["node_feat"]
         assert ("cache_ids" in partition(root, 0)[2]["node_feat"]) == bool(cache_ids)
     bare = triangles(2, full=False).save(tmp_path / "bare")
     write_caches(fp.open_partition(bare), [case.members(1)[:0], case.members(0)[:2]], {})
-    check(fp.export.glt(bare, tmp_path / "glt"), triangles(2, full=False))
+    check(fp.export.glt(bare, tmp_path / "glt", overwrite=True), triangles(2, full=False))
 
 
 def test_an_empty_part_has_no_cache(tmp_path):

@@ -372,7 +372,7 @@ def test_partitions_without_edges_are_refused(tmp_path):
     partition.save(tmp_path / "parts", halo_hops=0, **rows)
     with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
-    partition.save(tmp_path / "parts", graph=graph)
+    partition.save(tmp_path / "parts", graph=graph, overwrite=True)
     with pytest.raises(fp.ParameterError, match=r"no split 'train'\. It has none"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
 

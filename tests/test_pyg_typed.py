@@ -444,7 +444,7 @@ def test_times_and_fanouts_are_refused(saved):
     with pytest.raises(fp.ParameterError, match="'reads' is none of the relations"):
         fp.pyg.sampler(stored, {"reads": [2]})
     with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
-        fp.pyg.feature_store(authors().saved(stored.folder.parent, halo_hops=0))
+        fp.pyg.feature_store(authors().saved(stored.folder.parent, halo_hops=0, overwrite=True))
 
 
 def test_types_without_vertices_and_relations_without_edges(tmp_path):

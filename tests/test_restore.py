@@ -246,7 +246,7 @@ def test_predictions_are_tables_with_ids(tmp_path):
     assert not list(tmp_path.glob("fastpart-*"))
     with pytest.raises(fp.ParameterError, match=r"restore: takes all vertices\. Leave out vertices="):
         trained.predict(tmp_path / "parts", vertices=[1], restore=graph)
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="by position only source"):
         trained.predict(tmp_path / "parts", "logits")
 
 

@@ -61,6 +61,7 @@ class Counting:
             path=Path(src),
             manifest={"n": 7},
             num_val=1,
+            count_of=lambda split: 1,
             task=Task(1, 2, False),
             partition=SimpleNamespace(parts=[]),
             calls=CALLS,

@@ -187,7 +187,7 @@ def test_rows_with_8_bits_are_counted_as_they_are_where_they_move_and_decoded_in
     fewer = 4 * width - (width + 8)  # bytes of a row
     step = memory.BatchSize.sampled(50, (4, 3), n, 8000).rows
     found = {name: stated["plain"][name] - size for name, size in stated["coded"].items()}
-    assert found["cached rows"] == n // 2 * fewer
+    assert found["cached rows"] == n // 3 // 2 * fewer
     assert found["two batches that are made"] == 2 * (step * fewer * 5 // 4)
     assert found["steps in /dev/shm"] == 3 * (step * fewer * 5 // 4)
     assert found["parts in memory"] in {part.num_inner * fewer for part in fp.open_partition(parts).parts}

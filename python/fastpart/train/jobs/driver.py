@@ -161,7 +161,7 @@ class Driver(ABC):
         usual = self.workers
         while self.workers > 1 and not self._fits():
             self.workers -= 1
-        if self.workers < usual:
+        if self.workers < usual and self._fits():  # else the refusal says what is missing
             log.info("workers: %d, since %d need more than the memory limit", self.workers, usual)
 
     def _fits(self) -> bool:
