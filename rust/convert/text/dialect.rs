@@ -339,7 +339,7 @@ pub(super) fn find(head: &[u8], cut: bool, asked: Asked) -> Result<(Dialect, Opt
         let filled = data.map_or(count, |line| filled(delimiter, line));
         let open = data.is_some_and(|line| delimiter.fields(line).any(|(_, field)| is_open(field)));
         // A line that is no text is refused where it is read, by its own number.
-        let is_text = data.is_none_or(|line| super::line::control(line).is_none());
+        let is_text = data.is_none_or(|line| !line.iter().any(|&byte| byte == 0 || byte == b'\r'));
         (is_text && !open && (found < count || filled > count))
             .then(|| wrong(format!("the header names {count} columns, but the next line has {found}")))
     };
