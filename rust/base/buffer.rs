@@ -160,6 +160,12 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     Ok(items)
 }
 
+/// Makes place for `more` items behind the others of a vector that grows, or returns an error instead of an abort.
+pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize, what: &str) -> Result<()> {
+    let needed = items.len().saturating_add(more).saturating_mul(size_of::<T>());
+    items.try_reserve(more).map_err(|_| refused(what, needed))
+}
+
 /// `len` zeros on the heap, or an error instead of an abort.
 pub(crate) fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
     let mut items = reserved(len, what)?;

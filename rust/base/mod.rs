@@ -16,7 +16,7 @@ pub(crate) mod temporary;
 pub(crate) mod usage;
 
 pub use buffer::{Buffer, reserved};
-pub(crate) use buffer::{shared, zeros};
+pub(crate) use buffer::{reserve, shared, zeros};
 pub(crate) use error::bytes;
 pub use error::{Error, Result, named, shown};
 pub(crate) use output::AtomicFile;

@@ -4,7 +4,7 @@
 //! whose threads it lost, and the caller reads progress and cancels from any other thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub const MAX_THREADS: usize = 1024;
 #[derive(Debug)]
 pub struct Run {
     pool: ThreadPool,
+    /// Threads that work, of those in the pool.
+    threads: AtomicUsize,
     budget: u64,
     limited: bool,
     taken: AtomicU64,
@@ -90,6 +92,7 @@ impl Run {
             })?;
         Ok(Run {
             pool,
+            threads: AtomicUsize::new(threads),
             budget: budget.unwrap_or_else(budget::available),
             limited: budget.is_some(),
             taken: AtomicU64::new(0),
@@ -129,7 +132,12 @@ impl Run {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.threads.load(Relaxed)
+    }
+
+    /// Lets at most `most` threads work from now on, where memory is too short for the scratch space of all.
+    pub fn limit_threads(&self, most: usize) {
+        self.threads.fetch_min(most.max(1), Relaxed);
     }
 
     /// Bytes this run may still take.

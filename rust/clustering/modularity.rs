@@ -67,9 +67,9 @@ impl Modularity {
         self.validate()?;
         let n = csr.num_vertices();
         let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
-        let scratch = RatingMap::memory(u64::from(widest)) * (run.threads() as u64 + 1);
+        let scratch = RatingMap::memory(u64::from(widest), n as u64) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
-        let mut state = State::new(csr, self, run)?;
+        let mut state = State::new(csr, widest, self, run)?;
         let batch = self.batch.map_or(if n < SEQUENTIAL_BELOW { 1 } else { BATCH }, NonZeroUsize::get);
         run.begin("clustering", 2 * csr.num_entries() + 2 * n as u64);
         state.first_pass(batch, run)?;
@@ -104,6 +104,8 @@ pub(crate) struct Move {
 
 struct State<'a> {
     csr: &'a Csr,
+    /// The largest degree.
+    widest: u32,
     /// 2m'.
     ends: i128,
     max_vertices: u64,
@@ -130,12 +132,13 @@ struct State<'a> {
 type Batch = Option<(u32, u32)>;
 
 impl<'a> State<'a> {
-    fn new(csr: &'a Csr, caps: &Modularity, run: &Run) -> Result<Self> {
+    fn new(csr: &'a Csr, widest: u32, caps: &Modularity, run: &Run) -> Result<Self> {
         let n = csr.num_vertices();
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
         run.each(n, |v| cluster_of[v as usize] = NONE)?;
         Ok(Self {
             csr,
+            widest,
             ends: i128::from(csr.num_entries()),
             max_vertices: caps.max_vertices.unwrap_or(u64::MAX),
             max_volume: caps.max_volume.unwrap_or(u64::MAX),
@@ -279,7 +282,7 @@ impl Decider for State<'_> {
     type Decision = Option<Move>;
 
     fn scratch(&self) -> Result<RatingMap> {
-        Ok(RatingMap::default())
+        RatingMap::new(self.widest as usize, self.csr.num_vertices())
     }
 
     fn begin(&mut self, batch: &[u32]) {

@@ -27,7 +27,7 @@ pub(crate) use division::{Division, Peers};
 pub(crate) use follow::{Follower, follow};
 pub(crate) use pass::{blocks, each_block, in_order, pass};
 pub(crate) use pipeline::pipeline;
-pub(crate) use rounds::{propose, scratches, share};
+pub(crate) use rounds::{most_threads, propose, scratches, share};
 pub(crate) use scan::{for_each, map, scan};
 pub(crate) use shuffle::shuffle;
 pub(crate) use side_by_side::side_by_side;

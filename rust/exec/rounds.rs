@@ -19,8 +19,12 @@ pub(crate) fn scratches<S>(
     entries: u64,
     mut scratch: impl FnMut() -> Result<S>,
 ) -> Result<Vec<S>> {
-    let threads = (entries / ENTRIES_PER_THREAD + 1).min(run.threads() as u64);
-    (0..threads).map(|_| scratch()).collect()
+    (0..most_threads(entries, run.threads() as u64)).map(|_| scratch()).collect()
+}
+
+/// How many of the `threads` rounds over so many entries are worth.
+pub(crate) fn most_threads(entries: u64, threads: u64) -> u64 {
+    (entries / ENTRIES_PER_THREAD + 1).min(threads)
 }
 
 /// Has `propose` set the proposal of each vertex of `ranges`, which ascend and are disjoint.

@@ -170,6 +170,6 @@ pub fn partition_replica<'py>(
 pub fn replica_memory(n: u64, entries: u64, k: u32, sample: f64, volume_balance: Option<f64>) -> u64 {
     let offsets = n.saturating_add(1).saturating_mul(8);
     Plan { path: multilevel::Path::TwoLevels, sample }
-        .memory(&bounded(k, volume_balance), n, entries)
+        .memory(&bounded(k, volume_balance), n, entries, 1)
         .saturating_add(offsets)
 }

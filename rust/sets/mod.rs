@@ -8,6 +8,7 @@ pub(crate) mod incidence;
 pub(crate) mod monotone;
 pub(crate) mod ranked;
 pub(crate) mod rating_map;
+pub(crate) mod shared_sums;
 pub(crate) mod sparse_sums;
 pub(crate) mod tournament;
 
@@ -17,4 +18,5 @@ pub(crate) use groups::{Groups, to_starts};
 pub(crate) use incidence::Incidence;
 pub(crate) use ranked::LocalSet;
 pub(crate) use rating_map::RatingMap;
+pub(crate) use shared_sums::{SharedSums, Sums};
 pub use sparse_sums::SparseSums;

@@ -20,17 +20,18 @@ pub(crate) fn cluster(
     run: &Run,
 ) -> Result<Vec<u32>> {
     let mut size: Buffer<u32> = Buffer::zeroed(cluster_of.len(), "grem: clusters")?;
-    let mut connections = RatingMap::default();
     cluster_of.fill(NONE);
-    let mut check = CancelCheck::new(run);
-    for (v, _) in entries.vertices() {
+    let (mut check, mut widest) = (CancelCheck::new(run), 0);
+    for (v, neighbours) in entries.vertices() {
         cluster_of[v as usize] = v;
         size[v as usize] = 1;
+        widest = widest.max(neighbours.len());
         check.count(1)?;
     }
+    let mut connections = RatingMap::new(widest, cluster_of.len())?;
     for round in 0..ROUNDS {
         for (v, neighbours) in entries.vertices() {
-            connections.begin_growing(neighbours.size_hint().0);
+            connections.begin_growing(neighbours.len());
             for u in neighbours {
                 connections.add(cluster_of[u as usize], 1);
             }

@@ -125,7 +125,7 @@ impl Entries {
     }
 
     /// The vertices, ascending, each with its entries.
-    pub(crate) fn vertices(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + Clone)> {
+    pub(crate) fn vertices(&self) -> impl Iterator<Item = (u32, impl ExactSizeIterator<Item = u32> + Clone)> {
         self.0.chunk_by(|a, b| a >> 32 == b >> 32).map(|entries| {
             let vertex = (entries[0] >> 32) as u32;
             (vertex, entries.iter().map(|&entry| entry as u32))

@@ -411,7 +411,7 @@ impl Partitioner for Grem {
 
     fn memory(&self, shape: &Shape, run: &Run) -> Need {
         let need = self.need(shape.n, shape.m, run);
-        self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
+        self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape, run).or(need))
     }
 
     fn solve(&self, graph: &Prepared<()>) -> Result<Outcome> {

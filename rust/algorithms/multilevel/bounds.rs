@@ -43,7 +43,7 @@ use crate::partition::{Capacity, VertexPartition};
 impl Goal {
     /// Partitions the graph of `csr` under all bounds at once.
     pub(super) fn bounded(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
-        match self.size(0, 0).bounds {
+        match self.size(0, 0, 1).bounds {
             1 => self.under::<1>(start, csr, run),
             2 => self.under::<2>(start, csr, run),
             4 => self.under::<4>(start, csr, run),
@@ -61,7 +61,7 @@ impl Goal {
                 None => u64::from(index == 0),
             })
         };
-        let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
+        let available = start.available(&self.size(csr.graph().n, csr.most_entries(), run.threads() as u64), objective, run);
         let shares = self.shares()?;
         let alone = self.volume_alone(start, &shares, csr.graph().n);
         let available = if alone.is_some() { u64::MAX } else { available };
@@ -122,7 +122,7 @@ impl Goal {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let &Goal { objective, seed, .. } = self;
-        let available = start.available(&self.size(csr.graph().n, csr.most_entries()), objective, run);
+        let available = start.available(&self.size(csr.graph().n, csr.most_entries(), run.threads() as u64), objective, run);
         let weigh = |v| [bound.weight(csr, v)];
         let labels = self.labels();
         let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;

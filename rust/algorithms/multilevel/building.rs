@@ -2,10 +2,13 @@
 
 use super::entries::{Entries, Items};
 use super::graph::{Graph, VertexWeights, largest, sum_of};
-use crate::base::{Buffer, NONE, Result, Run};
+use crate::base::{Buffer, NONE, Result, Run, reserve};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
-use crate::sets::RatingMap;
+use crate::sets::{RatingMap, Sums};
+
+/// What the memory is for.
+const LISTS: &str = "neighbours of clusters";
 
 /// The entries of some vertices, one after the other.
 #[derive(Default)]
@@ -20,13 +23,39 @@ pub(crate) struct Lists<const D: usize> {
 
 impl<const D: usize> Lists<D> {
     /// Adds a vertex of this weight. Its entries are the sums of `map`, shifted.
-    pub(crate) fn vertex(&mut self, map: &RatingMap, shift: u32, weight: Load<D>) {
-        let before = self.targets.len();
-        for [target, sum] in map.sums() {
-            self.targets.push(target);
-            self.weights.push((sum >> shift).max(1));
+    pub(crate) fn vertex(&mut self, map: &RatingMap, shift: u32, weight: Load<D>) -> Result<()> {
+        self.reserve(map.len())?;
+        map.sums().for_each(|sum| self.entry(sum, shift));
+        self.end(map.len(), weight)
+    }
+
+    /// Makes place for further entries.
+    pub(crate) fn reserve(&mut self, entries: usize) -> Result<()> {
+        reserve(&mut self.targets, entries, LISTS)?;
+        reserve(&mut self.weights, entries, LISTS)
+    }
+
+    /// Adds an entry, for which there is place.
+    #[inline(always)]
+    pub(crate) fn entry(&mut self, [target, sum]: [u32; 2], shift: u32) {
+        self.targets.push(target);
+        self.weights.push((sum >> shift).max(1));
+    }
+
+    /// Adds the entry of a cluster, for which there is place, if its sum was not taken before.
+    #[inline(always)]
+    pub(crate) fn entry_of(&mut self, sums: Sums, cluster: u32, shift: u32) {
+        match sums.take(cluster) {
+            0 => {}
+            sum => self.entry([cluster, sum], shift),
         }
-        self.vertices.push((self.targets.len() - before, weight));
+    }
+
+    /// Makes a vertex of this weight of the last entries.
+    pub(crate) fn end(&mut self, entries: usize, weight: Load<D>) -> Result<()> {
+        reserve(&mut self.vertices, 1, LISTS)?;
+        self.vertices.push((entries, weight));
+        Ok(())
     }
 
     /// Forgets them, and keeps the memory.

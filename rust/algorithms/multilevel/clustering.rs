@@ -14,7 +14,10 @@
 //! may join any cluster, and fixed ones only clusters with their label. So a cluster never holds vertices that
 //! are fixed to different parts, and it takes no memory to know that.
 //!
-//! **Memory.** 8 bytes per vertex and 8 per vertex and bound.
+//! **Hubs.** All threads rate the clusters around a vertex with a long list together, in one array ([`SharedSums`]). The
+//! proposals of a group for such vertices come after the others, and see the same clusters.
+//!
+//! **Memory.** 12 bytes per vertex and 8 per vertex and bound, and per thread a table for lists that are not long.
 //!
 //! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained
 //! Clustering", SEA 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and
@@ -28,8 +31,8 @@ use rustc_hash::FxHashMap;
 use super::graph::Graph;
 use crate::base::{Buffer, NONE, Result, Run, prefetch, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
-use crate::exec::scratches;
-use crate::sets::RatingMap;
+use crate::exec::{scratches, share};
+use crate::sets::{RatingMap, SharedSums};
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.
 const GROUPS: u32 = 64;
@@ -39,6 +42,9 @@ const GROUP: u32 = 32;
 const BLOCK: u32 = 256;
 /// A round in which fewer than one vertex in `LEAST_MOVED` moves is the last.
 const LEAST_MOVED: usize = 20;
+
+/// Entries of a long list that are worth a thread.
+const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 
 /// How many vertices ahead clusters are prefetched, and of how many neighbours.
 const AHEAD: u32 = 2;
@@ -136,13 +142,12 @@ impl<const D: usize> Clusterer<D> {
             state.loads[v as usize] = graph.weight(v);
         })?;
         let mut targets: Buffer<u32> = Buffer::zeroed(n, "targets of vertices")?;
-        let mut maps = scratches(run, graph.num_entries(), || Ok(RatingMap::default()))?;
+        let mut maps = scratches(run, graph.num_entries(), || RatingMap::of_short(n))?;
+        let mut hubs = Hubs::new(graph, run)?;
         for round in 0..self.rounds {
             let mut moved = 0;
             for group in groups(n as u32, self.seed ^ u64::from(round)) {
-                graph.propose(&mut maps, group.iter().cloned(), &mut targets, run, |map, v, target| {
-                    *target = state.target(map, v)
-                })?;
+                state.propose::<false>(&group, &mut maps, &mut hubs, &mut targets, run)?;
                 for v in group.iter().flat_map(|block| block.clone()) {
                     moved += usize::from(state.approve(v, targets[v as usize]));
                 }
@@ -152,10 +157,8 @@ impl<const D: usize> Clusterer<D> {
                 break;
             }
         }
-        let all = std::iter::once(0..n as u32);
-        graph.propose(&mut maps, all, &mut targets, run, |map, v, target| {
-            *target = state.target_of_single(map, v)
-        })?;
+        state.propose::<true>(&[0..n as u32], &mut maps, &mut hubs, &mut targets, run)?;
+        drop((maps, hubs));
         state.pair_singles(&targets, run)?;
         drop(targets);
         state.number(run)
@@ -172,6 +175,96 @@ fn groups(n: u32, seed: u64) -> Vec<Vec<Range<u32>>> {
         groups[group as usize].push(start..n.min(start.saturating_add(block)));
     }
     groups
+}
+
+/// The vertices here whose lists are long, and the sums around one of them.
+struct Hubs {
+    /// They ascend.
+    vertices: Vec<u32>,
+    sums: SharedSums,
+}
+
+impl Hubs {
+    fn new<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<Self> {
+        let mut vertices = Vec::new();
+        if SharedSums::takes(graph.num_entries() as usize, graph.len()) {
+            let here = graph.here();
+            run.each(graph.len(), |v| {
+                if SharedSums::takes(graph.degree(v), graph.len()) && here.contains(&v) {
+                    vertices.push(v);
+                }
+            })?;
+        }
+        Ok(Self { vertices, sums: SharedSums::new(graph.len()) })
+    }
+
+    /// Those in a block.
+    fn within(&self, block: &Range<u32>) -> impl Iterator<Item = u32> {
+        let first = self.vertices.partition_point(|&v| v < block.start);
+        self.vertices[first..].iter().copied().take_while(|&v| v < block.end)
+    }
+}
+
+/// A cluster and its rating: a number divided by another.
+type Rated = (u32, [u64; 2]);
+
+/// What decides which of the clusters around a vertex is its target.
+struct Chooser<'a, const D: usize, const PAIRS: bool> {
+    state: &'a State<'a, D>,
+    v: u32,
+    own: u32,
+    weight: Load<D>,
+    /// Ties are broken at random, else low ids would attract everything.
+    salt: u64,
+    community: Option<(&'a [u32], u32)>,
+}
+
+impl<'a, const D: usize, const PAIRS: bool> Chooser<'a, D, PAIRS> {
+    #[inline(always)]
+    fn new(state: &'a State<'a, D>, v: u32) -> Self {
+        let community = state.communities.map(|communities| (communities, communities[v as usize]));
+        let salt = splitmix64(state.how.seed ^ u64::from(v));
+        Self { state, v, own: state.cluster_of[v as usize], weight: state.graph.weight(v), salt, community }
+    }
+
+    /// Compares the best cluster so far with one more, to which edges of the weight `w` lead.
+    #[inline(always)]
+    fn rate(&self, best: &mut Option<Rated>, cluster: u32, w: u32) {
+        let (&Self { state, v, own, weight, community, .. }, w) = (self, u64::from(w));
+        // No cluster is smaller than one vertex: most are out before their size is looked up.
+        if best.is_some_and(|(_, most)| w * most[1] < most[0])
+            || community.is_some_and(|(communities, own)| communities[cluster as usize] != own)
+        {
+            return;
+        }
+        let load = state.loads[cluster as usize];
+        let is_allowed = match PAIRS {
+            true => cluster != v && state.may_join(v, cluster),
+            false => cluster == own || fits(plus(load, weight), state.how.cap) && state.may_join(v, cluster),
+        };
+        if !is_allowed {
+            return;
+        }
+        let size = match state.how.rating {
+            Rating::Weight => 1,
+            Rating::Density => (load[0] - if cluster == own { weight[0] } else { 0 }).max(1),
+        };
+        *best = Some(best.map_or((cluster, [w, size]), |best| self.better(best, (cluster, [w, size]))));
+    }
+
+    /// The better one of two clusters.
+    #[inline(always)]
+    fn better(&self, best: Rated, other: Rated) -> Rated {
+        let tie_break = |cluster: u32| (self.salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (mine, its) = (other.1[0] * best.1[1], best.1[0] * other.1[1]);
+        if mine > its || mine == its && tie_break(other.0) > tie_break(best.0) { other } else { best }
+    }
+
+    /// The best cluster. If there is none, a vertex stays in its own.
+    #[inline(always)]
+    fn target(&self, best: Option<Rated>) -> u32 {
+        best.map_or(if PAIRS { NONE } else { self.own }, |(cluster, _)| cluster)
+    }
 }
 
 struct State<'a, const D: usize> {
@@ -196,27 +289,37 @@ impl<const D: usize> State<'_, D> {
         self.graph.may_move(v) || self.graph.fixed(v) == self.graph.fixed(cluster)
     }
 
-    /// The cluster that `v` would join, perhaps its own.
-    fn target(&self, map: &mut RatingMap, v: u32) -> u32 {
-        let own = self.cluster_of[v as usize];
-        let (weight, cap) = (self.graph.weight(v), self.how.cap);
-        let has_slack =
-            |cluster: u32, load| cluster == own || fits(plus(load, weight), cap) && self.may_join(v, cluster);
-        self.favourite(map, v, has_slack).unwrap_or(own)
+    /// Finds the targets of the vertices of `blocks`. With `PAIRS` these are the clusters that vertices which are alone
+    /// would join if caps did not count.
+    fn propose<const PAIRS: bool>(
+        &self,
+        blocks: &[Range<u32>],
+        maps: &mut Vec<RatingMap>,
+        hubs: &mut Hubs,
+        targets: &mut [u32],
+        run: &Run,
+    ) -> Result<()> {
+        let (graph, n) = (self.graph, self.cluster_of.len());
+        let of_short = |map: &mut RatingMap, v: u32, target: &mut u32| {
+            if !SharedSums::takes(graph.degree(v), n) {
+                *target = self.target::<PAIRS>(map, v);
+            }
+        };
+        let of_hubs = |targets: &mut [u32]| {
+            for v in blocks.iter().flat_map(|block| hubs.within(block)).collect::<Vec<_>>() {
+                targets[v as usize] = self.target_of_hub::<PAIRS>(hubs, v, run)?;
+            }
+            Ok(())
+        };
+        graph.propose_and(maps, blocks.iter().cloned(), targets, run, of_short, of_hubs)
     }
 
-    /// The neighbouring cluster that `v`, which is alone, would join if caps did not count.
-    fn target_of_single(&self, map: &mut RatingMap, v: u32) -> u32 {
-        if !self.is_alone(v) {
+    /// The target of a vertex whose list is not long.
+    #[inline(always)]
+    fn target<const PAIRS: bool>(&self, map: &mut RatingMap, v: u32) -> u32 {
+        if PAIRS && !self.is_alone(v) {
             return NONE;
         }
-        self.favourite(map, v, |cluster, _| cluster != v && self.may_join(v, cluster)).unwrap_or(NONE)
-    }
-
-    /// The cluster with the best rating among the neighbouring clusters that are `allowed`.
-    #[inline(always)]
-    fn favourite(&self, map: &mut RatingMap, v: u32, allowed: impl Fn(u32, Load<D>) -> bool) -> Option<u32> {
-        let own = self.cluster_of[v as usize];
         map.begin(self.graph.degree(v), self.cluster_of.len());
         // Lookups in arrays of all vertices wait for memory: those of a vertex to come are begun now.
         self.graph.prefetch_neighbours(v.saturating_add(AHEAD), MOST_AHEAD, &self.cluster_of);
@@ -226,38 +329,38 @@ impl<const D: usize> State<'_, D> {
                 prefetch(&self.loads, cluster as usize);
             }
         });
-        let own_size = self.graph.weight(v)[0];
-        // Ties are broken at random, else low ids would attract everything.
-        let salt = splitmix64(self.how.seed ^ u64::from(v));
-        let tie_break = |cluster: u32| (salt ^ u64::from(cluster)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let community = self.communities.map(|communities| (communities, communities[v as usize]));
-        // A rating is a number divided by another.
-        let mut best: Option<(u32, [u64; 2])> = None;
-        for [cluster, w] in map.sums() {
-            let w = u64::from(w);
-            // No cluster is smaller than one vertex: most are out before their size is looked up.
-            if best.is_some_and(|(_, most)| w * most[1] < most[0])
-                || community.is_some_and(|(communities, own)| communities[cluster as usize] != own)
-            {
-                continue;
-            }
-            let load = self.loads[cluster as usize];
-            if !allowed(cluster, load) {
-                continue;
-            }
-            let size = match self.how.rating {
-                Rating::Weight => 1,
-                Rating::Density => (load[0] - if cluster == own { own_size } else { 0 }).max(1),
-            };
-            let wins = best.is_none_or(|(other, most)| {
-                let (mine, its) = (w * most[1], most[0] * size);
-                mine > its || mine == its && tie_break(cluster) > tie_break(other)
-            });
-            if wins {
-                best = Some((cluster, [w, size]));
-            }
+        let (chooser, mut best) = (Chooser::<D, PAIRS>::new(self, v), None);
+        map.sums().for_each(|[cluster, w]| chooser.rate(&mut best, cluster, w));
+        chooser.target(best)
+    }
+
+    /// The target of a vertex with a long list, which all threads rate. The order in which they do is that of nothing:
+    /// the best cluster is the same in any order.
+    fn target_of_hub<const PAIRS: bool>(&self, hubs: &mut Hubs, v: u32, run: &Run) -> Result<u32> {
+        if PAIRS && !self.is_alone(v) {
+            return Ok(NONE);
         }
-        best.map(|(cluster, _)| cluster)
+        let graph = self.graph;
+        let threads = (graph.degree(v) / ENTRIES_OF_A_THREAD).clamp(1, run.threads());
+        let sums = hubs.sums.share(threads)?;
+        let mut bests: Vec<Option<Rated>> = vec![None; threads];
+        share(&mut bests, graph.pieces(v), run, |_, piece| {
+            let mut adder = sums.adder();
+            graph.each_of(v, piece, |u, w| adder.add(self.cluster_of[u as usize], w));
+            run.check()
+        })?;
+        let chooser = Chooser::<D, PAIRS>::new(self, v);
+        share(&mut bests, graph.pieces(v), run, |best, piece| {
+            graph.each_of(v, piece, |u, _| {
+                let cluster = self.cluster_of[u as usize];
+                match sums.take(cluster) {
+                    0 => {}
+                    w => chooser.rate(best, cluster, w),
+                }
+            });
+            run.check()
+        })?;
+        Ok(chooser.target(bests.into_iter().flatten().reduce(|one, other| chooser.better(one, other))))
     }
 
     /// Moves `v` to its target cluster, if that still has slack. Returns whether it moved.

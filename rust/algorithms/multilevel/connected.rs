@@ -66,7 +66,8 @@ pub(crate) fn connect<const D: usize>(
     assignment: &mut Assignment<D>,
 ) -> Result<Fragments> {
     let &Problem { graph, run, .. } = problem;
-    let mut map = RatingMap::default();
+    let k = problem.caps.len();
+    let mut map = RatingMap::new(k, k)?;
     loop {
         let (fragments, members) = fragments(graph, assignment, run)?;
         let (mut left, mut moved) = (Fragments::default(), false);

@@ -61,12 +61,27 @@ impl<const D: usize> Graph<'_, D> {
         run: &Run,
         make: impl Fn(&mut S, u32, &mut T) + Sync,
     ) -> Result<()> {
+        self.propose_and(scratches, blocks, proposals, run, make, |_| Ok(()))
+    }
+
+    /// The same, where `rest` makes the proposals that `make` leaves out.
+    pub(crate) fn propose_and<S: Send, T: Pod + Send>(
+        &self,
+        scratches: &mut Vec<S>,
+        blocks: impl Iterator<Item = Range<u32>> + Clone + Send,
+        proposals: &mut [T],
+        run: &Run,
+        make: impl Fn(&mut S, u32, &mut T) + Sync,
+        rest: impl FnOnce(&mut [T]) -> Result<()>,
+    ) -> Result<()> {
         let ranges = self.ranges_of(blocks.clone());
+        let all = |proposals: &mut [T]| {
+            propose(scratches, ranges, proposals, run, make)?;
+            rest(proposals)
+        };
         match &self.division {
-            None => propose(scratches, ranges, proposals, run, make),
-            Some(division) => {
-                division.share(blocks, proposals, |all| propose(scratches, ranges, all, run, make))
-            }
+            None => all(proposals),
+            Some(division) => division.share(blocks, proposals, all),
         }
     }
 

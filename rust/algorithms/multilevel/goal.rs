@@ -160,10 +160,10 @@ impl Goal {
         self.least(n).map(|_| ())
     }
 
-    /// The size of a graph of `n` vertices and `entries` entries under this goal.
-    pub(super) fn size(&self, n: u64, entries: u64) -> Size {
+    /// The size of a graph of `n` vertices and `entries` entries under this goal, for so many threads.
+    pub(super) fn size(&self, n: u64, entries: u64, threads: u64) -> Size {
         let bounds = (1 + self.bounds.len()).next_power_of_two() as u64;
-        Size { n, entries, k: self.k.into(), bounds }
+        Size { n, entries, k: self.k.into(), bounds, threads }
     }
 
     /// Parts on each machine, if there are several machines.

@@ -26,6 +26,8 @@ use crate::graph::csr::Packed;
 const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
+/// Entries of a piece of a list that threads share.
+const PIECE: u64 = 1 << 12;
 /// Bytes of a packed list, per neighbour that is prefetched.
 const PREFETCHED: usize = 3;
 
@@ -223,6 +225,29 @@ impl<'a, const D: usize> Graph<'a, D> {
                 targets[range.clone()].iter().zip(&weights[range]).for_each(|(&u, &w)| visit(u, w));
             }
             Entries::Packed(lists) => lists.each(v, visit),
+        }
+    }
+
+    /// Pieces of the list of `v`, for [`Self::each_of`]. A packed list is one piece.
+    pub fn pieces(&self, v: u32) -> impl Iterator<Item = Range<u64>> + use<D> {
+        let all = self.range(v..v + 1);
+        let piece = match self.entries {
+            Entries::Plain { .. } => PIECE,
+            Entries::Packed(_) => all.end - all.start,
+        };
+        let end = all.end;
+        all.step_by(piece.max(1) as usize).map(move |start| start..end.min(start + piece))
+    }
+
+    /// Calls `visit` with each neighbour of `v` in a piece of its list, and the weight of the edge.
+    #[inline(always)]
+    pub fn each_of(&self, v: u32, piece: Range<u64>, mut visit: impl FnMut(u32, u32)) {
+        match &self.entries {
+            Entries::Packed(lists) => lists.each(v, visit),
+            Entries::Plain { .. } => match self.entries.list(piece) {
+                (targets, None) => targets.iter().for_each(|&u| visit(u, 1)),
+                (targets, Some(weights)) => targets.iter().zip(weights).for_each(|(&u, &w)| visit(u, w)),
+            },
         }
     }
 

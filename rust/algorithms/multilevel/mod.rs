@@ -149,11 +149,13 @@ impl Multilevel {
         self.validate_plan()
     }
 
-    /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries.
-    pub fn needed(&self, n: u64, entries: u64) -> u64 {
-        let (goal, size) = (&self.goal, self.goal.size(n, entries));
+    /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries, with so many
+    /// threads.
+    pub fn needed(&self, n: u64, entries: u64, threads: usize) -> u64 {
+        let (goal, size) = (&self.goal, self.goal.size(n, entries, threads as u64));
         working_memory(&size)
             .max(refiner::memory(&goal.objective.refiners::<1>(), &size))
+            .saturating_add(size.of_threads())
             .saturating_add(goal.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
             .saturating_add(goal.memory(n))
     }
@@ -184,7 +186,7 @@ impl Multilevel {
 }
 
 /// Bytes that the partition of a graph takes beside its lists.
-fn working_memory(&Size { n, entries, k, bounds }: &Size) -> u64 {
+fn working_memory(&Size { n, entries, k, bounds, .. }: &Size) -> u64 {
     let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
     entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
@@ -362,7 +364,7 @@ impl Partitioner for Multilevel {
         let need = self.least(n, entries, run);
         // Checkpoints have a plan of their own, whose memory is required where they are read.
         let least = if self.checkpoints.is_some() { 0 } else { need.least };
-        Need { beside: self.needed(n, entries), least, ..need }
+        Need { beside: self.needed(n, entries, run.threads()), least, ..need }
     }
 
     /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::goal::{Goal, bounds_of};
+use super::refiner::Size;
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
@@ -54,15 +55,21 @@ impl Refine {
     }
 
     /// The memory of a refinement beside the adjacency. It includes the given parts and the result.
-    pub fn memory(&self, shape: &Shape) -> Need {
-        let (goal, size) = (&self.goal, self.goal.size(shape.n, shape.entries()));
-        let what = format!("refine on {} vertices, {} parts", shape.n, goal.k);
-        Need::new(rounds::memory(goal.objective, &size) + goal.memory(shape.n), what)
+    pub fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        let what = format!("refine on {} vertices, {} parts", shape.n, self.goal.k);
+        let size = |threads| self.goal.size(shape.n, shape.entries(), threads);
+        Need { beside: self.needed(&size(run.threads() as u64)), least: self.needed(&size(1)), what }
+    }
+
+    fn needed(&self, size: &Size) -> u64 {
+        rounds::memory(self.goal.objective, size).saturating_add(self.goal.memory(size.n))
     }
 
     /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         self.validate(csr.graph().n)?;
+        let size = self.goal.size(csr.graph().n, csr.most_entries(), 1);
+        size.limit_threads(run, "refine", |size| self.needed(size));
         check_symmetry(csr, run)?;
         self.goal.partition(start::Start::From(&self.start, self.effort), csr, run)
     }
@@ -183,8 +190,8 @@ impl Partitioner for Refine {
         self.validate(shape.n)
     }
 
-    fn memory(&self, shape: &Shape, _run: &Run) -> Need {
-        Refine::memory(self, shape)
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        Refine::memory(self, shape, run)
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {

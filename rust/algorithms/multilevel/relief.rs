@@ -22,6 +22,7 @@
 //! **Memory.** 4 bytes per vertex, and 56 per offer: at most half of the vertices.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
@@ -29,7 +30,7 @@ use rustc_hash::FxHashMap;
 use super::assignment::{Assignment, BySlack, Connections};
 use super::graph::Graph;
 use super::moves::{Moves, OrderedF64};
-use crate::base::{Buffer, NONE, Result, Run, reserved, splitmix64};
+use crate::base::{Buffer, NONE, Result, Run, locked, reserved, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches, share};
 
@@ -52,6 +53,8 @@ const TARGETS: usize = 4;
 const OFFERED: [f64; 2] = [1.5, 3.0];
 const LEAST_OFFERS: u64 = 16;
 const MOST_OFFERS: f64 = 0.5;
+/// Bins that a thread keeps before it adds them to those of all threads.
+const BINS: usize = 1 << 10;
 /// Vertices whose offers a thread computes at a time.
 const OFFERS_AT_A_TIME: usize = 256;
 
@@ -124,6 +127,14 @@ impl<const D: usize> Bin<D> {
     fn add(&mut self, other: Self) {
         *self = Self { load: plus(self.load, other.load), count: self.count + other.count };
     }
+}
+
+/// Bins by part and code of the price.
+type Bins<const D: usize> = FxHashMap<u64, Bin<D>>;
+
+/// Adds the bins of a thread to those of all.
+fn add_all<const D: usize>(all: &mut Bins<D>, bins: &mut Bins<D>) {
+    bins.drain().for_each(|(at, bin)| all.entry(at).or_insert(Bin::EMPTY).add(bin));
 }
 
 /// The prices of some vertices: the *rank* of each by price and then by a hash, or [`NONE`].
@@ -246,32 +257,37 @@ impl<'a, const D: usize> Relief<'a, D> {
         let parts = Parts::new(self, assignment);
         let over: Vec<bool> = (0..self.caps.len() as u32).map(|part| parts.is_over(part)).collect();
         let mut ranks: Buffer<u32> = Buffer::zeroed(range.len(), "prices of vertices")?;
-        let scratch = || Ok((Connections::new(assignment)?, FxHashMap::default()));
+        let all: Mutex<Bins<D>> = Mutex::default();
+        let scratch = || Ok((Connections::new(assignment)?, Bins::default()));
         let mut found = scratches(run, self.graph.entries_of(range.clone()), scratch)?;
-        let price =
-            |(connections, bins): &mut (Connections, FxHashMap<u64, Bin<D>>), v: u32, rank: &mut u32| {
-                let own = assignment.part(v);
-                *rank = NONE;
-                if !over[own as usize] || !self.graph.may_move(v) {
-                    return;
+        let price = |(connections, bins): &mut (Connections, Bins<D>), v: u32, rank: &mut u32| {
+            let own = assignment.part(v);
+            *rank = NONE;
+            if !over[own as usize] || !self.graph.may_move(v) {
+                return;
+            }
+            let weight = self.graph.weight(v);
+            let mut least = f64::INFINITY;
+            self.each(assignment, &parts, connections, v, known, |_, _, price| {
+                least = price;
+                price
+            });
+            if least < f64::INFINITY {
+                let code = code(least);
+                let at = u64::from(own) << 16 | u64::from(code);
+                bins.entry(at).or_insert(Bin::EMPTY).add(Bin { load: weight, count: 1 });
+                *rank = u32::from(code) << 16 | splitmix64(seed ^ u64::from(v)) as u32 >> 16;
+                if bins.len() > BINS {
+                    add_all(&mut locked(&all), bins);
                 }
-                let weight = self.graph.weight(v);
-                let mut least = f64::INFINITY;
-                self.each(assignment, &parts, connections, v, known, |_, _, price| {
-                    least = price;
-                    price
-                });
-                if least < f64::INFINITY {
-                    let code = code(least);
-                    let bin = bins.entry(u64::from(own) << 16 | u64::from(code)).or_insert(Bin::EMPTY);
-                    bin.add(Bin { load: weight, count: 1 });
-                    *rank = u32::from(code) << 16 | splitmix64(seed ^ u64::from(v)) as u32 >> 16;
-                }
-            };
+            }
+        };
         let first = range.start;
         let ranges = self.graph.ranges(range).map(|range| range.start - first..range.end - first);
         propose(&mut found, ranges, &mut ranks, run, |scratch, v, rank| price(scratch, first + v, rank))?;
-        let bins = found.into_iter().flat_map(|(_, bins)| bins);
+        let mut all = locked(&all);
+        found.into_iter().for_each(|(_, mut bins)| add_all(&mut all, &mut bins));
+        let bins = std::mem::take(&mut *all).into_iter();
         let (bins, loads) = bins.map(|(at, Bin { load, count })| ([at, count], load)).unzip();
         Ok((Ranks { first, ranks }, Histogram { bins, loads }))
     }

@@ -70,7 +70,7 @@ impl From<Effort> for Rounds {
 pub(super) fn memory(objective: Objective, size: &Size) -> u64 {
     let refiners = [brought_within::<1>(), searches(objective, true, 0.0, false), finish(objective)];
     let most = refiners.iter().map(|list| refiner::memory(list, size)).max().unwrap_or(0);
-    most.saturating_add(12 * size.n).saturating_add(128 * size.k)
+    most.saturating_add(12 * size.n).saturating_add(128 * size.k).saturating_add(size.of_threads())
 }
 
 /// The refiners that bring given parts within their bounds.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Objective;
 use super::goal::{Goal, bounds_of};
 use super::keeping::{OldParts, count};
+use super::refiner::Size;
 use super::rounds;
 use super::start;
 use super::symmetry::check_symmetry;
@@ -69,9 +70,17 @@ impl Update {
         Err(Error::parameter("partition", what))
     }
 
+    /// Bytes beside the adjacency.
+    fn needed(&self, size: &Size) -> u64 {
+        let rounds = rounds::memory(self.goal.objective, size);
+        rounds.saturating_add(16 * size.n).saturating_add(self.goal.memory(size.n))
+    }
+
     /// Updates the partition for the graph of `csr`. Returns what became of the parts, too.
     pub fn partition(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, Changes)> {
         self.validate(csr.graph().n)?;
+        let size = self.goal.size(csr.graph().n, csr.most_entries(), 1);
+        size.limit_threads(run, "update", |size| self.needed(size));
         check_symmetry(csr, run)?;
         let names = self.names(csr, run)?;
         let mut old: Buffer<u32> = Buffer::zeroed(self.start.len(), "old parts")?;
@@ -265,11 +274,10 @@ impl Partitioner for Update {
         self.validate(shape.n)
     }
 
-    fn memory(&self, shape: &Shape, _run: &Run) -> Need {
-        let (goal, size) = (&self.goal, self.goal.size(shape.n, shape.entries()));
-        let rounds = rounds::memory(goal.objective, &size);
-        let needed = rounds.saturating_add(16 * shape.n).saturating_add(goal.memory(shape.n));
-        Need::new(needed, format!("update on {} vertices, {} parts", shape.n, goal.k))
+    fn memory(&self, shape: &Shape, run: &Run) -> Need {
+        let what = format!("update on {} vertices, {} parts", shape.n, self.goal.k);
+        let size = |threads| self.goal.size(shape.n, shape.entries(), threads);
+        Need { beside: self.needed(&size(run.threads() as u64)), least: self.needed(&size(1)), what }
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {

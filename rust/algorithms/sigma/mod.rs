@@ -119,7 +119,7 @@ impl Partitioner for Sigma {
         match self.of {
             Of::Vertices => {
                 let need = self.memory_of_vertices(shape.n, run.threads());
-                self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape).or(need))
+                self.refinement().map_or(need.clone(), |refine| Refine::memory(&refine, shape, run).or(need))
             }
             Of::Edges => self.edges().memory("sigma", shape, preference::BYTES_PER_VERTEX * shape.n, run),
         }

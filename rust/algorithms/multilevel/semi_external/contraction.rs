@@ -22,6 +22,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -30,11 +31,11 @@ use crate::algorithms::multilevel::building::Lists;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::contraction::{AHEAD, MOST_AHEAD, shift};
 use crate::algorithms::multilevel::graph::{Graph, sum_of};
-use crate::base::{Buffer, Result, Run, TempFile, reserved, zeros};
+use crate::base::{Buffer, Result, Run, TempFile, locked, reserved, zeros};
 use crate::capacity::{Load, plus};
-use crate::exec::spill::{self, Spill, SpillReader};
+use crate::exec::spill::{self, PIECE, Spill, SpillReader};
 use crate::exec::{map, scan};
-use crate::sets::RatingMap;
+use crate::sets::{RatingMap, SharedSums};
 
 /// Entries of a bucket, unless there would be too many buckets or one cluster has more.
 const BUCKET: u64 = 1 << 17;
@@ -128,16 +129,27 @@ pub(super) fn summed<const D: usize>(
         let first = |replica: usize| replica * count / division.count();
         first(division.number())..first(division.number() + 1)
     });
+    // The bucket of one cluster may have any number of entries.
+    let is_one = |bucket: usize| starts[bucket + 1] - starts[bucket] == 1;
     let mut lists = ListFiles::create(starts[own.start]..starts[own.end], into)?;
-    for first in own.clone().step_by(workers) {
+    let long = Mutex::new(SharedSums::new(clustering.count));
+    let mut next = own.start;
+    while next < own.end {
+        if is_one(next) {
+            lists.append_long(&spilled, next, &mut locked(&long), (workers, shift), run)?;
+            next += 1;
+            continue;
+        }
+        let wave = (next..own.end.min(next + workers)).take_while(|&bucket| !is_one(bucket)).count();
         let sum = |map: &mut RatingMap, index: usize| {
-            let bucket = first + index;
-            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], (map, shift), run)
+            let bucket = next + index;
+            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], (map, &long, clustering.count, shift), run)
         };
-        for sums in map(run, workers, workers.min(own.end - first), || Ok(RatingMap::default()), sum)? {
-            lists.append(sums)?;
+        for sums in map(run, workers, wave, || RatingMap::of_short(clustering.count), sum)? {
+            lists.append(&sums)?;
             run.check()?;
         }
+        next += wave;
     }
     drop(spilled);
     if let Some(division) = graph.division() {
@@ -193,13 +205,21 @@ impl Buckets {
             Some(division) => Spill::create_shared(division, buckets)?,
         };
         let units = units(graph).into_iter().zip(0..);
-        let init = || Ok((spill.writer()?, RatingMap::default()));
+        let init = || Ok((spill.writer()?, RatingMap::of_short(*count)?));
+        let long = Mutex::new(SharedSums::new(*count));
         let pass = scan(run, workers, units, init, |(writer, map), (vertices, unit)| {
             writer.begin(unit)?;
             for range in graph.ranges(vertices) {
                 for v in range {
                     graph.prefetch_neighbours(v.saturating_add(AHEAD as u32), MOST_AHEAD, cluster_of);
                     let own = cluster_of[v as usize];
+                    let bucket = self.bucket_of[own as usize] as usize;
+                    if SharedSums::takes(graph.degree(v), *count) {
+                        let sums = &mut locked(&long);
+                        let mut push = |[to, weight]: [u32; 2]| writer.push(bucket, EdgeSum { from: own, to, weight });
+                        each_long_sum(graph, cluster_of, v, sums, &mut push)?;
+                        continue;
+                    }
                     map.begin(graph.degree(v), *count);
                     graph.each(v, |u, w| {
                         let other = cluster_of[u as usize];
@@ -207,7 +227,6 @@ impl Buckets {
                             map.add(other, w);
                         }
                     });
-                    let bucket = self.bucket_of[own as usize] as usize;
                     for [to, weight] in map.sums() {
                         writer.push(bucket, EdgeSum { from: own, to, weight })?;
                     }
@@ -239,37 +258,53 @@ fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     units
 }
 
+/// Hands out the sums of the edges from `v`, whose list is long, to the other clusters.
+fn each_long_sum<const D: usize>(
+    graph: &Graph<D>,
+    cluster_of: &[u32],
+    v: u32,
+    sums: &mut SharedSums,
+    take: &mut impl FnMut([u32; 2]) -> Result<()>,
+) -> Result<()> {
+    let (sums, own) = (sums.share(1)?, cluster_of[v as usize]);
+    let mut adder = sums.adder();
+    graph.each(v, |u, w| {
+        let other = cluster_of[u as usize];
+        if other != own {
+            adder.add(other, w);
+        }
+    });
+    drop(adder);
+    let mut done = Ok(());
+    graph.each(v, |u, _| {
+        let other = cluster_of[u as usize];
+        let sum = sums.take(other);
+        if sum > 0 && done.is_ok() {
+            done = take([other, sum]);
+        }
+    });
+    done
+}
+
 /// The lists of the clusters of a bucket, without what these weigh.
 fn sums_of(
     spilled: &SpillReader<EdgeSum>,
     bucket: usize,
     clusters: Range<u32>,
-    (map, shift): (&mut RatingMap, u32),
+    (map, long, count, shift): (&mut RatingMap, &Mutex<SharedSums>, usize, u32),
     run: &Run,
 ) -> Result<Lists<0>> {
-    let (mut sums, mut buf) = (Lists::default(), Vec::new());
-    if clusters.len() == 1 {
-        // Perhaps a very large one: its entries are summed as they come.
-        map.begin_growing(spilled.count(bucket) as usize);
-        for piece in spilled.pieces(bucket) {
-            spilled.read_piece(piece, &mut buf)?;
-            for entry in &buf {
-                map.add(entry.to, entry.weight);
-            }
-            run.check()?;
-        }
-        sums.vertex(map, shift, []);
-        return Ok(sums);
-    }
     let place = |entry: &EdgeSum| (entry.from - clusters.start) as usize;
     let mut ends: Vec<u32> = zeros(clusters.len() + 1, "clusters of a bucket")?;
     let mut entries: Vec<EdgeSum> = reserved(spilled.count(bucket) as usize, "bucket")?;
+    let mut buf = reserved(PIECE, "a piece of a bucket")?;
     for piece in spilled.pieces(bucket) {
         spilled.read_piece(piece, &mut buf)?;
         buf.iter().for_each(|entry| ends[place(entry) + 1] += 1);
         entries.extend_from_slice(&buf);
         run.check()?;
     }
+    drop(buf);
     (1..ends.len()).for_each(|index| ends[index] += ends[index - 1]);
     // Placing the entries of a cluster moves its start to its end.
     let mut grouped: Vec<[u32; 2]> = zeros(entries.len(), "bucket")?;
@@ -279,15 +314,24 @@ fn sums_of(
         *at += 1;
     }
     drop(entries);
-    let mut start = 0;
+    let (mut sums, mut start) = (Lists::default(), 0);
     for &end in &ends[..clusters.len()] {
         let list = &grouped[start as usize..end as usize];
-        map.begin_growing(list.len());
-        for &[target, weight] in list {
-            map.add(target, weight);
-        }
-        sums.vertex(map, shift, []);
         start = end;
+        if !SharedSums::takes(list.len(), count) {
+            map.begin(list.len(), count);
+            list.iter().for_each(|&[target, weight]| _ = map.add(target, weight));
+            sums.vertex(map, shift, [])?;
+            continue;
+        }
+        let (long, first) = (&mut *locked(long), sums.targets.len());
+        let long = long.share(1)?;
+        let mut adder = long.adder();
+        list.iter().for_each(|&[target, weight]| adder.add(target, weight));
+        drop(adder);
+        sums.reserve(list.len())?;
+        list.iter().for_each(|&[target, _]| sums.entry_of(long, target, shift));
+        sums.end(sums.targets.len() - first, [])?;
     }
     run.check()?;
     Ok(sums)
@@ -338,17 +382,59 @@ impl ListFiles {
     }
 
     /// Appends the lists of the next vertices.
-    fn append(&mut self, sums: Lists<0>) -> Result<()> {
+    fn append(&mut self, sums: &Lists<0>) -> Result<()> {
         let mut end = self.len();
-        self.targets.write(end, &sums.targets)?;
-        self.weights.write(end, &sums.weights)?;
+        self.put(end, sums)?;
+        for &(entries, []) in &sums.vertices {
+            end += entries as u64;
+            self.end(end);
+        }
+        Ok(())
+    }
+
+    /// Writes entries.
+    fn put(&mut self, first: u64, sums: &Lists<0>) -> Result<()> {
+        self.targets.write(first, &sums.targets)?;
+        self.weights.write(first, &sums.weights)?;
         self.weight += sum_of(&sums.weights);
         sums.weights.iter().for_each(|&weight| self.histogram.add(weight));
-        for (entries, []) in sums.vertices {
-            end += entries as u64;
-            self.vertices += 1;
-            self.offsets[self.vertices] = end;
+        Ok(())
+    }
+
+    /// Ends the list of the next vertex.
+    fn end(&mut self, end: u64) {
+        self.vertices += 1;
+        self.offsets[self.vertices] = end;
+    }
+
+    /// Appends the list of the only cluster of a bucket, which is long. All workers sum it up.
+    fn append_long(
+        &mut self,
+        spilled: &SpillReader<EdgeSum>,
+        bucket: usize,
+        sums: &mut SharedSums,
+        (workers, shift): (usize, u32),
+        run: &Run,
+    ) -> Result<()> {
+        let sums = sums.share(workers)?;
+        scan(run, workers, spilled.pieces(bucket), || reserved(PIECE, "a piece of a bucket"), |buf, piece| {
+            spilled.read_piece(piece, buf)?;
+            let mut adder = sums.adder();
+            buf.iter().for_each(|entry| adder.add(entry.to, entry.weight));
+            Ok(())
+        })?;
+        let (mut buf, mut lists) = (reserved(PIECE, "a piece of a bucket")?, Lists::default());
+        lists.reserve(PIECE)?;
+        let mut end = self.len();
+        for piece in spilled.pieces(bucket) {
+            spilled.read_piece(piece, &mut buf)?;
+            lists.clear();
+            buf.iter().for_each(|entry| lists.entry_of(sums, entry.to, shift));
+            self.put(end, &lists)?;
+            end += lists.targets.len() as u64;
+            run.check()?;
         }
+        self.end(end);
         Ok(())
     }
 

@@ -70,7 +70,10 @@ impl Multilevel {
     /// The placement for the graph of `csr`: the first plan that fits, or the plan of existing checkpoints.
     pub(super) fn placement(&self, csr: &Csr, run: &Run) -> Result<Placement> {
         let (plan, checkpoints) = self.plan_with_checkpoints(csr, run)?;
-        let used = plan.memory(self, csr.graph().n, csr.most_entries());
+        let (n, entries) = (csr.graph().n, csr.most_entries());
+        let memory = |size: &Size| plan.memory(self, n, entries, size.threads as usize);
+        self.goal.size(n, entries, 1).limit_threads(run, "multilevel", memory);
+        let used = plan.memory(self, n, entries, run.threads());
         let available = path::available(run.budget().saturating_sub(used), run);
         Ok(Placement { plan, available, checkpoints })
     }
@@ -122,9 +125,12 @@ pub(crate) fn partition<const D: usize>(
 /// Refuses a top that takes more memory than there is, since clusters did not get large enough.
 fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run) -> Result<()> {
     let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
-    let size = Size { n, entries, k: k as u64, bounds };
-    let needed = path::levels(graph.len() as u64, bounds) + working_memory(&size);
-    run.require(needed, format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))
+    let size = Size { n, entries, k: k as u64, bounds, threads: 1 };
+    let needed =
+        |size: &Size| path::levels(graph.len() as u64, bounds) + working_memory(size) + size.of_threads();
+    run.require(needed(&size), format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))?;
+    size.limit_threads(run, "multilevel", needed);
+    Ok(())
 }
 
 /// Levels whose lists lie in files, the last of them sampled, and checkpoints of the work on all.

@@ -76,12 +76,13 @@ impl Plan {
         (entries as f64 * self.sample) as u64
     }
 
-    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries.
-    pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64) -> u64 {
+    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries, with so many
+    /// threads.
+    pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64, threads: usize) -> u64 {
         if self.path == Path::Memory {
-            return multilevel.needed(n, entries);
+            return multilevel.needed(n, entries, threads);
         }
-        let size = multilevel.goal.size(n, entries);
+        let size = multilevel.goal.size(n, entries, threads as u64);
         let (vertices, bounds) = (self.path.vertices(n, size.k), size.bounds);
         let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
         // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
@@ -91,7 +92,8 @@ impl Plan {
         let top = working_memory(&Size { n: vertices, entries: top + top / 32, ..size });
         let top = levels(n, bounds).saturating_add(top);
         let objective = refiner::memory(&multilevel.goal.objective.refiners::<1>(), &size);
-        graph.max(contraction).max(top).max(objective).saturating_add(multilevel.goal.memory(n))
+        let most = graph.max(contraction).max(top).max(objective);
+        most.saturating_add(size.of_threads()).saturating_add(multilevel.goal.memory(n))
     }
 }
 
@@ -108,8 +110,9 @@ pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
 }
 
 impl Multilevel {
-    /// The plans to choose from and the bytes of memory that each needs, in order of preference. Each needs
-    /// less than the one before.
+    /// The plans to choose from and the bytes of memory that each needs with one thread, in order of preference. Each needs
+    /// less than the one before. So the choice, and with it the result, does not depend on the threads: where the rest of
+    /// the memory is too short for all, fewer work.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();
@@ -119,7 +122,7 @@ impl Multilevel {
             _ => PLANS.into_iter().filter(asked).collect(),
         };
         for plan in all {
-            let memory = plan.memory(self, n, entries);
+            let memory = plan.memory(self, n, entries, 1);
             if plans.last().is_none_or(|&(_, least)| memory < least) {
                 plans.push((plan, memory));
             }
