@@ -4,11 +4,11 @@
 //! whose threads it lost, and the caller reads progress and cancels from any other thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::budget;
 use super::error::{Error, Result, bytes, shown};
@@ -20,9 +20,7 @@ pub const MAX_THREADS: usize = 1024;
 /// Threads, budget, progress and cancellation of one call.
 #[derive(Debug)]
 pub struct Run {
-    pool: ThreadPool,
-    /// Threads that work, of those in the pool.
-    threads: AtomicUsize,
+    pool: Mutex<Arc<ThreadPool>>,
     budget: u64,
     limited: bool,
     taken: AtomicU64,
@@ -83,16 +81,11 @@ impl Run {
                 return Err(Error::parameter("threads", what));
             }
         };
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("fastpart-{index}"))
-            .build()
-            .map_err(|error| {
-                Error::Capacity(format!("cannot start {threads} threads: {error}. Use fewer"))
-            })?;
+        let pool = pool_of(threads).map_err(|error| {
+            Error::Capacity(format!("cannot start {threads} threads: {error}. Use fewer"))
+        })?;
         Ok(Run {
-            pool,
-            threads: AtomicUsize::new(threads),
+            pool: Mutex::new(Arc::new(pool)),
             budget: budget.unwrap_or_else(budget::available),
             limited: budget.is_some(),
             taken: AtomicU64::new(0),
@@ -132,12 +125,23 @@ impl Run {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.threads.load(Relaxed)
+        self.pool().current_num_threads()
     }
 
-    /// Lets at most `most` threads work from now on, where memory is too short for the scratch space of all.
+    fn pool(&self) -> Arc<ThreadPool> {
+        Arc::clone(&locked(&self.pool))
+    }
+
+    /// Lets at most `most` threads work from now on, where memory is too short for the scratch space of all. The others
+    /// end: a thread that waits keeps what its heap had.
     pub fn limit_threads(&self, most: usize) {
-        self.threads.fetch_min(most.max(1), Relaxed);
+        if most >= self.threads() {
+            return;
+        }
+        // If the system refuses, all threads go on.
+        if let Ok(pool) = pool_of(most.max(1)) {
+            *locked(&self.pool) = Arc::new(pool);
+        }
     }
 
     /// Bytes this run may still take.
@@ -178,7 +182,7 @@ impl Run {
 
     /// Not generic: the three ways of rayon into a pool are compiled once.
     fn enter(&self, work: Box<dyn FnOnce() + Send + '_>) {
-        self.pool.install(work);
+        self.pool().install(work);
     }
 
     /// Refuses work that needs more than the budget. Called before anything is allocated.
@@ -283,6 +287,11 @@ impl Run {
     }
 }
 
+fn pool_of(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    let name = |index| format!("fastpart-{index}");
+    ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()
+}
+
 /// Locks it, even if a thread that held it panicked: what it left is complete, or nobody uses it.
 pub fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -322,6 +331,15 @@ mod tests {
         assert_eq!(Run::new(Some(3), None).unwrap().threads(), 3);
         assert!(Run::new(Some(0), None).unwrap().threads() >= 1);
         assert!(matches!(Run::new(Some(1_000_000), None), Err(Error::Parameter { name: "threads", .. })));
+    }
+
+    #[test]
+    fn threads_are_limited_for_good() {
+        let run = Run::new(Some(3), None).unwrap();
+        for (most, threads) in [(4, 3), (2, 2), (3, 2), (0, 1)] {
+            run.limit_threads(most);
+            assert_eq!((run.threads(), run.install(rayon::current_num_threads)), (threads, threads));
+        }
     }
 
     #[test]

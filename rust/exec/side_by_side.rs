@@ -5,7 +5,6 @@
 //! that is called once for each item. The loops inside that closure are compiled for their types as before.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -28,13 +27,7 @@ pub(crate) fn side_by_side<T: Send, R: Send>(
 }
 
 fn each(run: &Run, count: usize, work: &(dyn Fn(usize) + Sync)) {
-    let next = AtomicUsize::new(0);
-    let take_all = |_| {
-        while let Some(index) = Some(next.fetch_add(1, Relaxed)).filter(|&index| index < count) {
-            work(index);
-        }
-    };
-    run.install(|| (0..count.min(run.threads())).into_par_iter().with_max_len(1).for_each(take_all));
+    run.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
 }
 
 /// Hands out `items`, each to the thread that asks for the next one.

@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use super::input::{Input, Prepared, Reads, Shape};
 use super::parameters::{Field, Given, Parameters, Ranges, Value};
 use super::{EdgePartition, Of, VertexPartition};
+use crate::base::system::trim_heaps;
 use crate::base::{Error, Result, Run};
 
 impl<R> Prepared<'_, R> {
@@ -134,6 +135,7 @@ pub fn partition<P: Partitioner>(partitioner: &P, input: &Input, run: &Run) -> R
     run.reserve(need.least);
     partitioner.announce(input, run);
     let csr = P::Reads::prepare(input, run)?;
+    trim_heaps();
     need.require(run)?;
     partitioner.solve(&Prepared { csr, run, input })
 }

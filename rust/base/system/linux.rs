@@ -50,6 +50,15 @@ pub(crate) fn expect_random(file: &File) {
     }
 }
 
+/// Gives free pages of all heaps back. The heap of a thread keeps what it had once, and there is one for each thread.
+pub(crate) fn trim_heaps() {
+    // SAFETY: the allocator locks its heaps, and touches free pages only.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Bytes that the process has read from storage and written to it.
 pub(crate) fn counted_io() -> Option<[u64; 2]> {
     let text = fs::read_to_string("/proc/self/io").ok()?;

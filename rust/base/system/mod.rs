@@ -10,6 +10,7 @@
 //! | files without a name | `O_TMPFILE` | the name is removed once the file is open |
 //! | reads past the page cache | `O_DIRECT`, many at a time | none: rows are read from maps |
 //! | memory that is left | free memory and limits of control groups | free memory, or a part of what the machine has |
+//! | free pages of heaps | given back between the steps of long work | kept |
 //! | bytes read from storage and written to it | counted | not known |
 //! | advice about accesses | taken | some of it, on Windows none |
 //!
@@ -34,13 +35,13 @@ mod windows;
 pub(crate) use self::aio::Reads;
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{
-    allocate, counted_io, exchange, expect_random, lies_in_memory, nameless, open_direct,
+    allocate, counted_io, exchange, expect_random, lies_in_memory, nameless, open_direct, trim_heaps,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use self::memory::memory_left;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use self::other::{
-    Reads, allocate, counted_io, exchange, expect_random, lies_in_memory, nameless, open_direct,
+    Reads, allocate, counted_io, exchange, expect_random, lies_in_memory, nameless, open_direct, trim_heaps,
 };
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(crate) use self::unix::memory_left;

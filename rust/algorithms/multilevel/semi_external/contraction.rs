@@ -27,7 +27,6 @@ use std::sync::Mutex;
 use bytemuck::{Pod, Zeroable};
 
 use super::sampling::{Histogram, Sample};
-use crate::algorithms::multilevel::building::Lists;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::contraction::{AHEAD, MOST_AHEAD, shift};
 use crate::algorithms::multilevel::graph::{Graph, sum_of};
@@ -75,9 +74,10 @@ fn memory_of(entries: u64) -> (u64, u64) {
     // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
     let buckets = 2 * (entries / bucket(entries)) + 1;
     let (directory, buffers) = spill::memory_of::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
-    // A bucket as it comes, grouped, and summed.
-    let per_entry = size_of::<EdgeSum>() + 2 * size_of::<[u32; 2]>();
-    (directory, buffers.max(per_entry as u64 * bucket(entries).min(entries)))
+    // The entries of a bucket, which their sums replace, and how many each cluster has.
+    let per_entry = (size_of::<[u32; 2]>() + 2 * size_of::<u32>()) as u64;
+    let bucket = (PIECE * size_of::<EdgeSum>()) as u64 + per_entry * bucket(entries).min(entries);
+    (directory, buffers.max(bucket) + RatingMap::memory_of_short())
 }
 
 /// The graph whose vertices are the clusters of `graph`, or a `sample` of its edges. Its lists lie in files
@@ -286,6 +286,15 @@ fn each_long_sum<const D: usize>(
     done
 }
 
+/// The lists of the clusters of a bucket.
+struct BucketLists {
+    /// Targets and weights. The first `len` are in use.
+    entries: Buffer<[u32; 2]>,
+    len: usize,
+    /// Number of entries of each cluster.
+    lens: Vec<u32>,
+}
+
 /// The lists of the clusters of a bucket, without what these weigh.
 fn sums_of(
     spilled: &SpillReader<EdgeSum>,
@@ -293,48 +302,62 @@ fn sums_of(
     clusters: Range<u32>,
     (map, long, count, shift): (&mut RatingMap, &Mutex<SharedSums>, usize, u32),
     run: &Run,
-) -> Result<Lists<0>> {
+) -> Result<BucketLists> {
     let place = |entry: &EdgeSum| (entry.from - clusters.start) as usize;
-    let mut ends: Vec<u32> = zeros(clusters.len() + 1, "clusters of a bucket")?;
-    let mut entries: Vec<EdgeSum> = reserved(spilled.count(bucket) as usize, "bucket")?;
+    let mut lens: Vec<u32> = zeros(clusters.len(), "clusters of a bucket")?;
     let mut buf = reserved(PIECE, "a piece of a bucket")?;
     for piece in spilled.pieces(bucket) {
         spilled.read_piece(piece, &mut buf)?;
-        buf.iter().for_each(|entry| ends[place(entry) + 1] += 1);
-        entries.extend_from_slice(&buf);
+        buf.iter().for_each(|entry| lens[place(entry)] += 1);
         run.check()?;
     }
-    drop(buf);
-    (1..ends.len()).for_each(|index| ends[index] += ends[index - 1]);
     // Placing the entries of a cluster moves its start to its end.
-    let mut grouped: Vec<[u32; 2]> = zeros(entries.len(), "bucket")?;
-    for entry in &entries {
-        let at = &mut ends[place(entry)];
-        grouped[*at as usize] = [entry.to, entry.weight];
-        *at += 1;
+    let (mut ends, mut sum): (Vec<u32>, u32) = (reserved(clusters.len(), "clusters of a bucket")?, 0);
+    for len in &lens {
+        ends.push(sum);
+        sum += len;
     }
-    drop(entries);
-    let (mut sums, mut start) = (Lists::default(), 0);
-    for &end in &ends[..clusters.len()] {
-        let list = &grouped[start as usize..end as usize];
-        start = end;
-        if !SharedSums::takes(list.len(), count) {
-            map.begin(list.len(), count);
-            list.iter().for_each(|&[target, weight]| _ = map.add(target, weight));
-            sums.vertex(map, shift, [])?;
-            continue;
+    let mut entries: Buffer<[u32; 2]> = Buffer::zeroed(sum as usize, "bucket")?;
+    for piece in spilled.pieces(bucket) {
+        spilled.read_piece(piece, &mut buf)?;
+        for entry in &buf {
+            let at = &mut ends[place(entry)];
+            entries[*at as usize] = [entry.to, entry.weight];
+            *at += 1;
         }
-        let (long, first) = (&mut *locked(long), sums.targets.len());
-        let long = long.share(1)?;
-        let mut adder = long.adder();
-        list.iter().for_each(|&[target, weight]| adder.add(target, weight));
-        drop(adder);
-        sums.reserve(list.len())?;
-        list.iter().for_each(|&[target, _]| sums.entry_of(long, target, shift));
-        sums.end(sums.targets.len() - first, [])?;
+        run.check()?;
+    }
+    // The sums of a cluster take the place of its entries, or of those before.
+    let (mut start, mut to) = (0, 0);
+    for (&end, len) in ends.iter().zip(&mut lens) {
+        let (list, first) = (start..end as usize, to);
+        start = list.end;
+        let mut put = |entries: &mut [[u32; 2]], [target, sum]: [u32; 2]| {
+            entries[to] = [target, (sum >> shift).max(1)];
+            to += 1;
+        };
+        if SharedSums::takes(list.len(), count) {
+            let sums = &mut *locked(long);
+            let sums = sums.share(1)?;
+            let mut adder = sums.adder();
+            entries[list.clone()].iter().for_each(|&[target, weight]| adder.add(target, weight));
+            drop(adder);
+            for index in list {
+                let target = entries[index][0];
+                match sums.take(target) {
+                    0 => {}
+                    sum => put(&mut entries, [target, sum]),
+                }
+            }
+        } else {
+            map.begin(list.len(), count);
+            entries[list].iter().for_each(|&[target, weight]| _ = map.add(target, weight));
+            map.sums().for_each(|sum| put(&mut entries, sum));
+        }
+        *len = (to - first) as u32;
     }
     run.check()?;
-    Ok(sums)
+    Ok(BucketLists { entries, len: to, lens })
 }
 
 /// The lists of some vertices of a graph, in files.
@@ -351,9 +374,13 @@ pub(super) struct ListFiles {
     /// The weight of all entries.
     weight: u64,
     histogram: Histogram,
+    /// Targets and weights on their way to the files.
+    chunk: [Vec<u32>; 2],
 }
 
-/// Entries that are read at a time.
+/// What memory is for.
+const LISTS: &str = "lists on their way to files";
+/// Entries that are read or written at a time.
 const CHUNK: usize = 1 << 14;
 
 impl ListFiles {
@@ -366,6 +393,7 @@ impl ListFiles {
             vertices: 0,
             weight: 0,
             histogram: Histogram::default(),
+            chunk: [reserved(CHUNK, LISTS)?, reserved(CHUNK, LISTS)?],
         })
     }
 
@@ -382,23 +410,32 @@ impl ListFiles {
     }
 
     /// Appends the lists of the next vertices.
-    fn append(&mut self, sums: &Lists<0>) -> Result<()> {
+    fn append(&mut self, lists: &BucketLists) -> Result<()> {
         let mut end = self.len();
-        self.put(end, sums)?;
-        for &(entries, []) in &sums.vertices {
-            end += entries as u64;
+        for (entries, first) in lists.entries[..lists.len].chunks(CHUNK).zip((end..).step_by(CHUNK)) {
+            self.put(first, entries.iter().copied())?;
+        }
+        for &len in &lists.lens {
+            end += u64::from(len);
             self.end(end);
         }
         Ok(())
     }
 
-    /// Writes entries.
-    fn put(&mut self, first: u64, sums: &Lists<0>) -> Result<()> {
-        self.targets.write(first, &sums.targets)?;
-        self.weights.write(first, &sums.weights)?;
-        self.weight += sum_of(&sums.weights);
-        sums.weights.iter().for_each(|&weight| self.histogram.add(weight));
-        Ok(())
+    /// Writes entries, at most [`CHUNK`].
+    fn put(&mut self, first: u64, entries: impl Iterator<Item = [u32; 2]>) -> Result<usize> {
+        let Self { chunk: [targets, weights], histogram, .. } = self;
+        targets.clear();
+        weights.clear();
+        for [target, weight] in entries {
+            targets.push(target);
+            weights.push(weight);
+            histogram.add(weight);
+        }
+        self.weight += sum_of(weights);
+        self.targets.write(first, targets)?;
+        self.weights.write(first, weights)?;
+        Ok(targets.len())
     }
 
     /// Ends the list of the next vertex.
@@ -423,15 +460,15 @@ impl ListFiles {
             buf.iter().for_each(|entry| adder.add(entry.to, entry.weight));
             Ok(())
         })?;
-        let (mut buf, mut lists) = (reserved(PIECE, "a piece of a bucket")?, Lists::default());
-        lists.reserve(PIECE)?;
+        let mut buf = reserved(PIECE, "a piece of a bucket")?;
         let mut end = self.len();
         for piece in spilled.pieces(bucket) {
             spilled.read_piece(piece, &mut buf)?;
-            lists.clear();
-            buf.iter().for_each(|entry| lists.entry_of(sums, entry.to, shift));
-            self.put(end, &lists)?;
-            end += lists.targets.len() as u64;
+            let first = |entry: &EdgeSum| match sums.take(entry.to) {
+                0 => None,
+                sum => Some([entry.to, (sum >> shift).max(1)]),
+            };
+            end += self.put(end, buf.iter().filter_map(first))? as u64;
             run.check()?;
         }
         self.end(end);
@@ -444,7 +481,9 @@ impl ListFiles {
         if self.vertices == 0 {
             return Ok(());
         }
-        let (mut targets, mut weights) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let [mut targets, mut weights] = std::mem::take(&mut self.chunk);
+        targets.resize(CHUNK, 0);
+        weights.resize(CHUNK, 0);
         let (end, mut to, mut v) = (self.len(), 0, 0);
         let mut next = self.offsets[1];
         self.weight = 0;

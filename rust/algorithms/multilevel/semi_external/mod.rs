@@ -39,6 +39,7 @@ use super::refiner::{Refiner, Size, refined};
 use super::scheme::{Scheme, skewed};
 use super::uncoarsening::Uncoarsening;
 use super::{Multilevel, working_memory};
+use crate::base::system::trim_heaps;
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
 use contraction::{contract, summed};
@@ -145,12 +146,14 @@ struct Files<'a> {
 impl<const D: usize> Store<D> for Files<'_> {
     fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {
         let Step { number, graph, run, .. } = step;
+        trim_heaps();
         let done = (self.placement.checkpoints.as_ref(), graph.division());
         checkpoints::clusters(done, number, graph.len(), run, || how.cluster(graph, within, run))
     }
 
     fn contract(&self, step: Step<D>, clustering: &Clustering) -> Result<Graph<'static, D>> {
         let Step { number, graph, run, .. } = step;
+        trim_heaps();
         let Placement { plan, available, checkpoints: done } = self.placement;
         let is_last = number + 1 >= plan.path.levels();
         let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
@@ -175,6 +178,7 @@ impl<const D: usize> Store<D> for Files<'_> {
         part_of: Buffer<u32>,
         units: u64,
     ) -> Result<Solution> {
+        trim_heaps();
         let sizes = (problem.graph.len(), problem.caps.len());
         let done = (self.placement.checkpoints.as_ref(), problem.graph.division());
         let mut left = units;
