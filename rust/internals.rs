@@ -124,6 +124,7 @@ pub mod base {
     pub use crate::base::file_hash::{of_bytes, of_files};
     pub use crate::base::output::{AtomicDir, AtomicFile, Entries, write_file};
     pub use crate::base::run::{MAX_THREADS, Step, default_threads};
+    pub use crate::base::spare::Allocator;
     pub use crate::base::{
         Buffer, Error, Meter, NONE, Permutation, Random, Result, Run, Usage, locked, named, reserved, shown,
         splitmix64,

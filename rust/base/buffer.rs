@@ -92,7 +92,7 @@ impl<T: Pod> Buffer<T> {
         taken.set((used.len() * size_of::<T>()) as u64);
         allocate(&file, &path, used.start * size_of::<T>()..used.end * size_of::<T>())?;
         // SAFETY: the file has no name, so that nobody else can change or cut it.
-        let map = unsafe { MmapMut::map_mut(&file) }.map_err(|error| Error::io(&path, error))?;
+        let map = unsafe { MmapMut::map_mut(&file) }.map_err(|error| not_mapped(&path, bytes, error))?;
         let mut mapped = Self::within(map, 0, len);
         mapped.taken = Some(taken);
         Ok(mapped)
@@ -106,7 +106,7 @@ impl<T: Pod> Buffer<T> {
         let bytes = size::<T>(start, len, &shown(path))?;
         allocate(file, path, 0..bytes)?;
         // SAFETY: the caller vouches for the file.
-        let map = unsafe { MmapMut::map_mut(file) }.map_err(|error| Error::io(path, error))?;
+        let map = unsafe { MmapMut::map_mut(file) }.map_err(|error| not_mapped(path, bytes, error))?;
         Ok(Self::within(map, start, len))
     }
 
@@ -166,6 +166,54 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize, what: &str) -> Result<
     items.try_reserve(more).map_err(|_| refused(what, needed))
 }
 
+/// A vector that grows where errors cannot be returned. A refusal is told in the end.
+#[derive(Debug)]
+pub(crate) struct Growing<T> {
+    items: Vec<T>,
+    is_refused: bool,
+}
+
+impl<T> Default for Growing<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), is_refused: false }
+    }
+}
+
+impl<T> Growing<T> {
+    /// Appends an item, if there is memory for it.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, item: T) {
+        if self.items.len() == self.items.capacity() {
+            self.is_refused |= self.items.try_reserve(1).is_err();
+            if self.is_refused {
+                return;
+            }
+        }
+        self.items.push(item);
+    }
+
+    /// All items, or an error if there was no memory for one.
+    pub(crate) fn finish(self, what: &str) -> Result<Vec<T>> {
+        let needed = 2 * self.items.len() * size_of::<T>();
+        if self.is_refused { Err(refused(what, needed)) } else { Ok(self.items) }
+    }
+
+    /// The items of all, one after the other.
+    pub(crate) fn concat(all: impl IntoIterator<Item = Self>, what: &str) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        for each in all {
+            let mut each = each.finish(what)?;
+            if items.is_empty() {
+                items = each;
+            } else {
+                reserve(&mut items, each.len(), what)?;
+                items.append(&mut each);
+            }
+        }
+        Ok(items)
+    }
+}
+
 /// `len` zeros on the heap, or an error instead of an abort.
 pub(crate) fn zeros<T: Zeroable + Clone>(len: usize, what: &str) -> Result<Vec<T>> {
     let mut items = reserved(len, what)?;
@@ -198,6 +246,14 @@ pub(crate) fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
     // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
     // the atomic ones are in use.
     unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
+}
+
+/// A file of so many bytes is not mapped: maybe the address space is exhausted.
+fn not_mapped(path: &Path, bytes: usize, error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::OutOfMemory => refused(&shown(path), bytes),
+        _ => Error::io(path, error),
+    }
 }
 
 fn refused(what: &str, bytes: usize) -> Error {

@@ -11,12 +11,13 @@ pub(crate) mod output;
 pub(crate) mod prefetch;
 pub(crate) mod random;
 pub(crate) mod run;
+pub(crate) mod spare;
 pub(crate) mod system;
 pub(crate) mod temporary;
 pub(crate) mod usage;
 
 pub use buffer::{Buffer, reserved};
-pub(crate) use buffer::{reserve, shared, zeros};
+pub(crate) use buffer::{Growing, reserve, shared, zeros};
 pub(crate) use error::bytes;
 pub use error::{Error, Result, named, shown};
 pub(crate) use output::AtomicFile;

@@ -12,6 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::budget;
 use super::error::{Error, Result, bytes, shown};
+use super::spare;
 use super::system::{lies_in_memory, processor_time};
 
 /// More threads than any machine has. A larger number is a mistake.
@@ -81,6 +82,7 @@ impl Run {
                 return Err(Error::parameter("threads", what));
             }
         };
+        spare::set_aside()?;
         let pool = pool_of(threads).map_err(|error| {
             Error::Capacity(format!("cannot start {threads} threads: {error}. Use fewer"))
         })?;
@@ -159,10 +161,10 @@ impl Run {
         self.taken.fetch_add(bytes, Relaxed);
     }
 
-    /// Says that the run is going to need so many bytes beside what it takes first. What can lie in memory or in files
-    /// then leaves them free.
-    pub fn reserve(&self, bytes: u64) {
-        self.reserved.store(bytes, Relaxed);
+    /// Says that the run is going to need so many bytes beside what it takes first, until what is returned is dropped. What
+    /// can lie in memory or in files then leaves them free. Within another reservation this one counts.
+    pub fn reserve(&self, bytes: u64) -> Reservation<'_> {
+        Reservation { run: self, before: self.reserved.swap(bytes, Relaxed) }
     }
 
     /// Bytes that are to be left free.
@@ -243,12 +245,12 @@ impl Run {
         self.check()
     }
 
-    /// An error once the run is cancelled: a look at a flag, which costs next to nothing.
+    /// An error once the run is cancelled, or memory is exhausted: a look at two flags, which costs next to nothing.
     pub fn check(&self) -> Result<()> {
         if let Some(watch) = &self.watch {
             self.look(watch);
         }
-        if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+        if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { spare::check() }
     }
 
     /// Does `each` of the numbers below `n`, in order, with a look at the cancel flag now and then.
@@ -292,6 +294,20 @@ fn pool_of(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()
 }
 
+/// Bytes that are left free as long as it lives. Then those that were reserved before are again.
+#[must_use]
+#[derive(Debug)]
+pub struct Reservation<'a> {
+    run: &'a Run,
+    before: u64,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.run.reserved.store(self.before, Relaxed);
+    }
+}
+
 /// Locks it, even if a thread that held it panicked: what it left is complete, or nobody uses it.
 pub fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -331,6 +347,18 @@ mod tests {
         assert_eq!(Run::new(Some(3), None).unwrap().threads(), 3);
         assert!(Run::new(Some(0), None).unwrap().threads() >= 1);
         assert!(matches!(Run::new(Some(1_000_000), None), Err(Error::Parameter { name: "threads", .. })));
+    }
+
+    #[test]
+    fn an_inner_reservation_gives_way_to_the_outer_one() {
+        let run = Run::new(Some(1), Some(1000)).unwrap();
+        let outer = run.reserve(100);
+        let inner = run.reserve(40);
+        assert_eq!(run.reserved(), 40);
+        drop(inner);
+        assert_eq!(run.reserved(), 100);
+        drop(outer);
+        assert_eq!(run.reserved(), 0);
     }
 
     #[test]

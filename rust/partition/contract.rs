@@ -117,8 +117,11 @@ pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
     /// The memory that a graph of this size takes beside its adjacency.
     fn memory(&self, shape: &Shape, run: &Run) -> Need;
 
-    /// Says what the run is going to cost, before the adjacency is built.
-    fn announce(&self, _input: &Input, _run: &Run) {}
+    /// Says what the run is going to cost, before the adjacency is built. Returns the bytes that are to be left free beside
+    /// that, if they are more than the least.
+    fn announce(&self, _input: &Input, _run: &Run) -> Option<u64> {
+        None
+    }
 
     /// Partitions the graph.
     fn solve(&self, graph: &Prepared<Self::Reads>) -> Result<Outcome>;
@@ -131,9 +134,9 @@ pub fn partition<P: Partitioner>(partitioner: &P, input: &Input, run: &Run) -> R
     partitioner.check(&shape)?;
     let need = partitioner.memory(&shape, run);
     need.require(run)?;
-    // An adjacency that leaves less than that lies in a file.
-    run.reserve(need.least);
-    partitioner.announce(input, run);
+    // An adjacency that leaves less than that lies in a file. What an outer partitioner reserved counts again afterwards.
+    let beside = partitioner.announce(input, run).unwrap_or(need.least);
+    let _reservation = run.reserve(beside);
     let csr = P::Reads::prepare(input, run)?;
     trim_heaps();
     need.require(run)?;

@@ -24,7 +24,12 @@ mod store;
 mod traffic;
 mod values;
 
+use fastpart::internals::base::Allocator;
 use pyo3::pymodule;
+
+/// A refused allocation ends a call with MemoryError, and not the interpreter.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 #[pymodule]
 mod _core {

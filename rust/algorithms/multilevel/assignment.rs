@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::graph::Graph;
 use super::migration::Migration;
 use super::prices::Prices;
-use crate::base::{Buffer, Result, Run};
+use crate::base::{Buffer, Growing, Result, Run, zeros};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::scratches;
 use crate::sets::SparseSums;
@@ -43,7 +43,7 @@ impl Quality {
 impl<const D: usize> Assignment<D> {
     /// The loads of given parts `0..k`.
     pub fn new(graph: &Graph<D>, part_of: Buffer<u32>, k: usize, run: &Run) -> Result<Self> {
-        let mut loads = vec![[0; D]; k];
+        let mut loads: Vec<Load<D>> = zeros(k, "loads of parts")?;
         run.each(graph.len(), |v| {
             let load = &mut loads[part_of[v as usize] as usize];
             *load = plus(*load, graph.weight(v));
@@ -93,10 +93,10 @@ impl<const D: usize> Assignment<D> {
 
     /// The vertices with a neighbour in another part, ascending, and the same cost as [`Self::cut`].
     pub(crate) fn boundary(&self, graph: &Graph<D>, run: &Run) -> Result<(Vec<u32>, u64)> {
-        let mut found = scratches(run, graph.num_entries(), || Ok((Vec::new(), 0_u64)))?;
+        let mut found = scratches(run, graph.num_entries(), || Ok((Growing::default(), 0_u64)))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
         let all = std::iter::once(0..graph.len() as u32);
-        graph.propose(&mut found, all, &mut nothing, run, |(found, ends): &mut (Vec<u32>, u64), v, ()| {
+        graph.propose(&mut found, all, &mut nothing, run, |(found, ends): &mut (Growing<u32>, u64), v, ()| {
             let before = *ends;
             *ends += self.ends(graph, v);
             if *ends > before {
@@ -104,7 +104,7 @@ impl<const D: usize> Assignment<D> {
             }
         })?;
         let ends = graph.sum(found.iter().map(|(_, ends)| ends).sum())?;
-        let mut boundary = graph.all(found.into_iter().flat_map(|(found, _)| found).collect())?;
+        let mut boundary = graph.all(Growing::concat(found.into_iter().map(|(found, _)| found), "boundary vertices")?)?;
         boundary.sort_unstable();
         Ok((boundary, ends / 2))
     }

@@ -2,7 +2,7 @@
 
 use super::entries::{Entries, Items};
 use super::graph::{Graph, VertexWeights, largest, sum_of};
-use crate::base::{Buffer, NONE, Result, Run, reserve};
+use crate::base::{Buffer, Growing, NONE, Result, Run, reserve};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
 use crate::sets::{RatingMap, Sums};
@@ -164,16 +164,18 @@ impl<const D: usize> Graph<'_, D> {
         first: u32,
         run: &Run,
     ) -> Result<(Graph<'static, D>, Vec<u32>)> {
-        let mut ids: Vec<u32> = Vec::new();
+        let mut ids = Growing::default();
         let mut place: Buffer<u32> = Buffer::zeroed(self.len(), "induced graph")?;
-        let mut entries = 0;
+        let (mut entries, mut count) = (0, 0);
         run.each(self.len(), |v| {
             if part_of[v as usize] == part {
-                place[v as usize] = ids.len() as u32;
+                place[v as usize] = count;
+                count += 1;
                 ids.push(v);
                 entries += self.degree(v);
             }
         })?;
+        let ids = ids.finish("vertices of an induced graph")?;
         let mut builder = Builder::new(ids.len(), entries)?;
         for (&v, index) in ids.iter().zip(0_u32..) {
             self.each(v, |u, w| {

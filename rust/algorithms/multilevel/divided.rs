@@ -9,7 +9,7 @@ use bytemuck::Pod;
 
 use super::entries::Items;
 use super::graph::Graph;
-use crate::base::{Error, Result, Run};
+use crate::base::{Error, Growing, Result, Run};
 use crate::exec::{Division, propose, scratches};
 
 impl<const D: usize> Graph<'_, D> {
@@ -92,18 +92,14 @@ impl<const D: usize> Graph<'_, D> {
         mut scratch: impl FnMut() -> Result<S>,
         is_one: impl Fn(&mut S, u32) -> bool + Sync,
     ) -> Result<Vec<u32>> {
-        let mut found = scratches(run, self.num_entries(), || Ok((scratch()?, Vec::new())))?;
+        let mut found = scratches(run, self.num_entries(), || Ok((scratch()?, Growing::default())))?;
         let ranges = self.ranges(0..self.len() as u32);
         propose(&mut found, ranges, &mut vec![(); self.len()], run, |(scratch, found), v, ()| {
             if is_one(scratch, v) {
                 found.push(v);
             }
         })?;
-        let found = found.into_iter().map(|(_, found)| found).reduce(|mut all, mut found| {
-            all.append(&mut found);
-            all
-        });
-        self.all(found.unwrap_or_default())
+        self.all(Growing::concat(found.into_iter().map(|(_, found)| found), "vertices that were found")?)
     }
 
     /// The sum of what the replicas have.

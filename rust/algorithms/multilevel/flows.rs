@@ -28,7 +28,7 @@ use super::flow_cutter::{FlowCutter, Network, SOURCE, TARGET};
 use super::graph::Graph;
 use super::problem::Problem;
 use super::refiner::{Refiner, Size};
-use crate::base::{Buffer, Result, reserved};
+use crate::base::{Buffer, Growing, Result, reserved};
 use crate::capacity::{Load, fits, minus};
 use crate::exec::side_by_side;
 
@@ -60,7 +60,7 @@ impl<const D: usize> Refiner<D> for Flows {
         let entries: u64 = boundary.iter().map(|&v| graph.degree(v) as u64).sum();
         if entries.saturating_mul(self.short) <= graph.num_entries() {
             let place: Buffer<AtomicU32> = Buffer::zeroed(graph.len(), "corridors")?;
-            let pairs = Pairs::new(graph, assignment, &boundary);
+            let pairs = Pairs::new(graph, assignment, &boundary)?;
             for matching in pairs.matchings(caps.len()) {
                 let refined = |pair| Corridor::new(problem, assignment, pairs.at(pair), &place).refined();
                 let changes: Vec<Result<Option<Change>>> = side_by_side(run, matching, refined);
@@ -91,25 +91,26 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn new<const D: usize>(graph: &Graph<D>, assignment: &Assignment<D>, boundary: &[u32]) -> Self {
-        let mut ends = Vec::new();
+    fn new<const D: usize>(graph: &Graph<D>, assignment: &Assignment<D>, boundary: &[u32]) -> Result<Self> {
+        let mut ends: Growing<([u32; 2], u32)> = Growing::default();
         for &v in boundary {
-            let own = assignment.part(v);
+            let (own, mut last) = (assignment.part(v), None);
             graph.each(v, |u, _| {
                 let other = assignment.part(u);
                 if other != own {
                     let end = ([own.min(other), own.max(other)], v);
-                    if ends.last() != Some(&end) {
+                    if last.replace(end) != Some(end) {
                         ends.push(end);
                     }
                 }
             });
         }
+        let mut ends = ends.finish("vertices between parts")?;
         ends.sort_unstable();
         ends.dedup();
         let first = |index: &usize| *index == 0 || ends[*index].0 != ends[*index - 1].0;
         let starts = (0..ends.len()).filter(first).chain([ends.len()]).collect();
-        Self { ends, starts }
+        Ok(Self { ends, starts })
     }
 
     /// The pairs, such that those of a matching share no part.

@@ -266,7 +266,7 @@ impl<'a, const D: usize> JetSearch<'a, D> {
         };
         let gaining = graph.those(run, || Ok(()), still_gains)?;
         let keys = gaining.into_iter().map(|v| (Reverse(proposals[v as usize].gain), v));
-        let mut moves = Moves::sorted(keys, self.seed, run);
+        let mut moves = Moves::sorted(keys, self.seed, run)?;
         self.locked.clear();
         self.moved = 0;
         while let Some((_, v)) = moves.next()? {

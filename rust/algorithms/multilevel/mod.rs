@@ -367,14 +367,14 @@ impl Partitioner for Multilevel {
         Need { beside: self.needed(n, entries, run.threads()), least, ..need }
     }
 
-    /// Says what a partition that takes long, or files, should cost, and reserves the memory of its plan. If
+    /// Says what a partition that takes long, or files, should cost. The memory of its plan is left free. If
     /// the adjacency is there already, more memory is left, and perhaps another path is taken.
-    fn announce(&self, input: &Input, run: &Run) {
-        let Some(costs) = self.costs_within(run.budget(), input, run) else { return };
-        run.reserve(costs.beside);
+    fn announce(&self, input: &Input, run: &Run) -> Option<u64> {
+        let costs = self.costs_within(run.budget(), input, run)?;
         if costs.files > 0 || costs.seconds >= LONG {
             run.note(costs.note());
         }
+        Some(costs.beside)
     }
 
     fn solve(&self, graph: &Prepared<Arc<Csr>>) -> Result<Outcome> {

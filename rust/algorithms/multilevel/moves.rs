@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::graph::Graph;
-use crate::base::{Buffer, Error, Result, Run, reserved, splitmix64};
+use crate::base::{Buffer, Error, Growing, Result, Run, reserved, splitmix64};
 use crate::exec::{propose, scratches};
 
 /// Steps of work between two looks at whether the run is cancelled.
@@ -97,28 +97,24 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         mut scratch: impl FnMut() -> Result<S>,
         key: impl Fn(&mut S, u32, &mut T) -> Option<K> + Sync,
     ) -> Result<Self> {
-        let mut found = scratches(run, graph.num_entries(), || Ok((scratch()?, Vec::new())))?;
+        let mut found = scratches(run, graph.num_entries(), || Ok((scratch()?, Growing::default())))?;
         let all = graph.ranges(0..graph.len() as u32);
-        propose(&mut found, all, proposals, run, |(scratch, entries): &mut (S, Vec<_>), v, proposal| {
-            if graph.may_move(v) {
-                entries.extend(key(scratch, v, proposal).map(|key| Self::entry(seed, key, v)));
+        propose(&mut found, all, proposals, run, |(scratch, entries): &mut (S, Growing<_>), v, proposal| {
+            if graph.may_move(v)
+                && let Some(key) = key(scratch, v, proposal)
+            {
+                entries.push(Self::entry(seed, key, v));
             }
         })?;
-        let entries = found
-            .into_iter()
-            .map(|(_, entries)| entries)
-            .reduce(|mut all, entries| {
-                all.extend(entries);
-                all
-            })
-            .unwrap_or_default();
+        let entries = Growing::concat(found.into_iter().map(|(_, entries)| entries), MOVES)?;
         Ok(Self::of_entries(entries, seed, run))
     }
 
     /// The vertices with these keys.
-    pub(super) fn sorted(keys: impl Iterator<Item = (K, u32)>, seed: u64, run: &'a Run) -> Self {
-        let entries = keys.map(|(key, v)| Self::entry(Some(seed), key, v)).collect();
-        Self::of_entries(entries, Some(seed), run)
+    pub(super) fn sorted(keys: impl Iterator<Item = (K, u32)>, seed: u64, run: &'a Run) -> Result<Self> {
+        let mut entries = Growing::default();
+        keys.for_each(|(key, v)| entries.push(Self::entry(Some(seed), key, v)));
+        Ok(Self::of_entries(entries.finish(MOVES)?, Some(seed), run))
     }
 
     fn of_entries(mut sorted: Vec<Entry<K>>, seed: Option<u64>, run: &'a Run) -> Self {

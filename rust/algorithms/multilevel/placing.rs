@@ -23,7 +23,7 @@ use super::clustering::Clustering;
 use super::graph::Graph;
 use super::migration::Migration;
 use super::moves::{Moves, OrderedF64};
-use crate::base::{Buffer, NONE, Random, Result, Run};
+use crate::base::{Buffer, NONE, Random, Result, Run, zeros};
 use crate::capacity::{Load, fits, minus, plus, relative};
 use crate::sets::{Bits, Groups, SparseSums};
 
@@ -77,7 +77,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     /// The clusters of `graph` as groups.
     pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
-        let mut weights = vec![[0; D]; count];
+        let mut weights: Vec<Load<D>> = zeros(count, "weights of groups")?;
         run.each(graph.len(), |v| {
             let weight = &mut weights[group_of[v as usize] as usize];
             *weight = plus(*weight, graph.weight(v));

@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 use super::assignment::{Assignment, BySlack, Connections};
 use super::graph::Graph;
 use super::moves::{Moves, OrderedF64};
-use crate::base::{Buffer, NONE, Result, Run, locked, reserved, splitmix64};
+use crate::base::{Buffer, Error, NONE, Result, Run, locked, reserved, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches, share};
 
@@ -53,6 +53,8 @@ const TARGETS: usize = 4;
 const OFFERED: [f64; 2] = [1.5, 3.0];
 const LEAST_OFFERS: u64 = 16;
 const MOST_OFFERS: f64 = 0.5;
+/// What memory is for.
+const PRICES: &str = "prices of vertices";
 /// Bins that a thread keeps before it adds them to those of all threads.
 const BINS: usize = 1 << 10;
 /// Vertices whose offers a thread computes at a time.
@@ -132,9 +134,16 @@ impl<const D: usize> Bin<D> {
 /// Bins by part and code of the price.
 type Bins<const D: usize> = FxHashMap<u64, Bin<D>>;
 
-/// Adds the bins of a thread to those of all.
-fn add_all<const D: usize>(all: &mut Bins<D>, bins: &mut Bins<D>) {
-    bins.drain().for_each(|(at, bin)| all.entry(at).or_insert(Bin::EMPTY).add(bin));
+/// Adds the bins of a thread to those of all, which are none if there is no memory for them.
+fn add_all<const D: usize>(all: &mut Option<Bins<D>>, bins: &mut Bins<D>) {
+    if all.as_mut().is_some_and(|all| all.try_reserve(bins.len()).is_err()) {
+        *all = None;
+    }
+    for (at, bin) in bins.drain() {
+        if let Some(all) = all {
+            all.entry(at).or_insert(Bin::EMPTY).add(bin);
+        }
+    }
 }
 
 /// The prices of some vertices: the *rank* of each by price and then by a hash, or [`NONE`].
@@ -256,8 +265,8 @@ impl<'a, const D: usize> Relief<'a, D> {
     ) -> Result<(Ranks, Histogram<D>)> {
         let parts = Parts::new(self, assignment);
         let over: Vec<bool> = (0..self.caps.len() as u32).map(|part| parts.is_over(part)).collect();
-        let mut ranks: Buffer<u32> = Buffer::zeroed(range.len(), "prices of vertices")?;
-        let all: Mutex<Bins<D>> = Mutex::default();
+        let mut ranks: Buffer<u32> = Buffer::zeroed(range.len(), PRICES)?;
+        let all: Mutex<Option<Bins<D>>> = Mutex::new(Some(Bins::default()));
         let scratch = || Ok((Connections::new(assignment)?, Bins::default()));
         let mut found = scratches(run, self.graph.entries_of(range.clone()), scratch)?;
         let price = |(connections, bins): &mut (Connections, Bins<D>), v: u32, rank: &mut u32| {
@@ -287,8 +296,13 @@ impl<'a, const D: usize> Relief<'a, D> {
         propose(&mut found, ranges, &mut ranks, run, |scratch, v, rank| price(scratch, first + v, rank))?;
         let mut all = locked(&all);
         found.into_iter().for_each(|(_, mut bins)| add_all(&mut all, &mut bins));
-        let bins = std::mem::take(&mut *all).into_iter();
-        let (bins, loads) = bins.map(|(at, Bin { load, count })| ([at, count], load)).unzip();
+        let needed = 64 * ranks.len() as u64;
+        let all = all.take().ok_or_else(|| Error::MemoryRefused { what: PRICES.into(), needed })?;
+        let (mut bins, mut loads) = (reserved(all.len(), PRICES)?, reserved(all.len(), PRICES)?);
+        for (at, Bin { load, count }) in all {
+            bins.push([at, count]);
+            loads.push(load);
+        }
         Ok((Ranks { first, ranks }, Histogram { bins, loads }))
     }
 
@@ -397,7 +411,7 @@ impl<'a, const D: usize> Relief<'a, D> {
                 .best(assignment.part(offer.v), self.graph.weight(offer.v), offer)
                 .map(|best| (OrderedF64(best.0), offer.v))
         };
-        let mut moves = Moves::sorted(offers.iter().filter_map(price), seed, run);
+        let mut moves = Moves::sorted(offers.iter().filter_map(price), seed, run)?;
         let mut moved = 0;
         while let Some((OrderedF64(price), v)) = moves.next()? {
             let own = assignment.part(v);
