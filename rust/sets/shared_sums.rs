@@ -145,7 +145,8 @@ mod tests {
                 all.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             for (cluster, &sum) in expected.iter().enumerate() {
-                let taken: Vec<u32> = found.iter().map(|taken| taken[cluster]).filter(|&sum| sum > 0).collect();
+                let taken: Vec<u32> =
+                    found.iter().map(|taken| taken[cluster]).filter(|&sum| sum > 0).collect();
                 assert_eq!(taken, [sum]);
             }
         }

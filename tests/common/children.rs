@@ -36,9 +36,19 @@ pub fn most_taken(work: impl FnOnce()) -> u64 {
             }
             most
         });
+        let ended = Ended(&done);
         work();
-        done.store(1, Relaxed);
+        drop(ended);
         watch.join().unwrap()
     });
     most.saturating_sub(before)
+}
+
+/// Ends the watch, also where the work panics.
+struct Ended<'a>(&'a AtomicU64);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Relaxed);
+    }
 }

@@ -7,6 +7,7 @@ mod common;
 
 mod bounds;
 mod checkpoints;
+mod hubs;
 mod objectives;
 mod packed;
 mod partitions;

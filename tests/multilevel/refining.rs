@@ -275,7 +275,7 @@ fn wrong_starts_and_too_little_memory_are_refused() {
     let halo = Goal { machines, objective: Objective::Halo, ..two() };
     assert_eq!(refused(vec![0; 1_000], halo).0, "objective");
     let shape = Shape { n: 1_000_000, m: 0, symmetric: false, in_file: false };
-    assert_eq!(Refine::new(two(), vec![]).memory(&shape).least / shape.n, 72);
+    assert_eq!(Refine::new(two(), vec![]).memory(&shape, &run(1)).least / shape.n, 72);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn a_limit_picks_the_first_plan_that_fits() {
     let (n, entries) = (1 << 20, 1 << 25);
     let multilevel = Multilevel::new(8);
     let plans = multilevel.plans(n, entries);
-    assert_eq!(plans[0], (Plan::default(), multilevel.needed(n, entries)));
+    assert_eq!(plans[0], (Plan::default(), multilevel.needed(n, entries, 1)));
     assert!(plans.len() > 3 && plans.is_sorted_by(|a, b| a.1 > b.1));
     let with = |limit| Run::new(Some(2), Some(limit)).unwrap();
     for &(plan, memory) in &plans {

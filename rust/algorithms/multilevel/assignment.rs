@@ -96,15 +96,22 @@ impl<const D: usize> Assignment<D> {
         let mut found = scratches(run, graph.num_entries(), || Ok((Growing::default(), 0_u64)))?;
         let mut nothing: Vec<()> = vec![(); graph.len()];
         let all = std::iter::once(0..graph.len() as u32);
-        graph.propose(&mut found, all, &mut nothing, run, |(found, ends): &mut (Growing<u32>, u64), v, ()| {
-            let before = *ends;
-            *ends += self.ends(graph, v);
-            if *ends > before {
-                found.push(v);
-            }
-        })?;
+        graph.propose(
+            &mut found,
+            all,
+            &mut nothing,
+            run,
+            |(found, ends): &mut (Growing<u32>, u64), v, ()| {
+                let before = *ends;
+                *ends += self.ends(graph, v);
+                if *ends > before {
+                    found.push(v);
+                }
+            },
+        )?;
         let ends = graph.sum(found.iter().map(|(_, ends)| ends).sum())?;
-        let mut boundary = graph.all(Growing::concat(found.into_iter().map(|(found, _)| found), "boundary vertices")?)?;
+        let mut boundary =
+            graph.all(Growing::concat(found.into_iter().map(|(found, _)| found), "boundary vertices")?)?;
         boundary.sort_unstable();
         Ok((boundary, ends / 2))
     }

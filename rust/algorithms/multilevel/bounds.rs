@@ -61,7 +61,11 @@ impl Goal {
                 None => u64::from(index == 0),
             })
         };
-        let available = start.available(&self.size(csr.graph().n, csr.most_entries(), run.threads() as u64), objective, run);
+        let available = start.available(
+            &self.size(csr.graph().n, csr.most_entries(), run.threads() as u64),
+            objective,
+            run,
+        );
         let shares = self.shares()?;
         let alone = self.volume_alone(start, &shares, csr.graph().n);
         let available = if alone.is_some() { u64::MAX } else { available };
@@ -122,7 +126,11 @@ impl Goal {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let &Goal { objective, seed, .. } = self;
-        let available = start.available(&self.size(csr.graph().n, csr.most_entries(), run.threads() as u64), objective, run);
+        let available = start.available(
+            &self.size(csr.graph().n, csr.most_entries(), run.threads() as u64),
+            objective,
+            run,
+        );
         let weigh = |v| [bound.weight(csr, v)];
         let labels = self.labels();
         let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;

@@ -143,7 +143,13 @@ pub(super) fn summed<const D: usize>(
         let wave = (next..own.end.min(next + workers)).take_while(|&bucket| !is_one(bucket)).count();
         let sum = |map: &mut RatingMap, index: usize| {
             let bucket = next + index;
-            sums_of(&spilled, bucket, starts[bucket]..starts[bucket + 1], (map, &long, clustering.count, shift), run)
+            sums_of(
+                &spilled,
+                bucket,
+                starts[bucket]..starts[bucket + 1],
+                (map, &long, clustering.count, shift),
+                run,
+            )
         };
         for sums in map(run, workers, wave, || RatingMap::of_short(clustering.count), sum)? {
             lists.append(&sums)?;
@@ -216,7 +222,8 @@ impl Buckets {
                     let bucket = self.bucket_of[own as usize] as usize;
                     if SharedSums::takes(graph.degree(v), *count) {
                         let sums = &mut locked(&long);
-                        let mut push = |[to, weight]: [u32; 2]| writer.push(bucket, EdgeSum { from: own, to, weight });
+                        let mut push =
+                            |[to, weight]: [u32; 2]| writer.push(bucket, EdgeSum { from: own, to, weight });
                         each_long_sum(graph, cluster_of, v, sums, &mut push)?;
                         continue;
                     }
@@ -454,12 +461,18 @@ impl ListFiles {
         run: &Run,
     ) -> Result<()> {
         let sums = sums.share(workers)?;
-        scan(run, workers, spilled.pieces(bucket), || reserved(PIECE, "a piece of a bucket"), |buf, piece| {
-            spilled.read_piece(piece, buf)?;
-            let mut adder = sums.adder();
-            buf.iter().for_each(|entry| adder.add(entry.to, entry.weight));
-            Ok(())
-        })?;
+        scan(
+            run,
+            workers,
+            spilled.pieces(bucket),
+            || reserved(PIECE, "a piece of a bucket"),
+            |buf, piece| {
+                spilled.read_piece(piece, buf)?;
+                let mut adder = sums.adder();
+                buf.iter().for_each(|entry| adder.add(entry.to, entry.weight));
+                Ok(())
+            },
+        )?;
         let mut buf = reserved(PIECE, "a piece of a bucket")?;
         let mut end = self.len();
         for piece in spilled.pieces(bucket) {
