@@ -12,11 +12,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from ... import _core
 from ...core import parameters
+from ...core.folders import is_below
 from ...core.parameters import StrPath, shown
 from ...core.parsing import json_object
 from ...errors import GraphFormatError, ParameterError
@@ -245,7 +246,7 @@ def _read(path: Path) -> dict[str, Any]:
     if "fastpart" not in content:
         return {}
     files = content.get("files", [])
-    if not isinstance(files, list) or not all(map(_is_below, files)):
+    if not isinstance(files, list) or not all(map(is_below, files)):
         raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
     for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
         missing = content.get(name, {}) is None and name in (
@@ -262,13 +263,6 @@ def _read(path: Path) -> dict[str, Any]:
 def _hash(content: bytes) -> list[Any]:
     """Return size and checksum, as JSON has them."""
     return [len(content), _core.hash_bytes(content)]
-
-
-def _is_below(name: object) -> bool:
-    if not isinstance(name, str) or not name:
-        return False
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _remove(folder: Path, name: str) -> None:
