@@ -14,13 +14,13 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from .notes import log
-from .parameters import shown
+from .parameters import StrPath, shown
 
 _TEMPORARY = re.compile(r"(^|/)\.([^/]+?)\.tmp-[\d.]+(?=/|$)")
 """The name under which a file or a folder is written before it gets its own. A kill leaves it."""
@@ -79,12 +79,17 @@ def leads_out(path: str | Path, folder: str | Path) -> bool:
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
+def links(folder: Path) -> list[str]:
+    """Return the links below a folder by their paths there, in order."""
+    return sorted(name for name, is_link in _entries(folder) if is_link)
+
+
 def is_below(name: object) -> bool:
     """Whether a name in a list of files is a path below the folder of the list."""
     return isinstance(name, str) and name != "" and not os.path.isabs(name) and ".." not in Path(name).parts
 
 
-def refuse_links(folder: Path, names: Iterable[str]) -> None:
+def refuse_links(folder: Path, names: Iterable[StrPath]) -> None:
     """Refuse files of a folder, by their paths below it, that are links or lie behind a link. Absent files are fine.
 
     The folder itself may be a link: its user has named it.
@@ -97,7 +102,7 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
     checked = {folder}
     for name in names:
         at = folder
-        for part in Path(name).parts:
+        for part in Path(os.fsdecode(name)).parts:
             at = at / part
             if at not in checked and at.is_symlink():
                 raise FileExistsError(
@@ -142,9 +147,9 @@ def make(folder: Path, instead: str, mode: int = 0o777) -> bool:
 class OwnFolder:
     """A folder in which fastpart works, and from which the next run goes on after a kill.
 
-    It is made here, and a link in its place is refused. A folder that is there is fastpart's if it has the marker, which
-    is the first file in it and the last, and nothing but what fastpart writes there. Any other is refused and stays as
-    it is. Its owner is one process at a time, see :class:`fastpart.core.outputs.Owner`.
+    It is made here, and a link in its place is refused. A folder that is there is fastpart's if it has the marker and
+    nothing but what fastpart writes there. Any other is refused and stays as it is. The marker is the first file in it
+    and the last. Its owner is one process at a time, see :class:`fastpart.core.outputs.Owner`.
 
     Parameters
     ----------
@@ -196,20 +201,16 @@ class OwnFolder:
 
     def _is_own(self, name: str, marked: bool = False) -> bool:
         """Whether fastpart writes a file of this name there. Without a marker there is only what a marker begins as."""
-        own = _TEMPORARY.sub(r"\1\2", name)
+        own = _final(name)
         if own == self.marker.name:
             return marked or own != name
-        return _OF_THE_SYSTEM.fullmatch(name) is not None or (marked and self._files.fullmatch(own) is not None)
+        return _OF_THE_SYSTEM.fullmatch(name) is not None or (
+            marked and self._files.fullmatch(own) is not None
+        )
 
     def clear(self) -> None:
-        """Remove all files, the marker last, and folders that are empty then. What somebody else has put there stays."""
-        for name, _ in list(_entries(self.path)):
-            if name != self.marker.name and self._is_own(name, True):
-                (self.path / name).unlink(missing_ok=True)
-        for at, folders, _ in os.walk(self.path, topdown=False):
-            for name in folders:
-                with suppress(OSError):  # it is a link, or something is in it
-                    os.rmdir(os.path.join(at, name))
+        """Remove all files, the marker last, and folders that are empty then. Files of somebody else stay."""
+        _clear(self.path, lambda name: name != self.marker.name and self._is_own(name, True))
         self.marker.unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -223,12 +224,44 @@ class OwnFolder:
             )
 
 
+def remove_files(folder: Path, files: str) -> None:
+    """Remove the files of a folder whose paths below it match, and the folder if it is empty then. A link stays.
+
+    What cannot be removed stays, too.
+    """
+    if folder.is_symlink():
+        return
+    names = re.compile(files)
+    with suppress(OSError):
+        _clear(folder, lambda name: names.fullmatch(_final(name)) is not None)
+        folder.rmdir()
+
+
+def _clear(folder: Path, is_own: Callable[[str], bool]) -> None:
+    """Remove files, and folders that are empty then. A link is removed, not followed."""
+    for name, _ in list(_entries(folder)):
+        if is_own(name):
+            (folder / name).unlink(missing_ok=True)
+    for at, folders, _ in os.walk(folder, topdown=False):
+        for name in folders:
+            with suppress(OSError):  # it is a link, or something is in it
+                os.rmdir(os.path.join(at, name))
+
+
+def _final(name: str) -> str:
+    """Return the path that a file gets which is still under the name of a temporary one."""
+    return _TEMPORARY.sub(r"\1\2", name)
+
+
 def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
     """Yield what lies below a folder but folders, by its path there, and whether it is a link. No link is followed."""
     pending = [""]
     while pending:
         within = pending.pop()
-        with suppress(FileNotFoundError), os.scandir(folder / within) as entries:  # another process may remove files
+        with (
+            suppress(FileNotFoundError),
+            os.scandir(folder / within) as entries,
+        ):  # another process may remove files
             for entry in entries:
                 name = f"{within}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):

@@ -28,7 +28,7 @@ from ..errors import ParameterError
 from .folders import content_of, owned
 from .notes import log
 from .parameters import shown
-from .system import after_fork, try_lock
+from .system import THIS_FILE, after_fork, try_lock
 
 _SIGN = "fastpart: "
 """What the content of a lock file begins with. Other files of its name are not ours."""
@@ -258,9 +258,7 @@ def _locked(name: Path) -> FileIO | str:
 
 
 def _opener(name: str, flags: int) -> int:
-    # A link leads elsewhere, and opening a pipe may block.
-    more = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    return os.open(name, flags | more, 0o644)
+    return os.open(name, flags | os.O_CREAT | THIS_FILE, 0o644)
 
 
 def _is_ours(text: str) -> bool:

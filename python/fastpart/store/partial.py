@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.folders import refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
@@ -51,6 +52,9 @@ class Partial:
         """Return the marker of an earlier command, or None if there is none. Refuse a folder that is not ours."""
         if not os.path.lexists(self.folder):
             return None
+        refuse_links(
+            self.folder.parent, [f"{self.folder.name}/{name}" for name in (*self.files, self.marker)]
+        )
         marker = self.folder / self.marker
         content: Any = None
         with suppress(OSError, ValueError, RecursionError):
