@@ -107,7 +107,7 @@ def refuse_links(folder: Path, names: Iterable[StrPath]) -> None:
             if at not in checked and at.is_symlink():
                 raise FileExistsError(
                     errno.EEXIST,
-                    "is a link, and fastpart makes none there. Put the file itself in its place, or remove the link",
+                    "is a link, and fastpart makes none there. Put what it leads to in its place, or remove it",
                     str(at),
                 )
             checked.add(at)

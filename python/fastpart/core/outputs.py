@@ -68,10 +68,15 @@ def replaceable(
     Raises
     ------
     FileExistsError
-        The target is not ``what``, and not empty. Or it holds what the new one lacks.
+        The target is not ``what``, and not empty, or it is a link that leads nowhere. Or it holds what the new one
+        lacks.
     ParameterError
         It holds more than fastpart has written there.
     """
+    if target.is_symlink() and not target.exists():
+        raise FileExistsError(
+            errno.EEXIST, "is a link that leads nowhere. Remove it, or choose another name", str(target)
+        )
     files = owned(target, marker, earlier)
     if not files and target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise FileExistsError(
@@ -164,7 +169,7 @@ class Owner:
         except (FileNotFoundError, NotADirectoryError):  # what writes the output says so
             return
         except OSError as error:
-            if target.exists():
+            if target.exists() or os.path.lexists(name):
                 log.warning(
                     "%s cannot be locked (%s). See to it that no other command writes there meanwhile",
                     shown(target),
