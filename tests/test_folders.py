@@ -392,6 +392,32 @@ def test_a_conversion_takes_no_place_of_somebody_else(home, tmp_path, monkeypatc
     assert content(tmp_path / "mine") == {name: text.encode() for name, text in MINE.items()}
 
 
+@pytest.mark.parametrize("suffix", ["json", "weights.npy", "run.toml"])
+def test_what_lies_beside_a_file_is_not_written_through_links(home, tmp_path, suffix):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for folder in (mine, home):
+        (folder / "w.csv").write_text("a,b,w\n0,1,2\n1,2,3\n")
+        convert = [
+            "convert",
+            str(folder / "w.csv"),
+            str(folder / "out"),
+            "--columns",
+            "a,b",
+            "--weights",
+            "w",
+        ]
+        assert main(convert) == 0
+        words = ["partition", "g.npy", "-k", "2", "-q", "-o", str(folder / "out.npy")]
+        assert main(words) == 0
+    before, file = content(mine), ("out.npy." if suffix == "run.toml" else "out.") + suffix
+    (home / file).unlink()
+    (home / file).symlink_to(mine / file)
+    assert main([*words, "--seed", "1"]) == 0
+    assert main(convert) == 2 * (suffix == "json")
+    assert content(mine) == before
+
+
 # The folder in which fastpart works.
 
 
