@@ -14,6 +14,7 @@ from fastpart.cli import main
 from fastpart.core.folders import OwnFolder, is_below, refuse_links, remove_files
 from fastpart.machines.engine import Threads
 from fastpart.machines.tasks import TaskFiles, work
+from fastpart.runtime.session import remove_stale
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
 DATA = Path(__file__).parent / "data" / "schemas"
@@ -416,6 +417,12 @@ def test_what_lies_beside_a_file_is_not_written_through_links(home, tmp_path, su
     assert main([*words, "--seed", "1"]) == 0
     assert main(convert) == 2 * (suffix == "json")
     assert content(mine) == before
+
+
+def test_a_pipe_among_temporary_files_holds_nobody_up(tmp_path):
+    os.mkfifo(tmp_path / "fastpart-999999999-00000000-x")
+    assert remove_stale(tmp_path) == ["fastpart-999999999-00000000"]
+    assert not any(tmp_path.iterdir())
 
 
 # The folder in which fastpart works.
