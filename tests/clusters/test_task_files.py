@@ -93,7 +93,7 @@ def in_background(function, *given):
 
 def tasks_in(shared):
     file, end = shared / "tasks.json", time.monotonic() + 20
-    while not file.exists() and time.monotonic() < end:
+    while not (file.exists() and any(shared.glob("results-*"))) and time.monotonic() < end:
         time.sleep(0.01)
     return json.loads(file.read_text())
 

@@ -193,18 +193,18 @@ PLAN = {"format": FORMAT, "schema": {}, "root": "", "settings": {}, "tables": {}
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("plan.json", "{", r"plan\.json: not JSON"),
-        ("plan.json", "[]", r"plan\.json: expected a JSON object"),
-        ("plan.json", "{}", r"plan\.json: the field 'format' is missing"),
+        ("fastpart-ingest.json", "{", r"ingest\.json: not JSON"),
+        ("fastpart-ingest.json", "[]", r"ingest\.json: expected a JSON object"),
+        ("fastpart-ingest.json", "{}", r"ingest\.json: the field 'format' is missing"),
         (
-            "plan.json",
+            "fastpart-ingest.json",
             PLAN | {"tables": 3},
-            r"plan\.json: the field 'tables' holds an integer, not an object",
+            r"ingest\.json: the field 'tables' holds an integer, not an object",
         ),
         (
-            "plan.json",
+            "fastpart-ingest.json",
             PLAN | {"tables": {"vertices/v": [3]}},
-            r"plan\.json: tables: vertices/v: no list of files",
+            r"ingest\.json: tables: vertices/v: no list of files",
         ),
         ("journal.jsonl", "3\n", r"journal\.jsonl: line 1: expected a JSON object"),
         ("journal.jsonl", '{"checksum": 0}\n', r"journal\.jsonl: line 1: not as it was written"),
@@ -371,7 +371,7 @@ def test_two_at_once_are_refused(tables):
     refused = pytest.raises(fp.ParameterError, match=r"out: \S+graph is in use\. At work there: process")
     with Owner(tables / "graph"), ThreadPoolExecutor(1) as other, refused:
         other.submit(ingest, schema, tables / "graph", restart=True).result()
-    assert (tables / ".graph.ingest" / "plan.json").exists()
+    assert (tables / ".graph.ingest" / "fastpart-ingest.json").exists()
 
 
 FULL = """

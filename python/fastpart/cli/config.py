@@ -202,7 +202,7 @@ def save_options(call: Call, target: Path, *families: str) -> None:
     """Write the options of a command beside its output, ``OUT.run.toml``. Another file of that name stays."""
     file = target.with_name(f"{target.name}.run.toml")
     try:
-        if file.exists() and not file.read_bytes().startswith(_HEAD.encode()):
+        if file.is_symlink() or (file.exists() and not file.read_bytes().startswith(_HEAD.encode())):
             log.info("%s was not written by fastpart. The options of this run are not saved", shown(file))
             return
         _core.write_file(file, options_file(call, *families))

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import below
+from ..core.folders import below, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown, sized
-from ..core.system import try_lock
+from ..core.system import THIS_FILE, try_lock
 from ..errors import FastpartError
 
 MARKER = "entry.json"
@@ -162,6 +163,7 @@ def _write(entry: Path, key: Mapping[str, Any], make: Callable[[Path], None]) ->
     entry.parent.parent.parent.mkdir(parents=True, exist_ok=True)
     for folder in (entry.parent.parent, entry.parent):
         folder.mkdir(mode=0o700, exist_ok=True)  # the source may be readable by its owner only
+    refuse_links(entry.parent, [entry.name])
     damaged = below(entry)
     staged = _core.AtomicDir(entry, damaged)
     try:
@@ -229,9 +231,11 @@ def _bytes(folder: Path) -> int:
 
 def _remove_dead(left: Path) -> None:
     """Remove what a killed process has left. A living one holds a lock on it."""
-    handle = os.open(left, os.O_RDONLY)
+    handle = os.open(left, os.O_RDONLY | THIS_FILE)
     try:
-        if try_lock(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode) and try_lock(
+            handle
+        ):  # rmtree would wait for the other end of a pipe
             shutil.rmtree(left)
     finally:
         os.close(handle)

@@ -67,7 +67,12 @@ def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pa
 
 
 def _listed(target: Path) -> list[Companions] | None:
-    """Return the lists of companions in a sidecar of fastpart. None if there is no such sidecar."""
+    """Return the lists of companions in a sidecar of fastpart. None if there is no such sidecar.
+
+    A link is none: what it leads to is that of other edges.
+    """
+    if Sidecar.beside(target).is_symlink():
+        return None
     try:
         content = json.loads(parameters.regular(Sidecar.beside(target)).read_bytes())
         if content["fastpart"] != 1:

@@ -69,12 +69,12 @@ class Pieces:
 
 def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: RunOptions) -> Pieces:
     """Return the lists of a graph. They are made by tasks, unless they are there."""
-    table = job.folder / "pieces.bin"
+    table = job.path / "pieces.bin"
     if table.is_file():
         content = json_object(table, read_checked(table), {"pieces": list, "identity": list}, ANEW)
         with damaged(table, f"not what fastpart wrote. {ANEW}"):
             rows = [
-                (job.folder / name, int(first), int(end), int(size))
+                (job.path / name, int(first), int(end), int(size))
                 for name, first, end, size in content["pieces"]
             ]
             n, m, loops, checksum = content["identity"]
@@ -96,7 +96,7 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     scattered = job.stage(engine, "scattered", scattering, scatter)
     vertices = list(pairwise(starts))
     gathering: dict[str, tuple[Any, ...]] = {
-        f"shard-{s}.bin": (job.folder, len(scattered), s, of_shard, identity, options)
+        f"shard-{s}.bin": (job.path, len(scattered), s, of_shard, identity, options)
         for s, of_shard in enumerate(vertices)
     }
     paths = job.stage(engine, "shards", gathering, gather)

@@ -8,14 +8,14 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .. import _core
+from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import shown
@@ -24,6 +24,19 @@ from ..graphs.graph import Graph
 from .engine import Engine
 
 _MARKER = "job.json"
+_FILES = "|".join(
+    (
+        r"(counts|scattered|shards|parts)\.json",
+        r"(counts|scattered|shard)-\d+\.bin",
+        r"(pieces|groups|cut|components)\.bin",
+        r"halo-\d+-\d+\.bin",
+        r"assignment\.npy",
+        r"(lists-\d+|spill)-\d+\.bin",
+        r"steps/checkpoint(-(clusters|lists|parts)-\d+\.bin|\.txt|\.lock)",
+        r"(\.parts-\d+-\d+-[^/]+/)?parts-\d+-\d+/(files\.bin|part-\d+/(.+/)?[^/]+\.(npy|json))",
+    )
+)
+"""What the stages of all jobs write there. A group of parts lies in a temporary folder until it is whole."""
 _DIGITS = 32
 """Digits of an xxh3-128."""
 ANEW = "Remove it, and run again: it is made anew"
@@ -32,8 +45,8 @@ _IN_MEMORY = 1 << 21
 """Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
 
 
-class Job:
-    """What is done of a job.
+class Job(OwnFolder):
+    """What is done of a job. Other commands are kept from work on the same job until :meth:`close`.
 
     Parameters
     ----------
@@ -45,9 +58,24 @@ class Job:
 
     def __init__(self, shared: Path, identity: Mapping[str, Any]) -> None:
         text = json.dumps(identity, sort_keys=True, default=str)
-        self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
-        self.folder.mkdir(exist_ok=True)
-        _core.write_file(self.folder / _MARKER, text.encode())
+        folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
+        self._owner = Owner(folder, "shared")
+        try:
+            super().__init__(folder, _MARKER, _FILES, "name another folder as shared")
+            _core.write_file(self.marker, text.encode())
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other commands go on with the job."""
+        self._owner.release()
 
     def stage(
         self, engine: Engine, name: str, files: Mapping[str, tuple[Any, ...]], task: Callable[..., Any]
@@ -65,8 +93,8 @@ class Job:
         task : callable
             Writes a file.
         """
-        paths = {file: self.folder / file for file in files}
-        manifest = self.folder / f"{name}.json"
+        paths = {file: self.path / file for file in files}
+        manifest = self.path / f"{name}.json"
         known = _read(manifest)
         missing = [
             (task, file, (*files[file], path))
@@ -80,18 +108,10 @@ class Job:
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
 
-    def alone(self) -> Owner:
-        """Keep other commands from work on the same job until the end of a block."""
-        return Owner(self.folder, "shared")
-
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""
         for path in paths:
             path.unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Remove the folder of a job that is done."""
-        shutil.rmtree(self.folder)
 
 
 def write_checked(path: Path, content: bytes) -> None:

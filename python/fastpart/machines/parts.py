@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import is_below
 from ..core.options import RunOptions
+from ..core.parameters import shown
 from ..core.parsing import damaged, json_object
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
@@ -61,12 +62,10 @@ class WrittenParts:
         self._engine, self._graph = place.engine, graph
         self._job = Job(place.shared, {"parts": known, "version": _core.__version__})
         self._assignment, self._k, self._halo_hops = assignment, k, halo_hops
-        self._lock = ExitStack()
-        self._lock.enter_context(self._job.alone())
 
     def write(self, into: Path, options: RunOptions) -> tuple[list[dict[str, Any]], Facts]:
         """Write the folders of all parts. Return what ``part.json`` says of each, and facts about all files."""
-        folder = self._job.folder
+        folder = self._job.path
         assignment = folder / "assignment.npy"
         _core.write_npy(assignment, self._assignment, options)
         names = {f"parts-{first}-{end}": (first, end) for first, end in self._groups()}
@@ -89,16 +88,16 @@ class WrittenParts:
 
     def close(self) -> None:
         """Let other commands go on with what the tasks wrote."""
-        self._lock.close()
+        self._job.close()
 
     def remove(self) -> None:
         """Remove what the tasks wrote, once it has been taken over."""
-        self.close()
         self._job.remove()
+        self.close()
 
     def _groups(self) -> list[tuple[int, int]]:
         """Return the parts of each group. A job that goes on with other workers keeps its groups."""
-        table = self._job.folder / "groups.bin"
+        table = self._job.path / "groups.bin"
         if not table.is_file():
             count = min(self._engine.workers, self._k)
             cuts = [self._k * i // count for i in range(count + 1)]
@@ -150,7 +149,10 @@ def write_group(
 
 def _listed(file: Path) -> dict[str, Any]:
     """Return the list of a group: the sizes of its parts, and size and checksum of each file."""
-    return json_object(file, read_checked(file), {"sizes": list, "files": dict}, ANEW)
+    content = json_object(file, read_checked(file), {"sizes": list, "files": dict}, ANEW)
+    if not all(map(is_below, content["files"])):
+        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder. {ANEW}")
+    return content
 
 
 def _is_whole(group: Path) -> bool:

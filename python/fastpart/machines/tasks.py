@@ -8,10 +8,11 @@ machine reads there cannot make it run anything else. Replicas run in the proces
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.folders import refuse_links, remove_files
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
@@ -34,6 +36,8 @@ from .engine import Program, Threads
 from .job import read_checked, source_of, write_checked
 
 _FILE = "tasks.json"
+_RESULT = r"\d+"
+"""Files of results."""
 _LOOK = 0.5
 """Seconds between two looks at the results."""
 _REMIND = 60.0
@@ -83,7 +87,7 @@ class TaskFiles:
             yield
 
     def _remove(self, results: Path) -> None:
-        shutil.rmtree(results, ignore_errors=True)
+        remove_files(results, _RESULT)
         (self._shared / _FILE).unlink(missing_ok=True)
 
     def _submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -106,11 +110,22 @@ class TaskFiles:
 
 
 def _left(file: Path) -> Path | None:
-    """Return the folder of results that a list of tasks names, if there is such a list."""
-    try:
-        return file.with_name(f"results-{int(json.loads(regular(file).read_bytes())['stage'], 16):016x}")
-    except (OSError, ValueError, KeyError, TypeError, GraphFormatError):
+    """Return the folder of results that a list of tasks names, if there is such a list. Refuse any other file."""
+    if not os.path.lexists(file):
         return None
+    refuse_links(file.parent, [file.name])
+    try:
+        content = json.loads(regular(file).read_bytes())
+        results = file.with_name(f"results-{int(content['stage'], 16):016x}")
+        if isinstance(content["piles"], list):
+            return results
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, GraphFormatError):
+        pass
+    raise FileExistsError(
+        errno.EEXIST,
+        "is no list of tasks of fastpart. Move it away, or name another folder as shared",
+        str(file),
+    )
 
 
 def _results(file: Path, count: int) -> list[Any]:
@@ -181,6 +196,7 @@ def work(shared: StrPath, *, task: int) -> bool:
     if not folder.is_dir():
         raise ParameterError(f"shared: {shown(folder)} is not a folder")
     file = folder / _FILE
+    refuse_links(folder, [_FILE])
     try:
         content = json_object(file, None, {"stage": str, "piles": list}, _ANEW)
     except FileNotFoundError:
@@ -189,6 +205,7 @@ def work(shared: StrPath, *, task: int) -> bool:
     if not re.fullmatch("[0-9a-f]{16}", content["stage"]):
         raise GraphFormatError(f"{shown(file)}: the field 'stage' names no stage. {_ANEW}")
     into = results / str(number)
+    refuse_links(folder, [into.relative_to(folder)])
     if number >= len(piles) or into.exists() or not results.is_dir():
         return False
     with damaged(file, f"task {number} is not what fastpart wrote. {_ANEW}"):

@@ -133,14 +133,13 @@ def _counted_on(
 ) -> Iterator[Counted]:
     """Yield what tasks counted."""
     known = {"graph": source_of(graph), "assignment": name_of(assignment), "k": k, "types": types}
-    job = Job(place.shared, {"counts": known, "version": _core.__version__})
-    parts = job.folder / "assignment.npy"
-    given = (graph, parts, k, types, replace(options, progress=None))
-    files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
-    with job.alone():
+    with Job(place.shared, {"counts": known, "version": _core.__version__}) as job:
+        parts = job.path / "assignment.npy"
+        given = (graph, parts, k, types, replace(options, progress=None))
+        files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
         _core.write_npy(parts, assignment, options)
         contents = [read_checked(path) for path in job.stage(place.engine, "counts", files, count_kind)]
-    job.remove()
+        job.remove()
     for content in contents:
         with np.load(io.BytesIO(content)) as arrays:
             yield dict(arrays)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import refuse_links
 from ..core.outputs import Owner
 from ..core.parameters import shown
 from ..core.parsing import damaged, mapped
@@ -50,6 +51,7 @@ def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[st
     told = {**how, "partition": identity(partition.manifest or {})}
     files[RECORD] = json.dumps(told, indent=1).encode()
     with Owner(folder, "partition"):
+        refuse_links(folder, [MANIFEST, *files])
         (folder / RECORD).unlink(missing_ok=True)
         _list(folder, files)
         for name, content_of in files.items():  # the record is the last

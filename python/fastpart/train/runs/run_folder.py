@@ -12,11 +12,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from ... import _core
 from ...core import parameters
+from ...core.folders import is_below, links, refuse_links
 from ...core.parameters import StrPath, shown
 from ...core.parsing import json_object
 from ...errors import GraphFormatError, ParameterError
@@ -87,12 +88,14 @@ class RunFolder:
             raise ParameterError(
                 "overwrite: resume=True goes on with the training that it would remove. Pass one of them"
             )
-        if path.exists() and not path.is_dir():
+        if os.path.lexists(path) and not path.is_dir():
             raise ParameterError(f"out: {shown(path)} is not a directory")
         path.mkdir(exist_ok=True)
+        refuse_links(path, [MARKER])
         folder = cls(path)
         if not folder.content and not all(each.name.startswith(_UNFINISHED) for each in path.iterdir()):
             folder._adopt(resume)
+        folder._refuse_links()
         if folder.has_checkpoint and not resume:
             if not overwrite:
                 raise ParameterError(
@@ -101,6 +104,13 @@ class RunFolder:
                 )
             folder.clear()
         return folder
+
+    def _refuse_links(self) -> None:
+        """Refuse links in place of the entries of the training, which would be written through."""
+        refuse_links(self.path, self.files)
+        for name in self.files:
+            if name.endswith("/") and name not in (SCRATCH, RAY) and (self.path / name).is_dir():
+                refuse_links(self.path / name, links(self.path / name))
 
     def _adopt(self, resume: bool) -> None:
         """Take over the folder of a version without the list. Refuse any other that is not empty."""
@@ -245,7 +255,7 @@ def _read(path: Path) -> dict[str, Any]:
     if "fastpart" not in content:
         return {}
     files = content.get("files", [])
-    if not isinstance(files, list) or not all(map(_is_below, files)):
+    if not isinstance(files, list) or not all(map(is_below, files)):
         raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
     for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
         missing = content.get(name, {}) is None and name in (
@@ -262,13 +272,6 @@ def _read(path: Path) -> dict[str, Any]:
 def _hash(content: bytes) -> list[Any]:
     """Return size and checksum, as JSON has them."""
     return [len(content), _core.hash_bytes(content)]
-
-
-def _is_below(name: object) -> bool:
-    if not isinstance(name, str) or not name:
-        return False
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _remove(folder: Path, name: str) -> None:
