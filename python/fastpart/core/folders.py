@@ -6,11 +6,15 @@ the folder. Folders of versions that kept no list own the names that those versi
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
+
+from ..errors import GraphFormatError
+from .parameters import shown
+from .parsing import json_object
 
 
 def owned(folder: Path, marker: str, earlier: str) -> list[str]:
@@ -40,10 +44,10 @@ def content_of(marker: Path) -> dict[str, Any]:
     if not marker.is_file():  # reading a pipe or a device may never end
         return {}
     try:
-        content = json.loads(marker.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = json_object(marker)
+    except (OSError, GraphFormatError):
         return {}
-    return content if isinstance(content, dict) and "fastpart" in content else {}
+    return content if "fastpart" in content else {}
 
 
 def below(folder: Path) -> list[str]:
@@ -56,5 +60,34 @@ def below(folder: Path) -> list[str]:
 
 
 def leads_out(path: str | Path, folder: str | Path) -> bool:
-    """Whether a path below a folder leads out of it by a link. The folder itself may be a link."""
+    """Whether a path below a folder leads out of it, by its name or a link. The folder itself may be a link."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def within(folder: Path, name: str, what: str) -> Path:
+    """Return the path of a name in a folder, to read or write there. Refuse one that leads out of the folder.
+
+    ``what`` says what the folder is, such as "partition directory".
+    """
+    file = folder / name
+    try:
+        out = leads_out(file, folder)
+    except ValueError:  # no system has files of such names
+        out = True
+    if out:
+        raise GraphFormatError(f"{shown(file)}: leads out of the {what}")
+    return file
+
+
+def inside(folder: Path, name: str, what: str = "partition directory") -> Path:
+    """Return a file of a folder. Refuse a path that leads out of it, and what is missing or no regular file."""
+    file = within(folder, name, what)
+    try:
+        found = os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise GraphFormatError(f"{shown(file)} is missing. The {what} is incomplete") from None
+    except OSError as error:
+        raise GraphFormatError(f"{shown(file)}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise GraphFormatError(f"{shown(file)}: not a regular file")
+    return file

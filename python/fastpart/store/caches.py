@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import inside
 from ..core.outputs import Owner
 from ..core.parameters import shown
 from ..core.parsing import damaged, mapped
 from ..errors import GraphFormatError
-from ..partitions.part_files import MANIFEST, inside
+from ..partitions.part_files import MANIFEST
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import part_name
 from .manifest import OWN, facts_of, manifest_bytes, read_manifest

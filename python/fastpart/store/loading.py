@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.folders import inside
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, run_options, with_options
@@ -18,7 +19,7 @@ from ..core.parameters import Of, StrPath, shown
 from ..core.parsing import damaged, json_object, mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.opening import open_graph
-from ..partitions.part_files import MANIFEST, inside, refuse_other_size
+from ..partitions.part_files import MANIFEST, refuse_other_size
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from .manifest import read_manifest, refuse_mistyped
 from .schemas import caps_of, present, restore_caps

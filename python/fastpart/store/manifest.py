@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import below, owned
+from ..core.folders import below, inside, owned
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.types import TypedRanges
-from ..partitions.part_files import MANIFEST, coded_type, inside, row_type
+from ..partitions.part_files import MANIFEST, coded_type, row_type
 from ..partitions.typed_parts import OF_EDGES, OF_VERTICES, typed_of
 
 EARLIER = (
