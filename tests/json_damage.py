@@ -89,7 +89,7 @@ def check_all(file, read, skip=(), encode=lambda content: json.dumps(content).en
     """Damage every value of a file in every way. ``skip`` are the names of values that no reader compares."""
     whole = file.read_bytes()
     intact, content = read(), decode(whole)
-    refused = 0
+    refused, unnoticed = 0, []
     for place in places(content):
         if any(name in skip for name in place):
             continue
@@ -100,11 +100,11 @@ def check_all(file, read, skip=(), encode=lambda content: json.dumps(content).en
             file.write_bytes(encode(replaced(content, place, value)))
             try:
                 refused += is_refused(file, read, intact)
-            except BaseException as error:
-                error.add_note(f"{file.name}: {place}: {'dropped' if value is DROP else repr(value)}")
-                raise
+            except Exception as error:
+                unnoticed.append((place, "dropped" if value is DROP else value, repr(error)[:200]))
     file.write_bytes(whole)
     assert read() == intact
+    assert not unnoticed, "\n".join(map(repr, unnoticed))
     assert refused
 
 

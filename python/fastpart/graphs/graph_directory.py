@@ -21,7 +21,7 @@ from ..core.parameters import Directedness, path, regular, shown
 from ..core.parsing import Count, checked_object, damaged, json_object
 from ..errors import GraphFormatError, ParameterError
 from .sidecars import Sidecar
-from .types import Reverse, TypedRanges
+from .types import RelationEntry, TypedRanges, TypeEntry
 
 MARKER = "graph.json"
 """The file that marks a graph directory and describes it."""
@@ -54,19 +54,12 @@ class _Labels(msgspec.Struct):
     column: str
 
 
-class _Type(msgspec.Struct):
-    name: Name
-    n: Count
+class _Type(TypeEntry, kw_only=True):
     features: _Features | None = None
     labels: _Labels | None = None
 
 
-class _Relation(msgspec.Struct):
-    name: Name
-    source: Name
-    target: Name
-    m: Count
-    reverse: Reverse
+class _Relation(RelationEntry, kw_only=True):
     features: _Features | None = None
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ..core.names import RULE, is_name
+from ..core.names import RULE, Name, is_name
 from ..core.parameters import integer
+from ..core.parsing import Count
 from ..errors import GraphFormatError, ParameterError
 
 Reverse = bool | Literal["merged"]
@@ -118,6 +120,23 @@ class EdgeType:
         against = (ids >= num_records).astype(np.int64)
         within: npt.NDArray[np.int64] = ids - num_records * against - self.relation.first
         return within + self.relation.m * against if self.relation.reverse == "merged" else within
+
+
+class TypeEntry(msgspec.Struct):
+    """A type in a JSON file."""
+
+    name: Name
+    n: Count
+
+
+class RelationEntry(msgspec.Struct):
+    """A relation in a JSON file."""
+
+    name: Name
+    source: Name
+    target: Name
+    m: Count
+    reverse: Reverse
 
 
 @dataclass(frozen=True)

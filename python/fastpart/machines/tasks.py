@@ -9,7 +9,6 @@ machine reads there cannot make it run anything else. Replicas run in the proces
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import shutil
 import time
@@ -17,14 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from .. import _core
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import StrPath, integer, path, regular, shown
+from ..core.parameters import StrPath, integer, path, shown
 from ..core.parsing import damaged, json_object
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -38,6 +40,8 @@ _LOOK = 0.5
 """Seconds between two looks at the results."""
 _REMIND = 60.0
 """Seconds between two notes about what is missing."""
+
+_Stage = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}\Z")]
 
 _ANEW = "Run the command that waits for the tasks again"
 
@@ -108,8 +112,8 @@ class TaskFiles:
 def _left(file: Path) -> Path | None:
     """Return the folder of results that a list of tasks names, if there is such a list."""
     try:
-        return file.with_name(f"results-{int(json.loads(regular(file).read_bytes())['stage'], 16):016x}")
-    except (OSError, ValueError, KeyError, TypeError, GraphFormatError):
+        return file.with_name(f"results-{json_object(file, None, {'stage': _Stage})['stage']}")
+    except (OSError, GraphFormatError):
         return None
 
 
@@ -182,12 +186,10 @@ def work(shared: StrPath, *, task: int) -> bool:
         raise ParameterError(f"shared: {shown(folder)} is not a folder")
     file = folder / _FILE
     try:
-        content = json_object(file, None, {"stage": str, "piles": list}, _ANEW)
+        content = json_object(file, None, {"stage": _Stage, "piles": list[list[list[Any]]]}, _ANEW)
     except FileNotFoundError:
         return False
     piles, results = content["piles"], folder / f"results-{content['stage']}"
-    if not re.fullmatch("[0-9a-f]{16}", content["stage"]):
-        raise GraphFormatError(f"{shown(file)}: the field 'stage' names no stage. {_ANEW}")
     into = results / str(number)
     if number >= len(piles) or into.exists() or not results.is_dir():
         return False
@@ -195,6 +197,8 @@ def work(shared: StrPath, *, task: int) -> bool:
         calls = [_restored(each) for each in piles[number]]
         if not all(call and callable(call[0]) for call in calls):
             raise GraphFormatError(f"{shown(file)}: task {number} names no function. {_ANEW}")
+        for function, *given in calls:
+            signature(function).bind(*given)
     done = [function(*given) for function, *given in calls]
     if results.is_dir():  # the command still waits
         write_checked(into, json.dumps({"results": _plain(done)}).encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -82,10 +81,11 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
     with damaged(path / MARKER, "not the list of a training"):
         method = content["must_agree"]["method"]
-        if not isinstance(content["may_change"]["arguments"], dict):
-            raise TypeError("arguments: expected an object")
-        os.fspath(content["may_change"]["source"])
-        options = Options.of_stored(content["options"])
+        _ = content["may_change"]
+        try:
+            options = Options.of_stored(content["options"])
+        except ParameterError as error:
+            raise ValueError(error) from None  # a FastpartError would not name the file
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
         task = None if content["task"] is None else task_of(content["task"])
     if task is None:
