@@ -3,11 +3,13 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.partitions.plan import Plan
 from json_damage import VALUES, check_all, check_version, is_refused, places, replaced
 from typed_graphs import authors
 
@@ -119,3 +121,70 @@ def test_whatever_replaces_a_value_is_refused_or_changes_nothing(stored, data):
         is_refused(file, lambda: facts(folder), intact)
     finally:
         file.write_bytes(whole)
+
+
+def test_values_of_caches(folder):
+    if folder.name != "stored" or fp.open_partition(folder).of == "edges":
+        pytest.skip("no caches")
+    from fastpart.store.caches import has_caches, read_cache
+
+    fp.open_partition(folder).save_cache(0.5, fanouts=[2])
+
+    def read():
+        partition = fp.open_partition(folder)
+        return has_caches(partition) and [read_cache(partition, part).tolist() for part in range(2)]
+
+    check_all(folder / "cache.json", read, ("size", "fanouts", "policy", "batch_size"))
+    (folder.parent / "outside").write_bytes(b"mine")
+    (folder / "part-00001" / "cache_ids.npy").unlink()
+    (folder / "part-00001" / "cache_ids.npy").symlink_to(folder.parent / "outside")
+    with pytest.raises(fp.GraphFormatError, match=r"part-00001/cache_ids\.npy: leads out of the partition"):
+        fp.open_partition(folder).save_cache(0.5, fanouts=[2])
+    assert (folder.parent / "outside").read_bytes() == b"mine"
+
+
+def test_an_upgrade_writes_through_no_link(tmp_path):
+    plain(tmp_path / "stored")
+    content = json.loads((tmp_path / "stored" / "manifest.json").read_text())
+    del content["files"], content["features"], content["halo_features"]
+    (tmp_path / "stored" / "manifest.json").write_text(json.dumps(content | {"schema": 2}))
+    (tmp_path / "outside").write_bytes(b"mine")
+    file = tmp_path / "stored" / "part-00001" / "halo_rows.npy"
+    file.unlink()
+    file.symlink_to(tmp_path / "outside")
+    with pytest.raises(fp.GraphFormatError, match=r"part-00001/halo_rows\.npy: leads out of the partition"):
+        fp.store.upgrade(tmp_path / "stored")
+    assert (tmp_path / "outside").read_bytes() == b"mine"
+
+
+def test_values_of_plans(tmp_path):
+    worker = {"worker": 0, "batches": 2, "rows": 5, "distinct_rows": 4, "cached_rows": 1, "read_rows": 3}
+    way = {"way": "plan", "bytes": None, "seconds": 0.5, "once_bytes": 3, "once_seconds": None}
+    key = {"workers": 1, "seed": 0}
+    plan = Plan(3, pl.DataFrame([worker]), pl.DataFrame([way]), 8, key, tmp_path)
+    (tmp_path / "plan.json").write_bytes(plan.marker([]))
+    check_all(tmp_path / "plan.json", lambda: repr(Plan.read(tmp_path))[:5], ("fastpart", "seed", "files"))
+
+
+def test_values_of_comparisons(tmp_path):
+    file = tmp_path / "c.json"
+    fp.compare(fp.open_graph(EDGES), 2, ["spring", "random"], peers=False).save(file)
+
+    def read():
+        comparison = fp.open_comparison(file)
+        comparison.save(tmp_path / "again.json")
+        return repr(comparison)[:5]  # a row more or less is another comparison
+
+    check_all(file, read, ("versions", "parameters", "parts"))
+    check_version(file, read, "fastpart_comparison", json.loads(file.read_text())["fastpart_comparison"])
+
+
+def test_a_marker_of_somebody_else_is_not_replaced(tmp_path):
+    """Whatever the marker of an output says, only a folder of fastpart is replaced."""
+    plain(tmp_path / "stored")
+    marker = tmp_path / "stored" / "manifest.json"
+    for content in (b"[" * 100_000, b"3", b"\xff", b'{"files": ["/etc/passwd"]}'):
+        marker.write_bytes(content)
+        with pytest.raises(FileExistsError, match=r"no manifest\.json of fastpart in it"):
+            plain(tmp_path / "stored")
+        assert marker.read_bytes() == content

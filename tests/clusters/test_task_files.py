@@ -191,7 +191,7 @@ STAGE = "0123456789abcdef"
         ("{}", "the field 'stage' is missing"),
         ({"stage": STAGE}, "the field 'piles' is missing"),
         ({"stage": 3, "piles": []}, "the field 'stage' holds an integer, not text"),
-        ({"stage": "../elsewhere", "piles": [[]]}, "the field 'stage' holds what is no name"),
+        ({"stage": "../elsewhere", "piles": [[]]}, "the field 'stage' holds a name"),
         ({"stage": STAGE, "piles": {}}, "the field 'piles' holds an object, not a list"),
         ({"stage": STAGE, "piles": [7]}, r"the field 'piles\[0\]' holds an integer, not a list"),
         ({"stage": STAGE, "piles": [[[{"a": 1, "b": 2}]]]}, "task 0 is not what fastpart wrote"),

@@ -154,7 +154,7 @@ def _told(what: str, name: str) -> str:
     if what.startswith(_UNKNOWN):
         return f"the field {name!r} holds the unknown value {shown(what.removeprefix(_UNKNOWN))}"
     if "matching regex" in what:
-        return f"the field {name!r} holds what is no name"
+        return f"the field {name!r} holds a name that fastpart does not write"
     what = what[:1].lower() + _QUOTED.sub(lambda word: _JSON.get(word[1], word[1]), what[1:])
     return f"the field {name!r}: {what}"
 

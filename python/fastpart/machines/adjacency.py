@@ -79,12 +79,17 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     table = job.folder / "pieces.bin"
     if table.is_file():
         content = json_object(table, read_checked(table), _FIELDS, ANEW)
-        rows = [(within(job.folder, name, "job"), *numbers) for name, *numbers in content["pieces"]]
+        where = f"folder of {shown(table)}, which lists it"
+        rows = [(within(job.folder, name, where), *numbers) for name, *numbers in content["pieces"]]
         n, m, loops, checksum = content["identity"]
         firsts, ends = [first for _, first, *_ in rows], [end for _, _, end, _ in rows]
         if (n, m) != (graph.num_vertices, graph.num_edges) or [*firsts, n] != [0, *ends]:
             raise GraphFormatError(f"{shown(table)}: pieces of another graph. {ANEW}")
         if all(path.is_file() for path, *_ in rows):
+            if any(_core.entries_of_piece(path) != entries for path, *_, entries in rows):
+                raise GraphFormatError(
+                    f"{shown(table)}: other numbers of entries than the pieces have. {ANEW}"
+                )
             return Pieces((n, m, loops, checksum), rows)
     options = replace(options, threads=1)  # a task has one processor
     n, m = graph.num_vertices, graph.num_edges

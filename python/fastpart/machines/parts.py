@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.folders import inside, within
+from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..core.parsing import Count, damaged, json_object
@@ -84,8 +85,9 @@ class WrittenParts:
             content = _listed(path)
             sizes += content["sizes"]
             facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            where = f"folder of {shown(path)}, which lists it"
             for name in content["files"]:
-                _take(inside(path.parent, name, "job"), within(into, name, "output"))
+                _take(inside(path.parent, name, where), within(into, name, where))
         if len(sizes) != self._k:
             raise GraphFormatError(
                 f"{shown(folder)}: lists of {len(sizes)} parts, expected {self._k}. {ANEW}"
@@ -158,7 +160,7 @@ def _listed(file: Path) -> dict[str, Any]:
     return json_object(file, read_checked(file), _FIELDS, ANEW)
 
 
-_FIELDS = {"sizes": list[dict[str, Any]], "files": dict[str, tuple[Count, str]]}
+_FIELDS = {"sizes": list[dict[str, Any]], "files": dict[PathBelow, tuple[Count, str]]}
 
 
 def _is_whole(group: Path) -> bool:

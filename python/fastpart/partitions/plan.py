@@ -163,7 +163,7 @@ class Plan:
             raise GraphFormatError(
                 f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`"
             )
-        content = json_object(marker, marker.read_bytes())
+        content = json_object(marker, None, None, "Make the plan again", ("schema", _SCHEMA))
         try:
             if content["schema"] != _SCHEMA:
                 raise GraphFormatError(

@@ -12,11 +12,13 @@ from typing import Any
 from .. import _core
 from ..core.folders import below, inside, owned
 from ..core.inputs import SPLITS
+from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import conform, json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
 from ..partitions.part_files import MANIFEST, coded_type, row_type
 from ..partitions.parts import part_name
@@ -59,7 +61,7 @@ def refuse_mistyped(file: Path, manifest: Mapping[str, Any]) -> None:
         if "directedness" in manifest:
             _refuse_without_graph(manifest)
             _refuse_undescribed(manifest)
-    except (FastpartError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise GraphFormatError(f"{shown(file)}: {error}") from None
 
 
@@ -153,13 +155,7 @@ def _counts(name: str, value: Any) -> None:
 
 
 def _listed(name: str, value: Any) -> None:
-    _an(dict, "an object")(name, value)
-    for file, facts in value.items():
-        if not isinstance(facts, dict) or not isinstance(facts.get("xxh3"), str):
-            raise TypeError(f"{name}: {file!r}: expected an object with size and xxh3")
-        integer(f"{name}: {file!r}: size", facts.get("size"), 0, 2**63 - 1)
-        if file.startswith("/") or ".." in file.split("/") or "\0" in file:
-            raise ParameterError(f"{name}: {file!r} is no path below the directory")
+    conform({name: value}, {name: dict[PathBelow, Companion]})
 
 
 _CHECKS: dict[str, Check] = {

@@ -13,7 +13,7 @@ from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
-from ..errors import ParameterError
+from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .facts.trained import TrainedEmbeddings
 from .file_names import EMBEDDINGS
@@ -99,8 +99,10 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
             refuse_other_model(folder, lambda: make(task, options))
     except ParameterError as error:
-        if model is not None or not own:
+        if model is not None:
             raise
+        if not own:
+            raise GraphFormatError(f"{shown(path / MARKER)}: not the list of a training ({error})") from None
         raise ParameterError(f"{error}. Pass the model: fastpart.train.open(run, model=...)") from None
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})

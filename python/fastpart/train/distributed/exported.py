@@ -13,6 +13,7 @@ import msgspec
 
 from ... import _core, export
 from ...core.folders import within
+from ...core.names import PathBelow
 from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...core.parsing import Count, checked_object, json_object
@@ -97,8 +98,9 @@ class Export:
         if not len(vertices) == len(edges) == parts or any(a > b for a, b in (*vertices, *edges)):
             raise GraphFormatError(f"{shown(path)}: not the vertices and edges of {parts} parts. {_REMEDY}")
         listed = [f"part-{i}" for i in range(parts)]
-        checked_object(path, content, dict.fromkeys(listed, dict[str, str]), _REMEDY)
-        files = [[within(path.parent, file, "export") for file in content[each].values()] for each in listed]
+        checked_object(path, content, dict.fromkeys(listed, dict[str, PathBelow]), _REMEDY)
+        where = f"export {shown(path)}"
+        files = [[within(path.parent, file, where) for file in content[each].values()] for each in listed]
         if vertices[-1][1] < parts:
             raise ParameterError(
                 f"source: DGL cannot train over more parts than vertices, but there are {vertices[-1][1]} vertices in "

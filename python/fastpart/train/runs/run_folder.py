@@ -12,13 +12,14 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ... import _core
 from ...core import parameters
+from ...core.names import PathBelow
 from ...core.parameters import StrPath, shown
 from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError
@@ -77,7 +78,7 @@ class _Content(msgspec.Struct):
     """The fields of the list. Those of a training are there once it has begun, or ended."""
 
     fastpart: str
-    files: list[str] = []
+    files: list[PathBelow] = []
     checksums: dict[str, list[tuple[Count, str]]] = {}
     parts: dict[str, str] = {}
     must_agree: _MustAgree | msgspec.UnsetType = msgspec.UNSET
@@ -275,22 +276,12 @@ def _read(path: Path) -> dict[str, Any]:
     content = json_object(file, None, None, _REMEDY)
     if "fastpart" not in content:
         return {}
-    checked_object(file, content, _Content, _REMEDY)
-    if not all(map(_is_below, content.get("files", []))):
-        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
-    return content
+    return checked_object(file, content, _Content, _REMEDY)
 
 
 def _hash(content: bytes) -> list[Any]:
     """Return size and checksum, as JSON has them."""
     return [len(content), _core.hash_bytes(content)]
-
-
-def _is_below(name: object) -> bool:
-    if not isinstance(name, str) or not name:
-        return False
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _remove(folder: Path, name: str) -> None:
