@@ -183,7 +183,9 @@ def test_a_marker_of_somebody_else_is_not_replaced(tmp_path):
     """Whatever the marker of an output says, only a folder of fastpart is replaced."""
     plain(tmp_path / "stored")
     marker = tmp_path / "stored" / "manifest.json"
-    for content in (b"[" * 100_000, b"3", b"\xff", b'{"files": ["/etc/passwd"]}'):
+    lists = ({"\ud800": {}}, {"/etc/passwd": {}}, ["../x"], ["a\0b"], [""], [3], 3)
+    listed = [json.dumps({"fastpart": "0", "files": each}).encode() for each in lists]
+    for content in (b"[" * 100_000, b"3", b"\xff", b'{"files": []}', *listed):
         marker.write_bytes(content)
         with pytest.raises(FileExistsError, match=r"no manifest\.json of fastpart in it"):
             plain(tmp_path / "stored")

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GraphFormatError
+from .names import PathBelow
 from .parameters import shown
-from .parsing import json_object
+from .parsing import conform, json_object
 
 
 def owned(folder: Path, marker: str, earlier: str) -> list[str]:
@@ -34,9 +35,11 @@ def owned(folder: Path, marker: str, earlier: str) -> list[str]:
         return []
     if "files" not in content:
         return [marker, *(name for name in below(folder) if re.fullmatch(earlier, name))]
-    files = content["files"]
-    known = isinstance(files, dict | list) and all(isinstance(name, str) for name in files)
-    return [marker, *files] if known else []
+    try:
+        conform(content, {"files": list[PathBelow] | dict[PathBelow, Any]})
+    except ValueError:
+        return []
+    return [marker, *content["files"]]
 
 
 def content_of(marker: Path) -> dict[str, Any]:

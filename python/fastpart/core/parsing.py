@@ -149,8 +149,8 @@ def _told(what: str, name: str) -> str:
     if missing := _MISSING.fullmatch(what):
         return f"the field {f'{name}.{missing[1]}'.removeprefix('.')!r} is missing"
     if other := _OTHER.fullmatch(what):
-        expected = " or ".join(_JSON[each] for each in other[1].split(" | "))
-        return f"the field {name!r} holds {_JSON[other[2]]}, not {expected}"
+        expected = " or ".join(_JSON.get(each, each) for each in other[1].split(" | "))
+        return f"the field {name!r} holds {_JSON.get(other[2], other[2])}, not {expected}"
     if what.startswith(_UNKNOWN):
         return f"the field {name!r} holds the unknown value {shown(what.removeprefix(_UNKNOWN))}"
     if "matching regex" in what:
