@@ -135,26 +135,6 @@ def test_values_of_caches(folder):
         return has_caches(partition) and [read_cache(partition, part).tolist() for part in range(2)]
 
     check_all(folder / "cache.json", read, ("size", "fanouts", "policy", "batch_size"))
-    (folder.parent / "outside").write_bytes(b"mine")
-    (folder / "part-00001" / "cache_ids.npy").unlink()
-    (folder / "part-00001" / "cache_ids.npy").symlink_to(folder.parent / "outside")
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001/cache_ids\.npy: leads out of the partition"):
-        fp.open_partition(folder).save_cache(0.5, fanouts=[2])
-    assert (folder.parent / "outside").read_bytes() == b"mine"
-
-
-def test_an_upgrade_writes_through_no_link(tmp_path):
-    plain(tmp_path / "stored")
-    content = json.loads((tmp_path / "stored" / "manifest.json").read_text())
-    del content["files"], content["features"], content["halo_features"]
-    (tmp_path / "stored" / "manifest.json").write_text(json.dumps(content | {"schema": 2}))
-    (tmp_path / "outside").write_bytes(b"mine")
-    file = tmp_path / "stored" / "part-00001" / "halo_rows.npy"
-    file.unlink()
-    file.symlink_to(tmp_path / "outside")
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001/halo_rows\.npy: leads out of the partition"):
-        fp.store.upgrade(tmp_path / "stored")
-    assert (tmp_path / "outside").read_bytes() == b"mine"
 
 
 def test_values_of_plans(tmp_path):

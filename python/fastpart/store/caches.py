@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.folders import inside, within
+from ..core.folders import inside
 from ..core.outputs import Owner
 from ..core.parameters import shown
 from ..core.parsing import json_object, mapped
@@ -50,8 +50,6 @@ def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[st
         content = io.BytesIO()
         np.save(content, np.sort(cached).astype(np.int64))
         files[f"{part_name(part)}/{FILE}"] = content.getvalue()
-    for name in files:
-        within(folder, name, "partition directory")
     told = {**how, "partition": identity(partition.manifest or {})}
     files[RECORD] = json.dumps(told, indent=1).encode()
     with Owner(folder, "partition"):

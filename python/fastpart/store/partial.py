@@ -11,12 +11,11 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import content_of
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
@@ -53,8 +52,10 @@ class Partial:
         if not os.path.lexists(self.folder):
             return None
         marker = self.folder / self.marker
-        content = content_of(marker)
-        if _KEY in content:
+        content: Any = None
+        with suppress(OSError, ValueError, RecursionError):
+            content = json.loads(marker.read_bytes()) if marker.is_file() else None
+        if isinstance(content, dict) and "fastpart" in content and _KEY in content:
             # A command that was killed while it removed the folder leaves the marker for last.
             return content if all((self.folder / name).is_file() for name in self.files) else None
         if self.folder.is_dir() and not any(self.folder.iterdir()):

@@ -7,7 +7,6 @@ from pathlib import Path
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
-from ..core.folders import within
 from ..core.options import run_options
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
@@ -79,8 +78,7 @@ def _write_rows(folder: Path, partition: Partition) -> None:
     """Add the array that schema 3 has to the parts of a vertex partition. Earlier schemas do not look at it."""
     if partition.of == "edges" or "directedness" not in (partition.manifest or {}):
         return
-    names = [f"{part_name(index)}/halo_rows.npy" for index in range(partition.k)]
-    files = [within(folder, name, "partition directory") for name in names]
+    files = [folder / part_name(index) / "halo_rows.npy" for index in range(partition.k)]
     try:
         for part, file in zip(partition.parts, files, strict=True):
             _core.write_npy(file, part.halo_rows, run_options())
