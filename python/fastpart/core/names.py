@@ -12,9 +12,7 @@ PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{PATTERN}\Z")]
 """The name of a type or a relation."""
 
-PathBelow = Annotated[
-    str, msgspec.Meta(pattern=r"^(?!/)(?![\s\S]*(?:^|/)\.\.(?:/|\Z))[^\x00\ud800-\udfff]+\Z")
-]
+PathBelow = Annotated[str, msgspec.Meta(pattern=r"^(?:(?!\.\.(?:/|\Z))[^/\x00\ud800-\udfff]++/?+)++\Z")]
 """A path below the folder of the list that has it."""
 
 RULE = "Use up to 64 letters, digits, '_', '-' and '.', and begin with none of '-' and '.'"
