@@ -202,22 +202,20 @@ def test_paths_below_a_folder(path):
     conform({"file": path}, {"file": PathBelow})
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/", "/a", "..", "../a", "a/..", "a/../b", "a\0", "\ud800", "/..", "a" * 10**6 + "\0", "a/" * 10**6 + ".."]
-)  # fmt: skip
-def test_paths_that_lead_out_of_a_folder(path):
-    with pytest.raises(ValueError, match="the field 'file' holds a name that fastpart does not write"):
-        conform({"file": path}, {"file": PathBelow})
+LEADING_OUT = ["", "/", "/a", "..", "../a", "a/..", "a/../b", "a\0", "\ud800", "/.."]
+
+
+def test_paths_that_lead_out_of_a_folder():
+    """Long ones take no longer than linear time."""
+    for path in (*LEADING_OUT, "a" * 10**6 + "\0", "a/" * 10**6 + ".."):
+        with pytest.raises(ValueError, match="the field 'file' holds a name that fastpart does not write"):
+            conform({"file": path}, {"file": PathBelow})
 
 
 def test_versions_of_ours(tmp_path):
     file = tmp_path / "ours.json"
-    for version, said in (
-        (3, "A newer fastpart wrote it. Upgrade"),
-        (0, ">= 1"),
-        (True, "a truth value"),
-        (1.0, "a number"),
-    ):
+    refused = {3: "A newer fastpart wrote it. Upgrade", 0: ">= 1", 1.5: "a number", "x": "text", None: "null"}
+    for version, said in refused.items():
         file.write_text(json.dumps({"version": version}))
         with pytest.raises(fp.GraphFormatError, match=rf"ours\.json: .*{said}"):
             json_object(file, version=("version", 2))
