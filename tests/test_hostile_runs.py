@@ -1,5 +1,7 @@
 """Folders of trainings of strangers: what the list says is refused by name, or changes nothing."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -32,3 +34,23 @@ def test_every_value_is_checked(run):
         return {name: rows.numpy().tobytes() for name, rows in trained.weights.items()}
 
     check_all(run / MARKER, read, TOLD)
+
+
+def test_every_value_of_an_export_to_dgl_is_checked(tmp_path):
+    from fastpart.train.distributed.exported import Export
+
+    config = tmp_path / "graph.json"
+    files = {key: f"part{{}}/{key}.dgl" for key in ("node_feats", "edge_feats", "part_graph")}
+    content = {
+        "graph_name": "graph",
+        "num_parts": 2,
+        "node_map": {"_N": [[0, 3], [3, 6]]},
+        "edge_map": {"_N:_E:_N": [[0, 4], [4, 9]]},
+        **{f"part-{part}": {key: name.format(part) for key, name in files.items()} for part in range(2)},
+        "fastpart": "0.1.0",
+    }
+    config.write_text(json.dumps(content))
+    check_all(config, lambda: Export._read(config, {}).parts, ("fastpart",))
+    (tmp_path / "part1").symlink_to("/etc")
+    with pytest.raises(fp.GraphFormatError, match=r"part1/node_feats\.dgl: leads out of the export"):
+        Export._read(config, {})
