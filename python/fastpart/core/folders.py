@@ -11,16 +11,19 @@ No link is followed below such a folder: what is written through a link would ta
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..errors import GraphFormatError
+from .names import PathBelow
 from .notes import log
 from .parameters import StrPath, shown
+from .parsing import conform, json_object
 
 _TEMPORARY = re.compile(r"(^|/)\.([^/]+?)\.tmp-[\d.]+(?=/|$)")
 """The name under which a file or a folder is written before it gets its own. A kill leaves it."""
@@ -49,9 +52,11 @@ def owned(folder: Path, marker: str, earlier: str) -> list[str]:
         return []
     if "files" not in content:
         return [marker, *(name for name in below(folder) if re.fullmatch(earlier, name))]
-    files = content["files"]
-    known = isinstance(files, dict | list) and all(isinstance(name, str) for name in files)
-    return [marker, *files] if known else []
+    try:
+        conform(content, {"files": list[PathBelow] | dict[PathBelow, Any]})
+    except ValueError:
+        return []
+    return [marker, *content["files"]]
 
 
 def content_of(marker: Path) -> dict[str, Any]:
@@ -59,10 +64,10 @@ def content_of(marker: Path) -> dict[str, Any]:
     if not marker.is_file():  # reading a pipe or a device may never end
         return {}
     try:
-        content = json.loads(marker.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = json_object(marker)
+    except (OSError, GraphFormatError):
         return {}
-    return content if isinstance(content, dict) and "fastpart" in content else {}
+    return content if "fastpart" in content else {}
 
 
 def below(folder: Path) -> list[str]:
@@ -75,18 +80,42 @@ def below(folder: Path) -> list[str]:
 
 
 def leads_out(path: str | Path, folder: str | Path) -> bool:
-    """Whether a path below a folder leads out of it by a link. The folder itself may be a link."""
+    """Whether a path below a folder leads out of it, by its name or a link. The folder itself may be a link."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def within(folder: Path, name: str, what: str) -> Path:
+    """Return the path of a name in a folder, to read or write there. Refuse one that leads out of the folder.
+
+    ``what`` says what the folder is, such as "partition directory".
+    """
+    file = folder / name
+    try:
+        out = leads_out(file, folder)
+    except ValueError:  # no system has files of such names
+        out = True
+    if out:
+        raise GraphFormatError(f"{shown(file)}: leads out of the {what}")
+    return file
+
+
+def inside(folder: Path, name: str, what: str = "partition directory") -> Path:
+    """Return a file of a folder. Refuse a path that leads out of it, and what is missing or no regular file."""
+    file = within(folder, name, what)
+    try:
+        found = os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        raise GraphFormatError(f"{shown(file)} is missing. The {what} is incomplete") from None
+    except OSError as error:
+        raise GraphFormatError(f"{shown(file)}: {error.strerror}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise GraphFormatError(f"{shown(file)}: not a regular file")
+    return file
 
 
 def links(folder: Path) -> list[str]:
     """Return the links below a folder by their paths there, in order."""
     return sorted(name for name, is_link in _entries(folder) if is_link)
-
-
-def is_below(name: object) -> bool:
-    """Whether a name in a list of files is a path below the folder of the list."""
-    return isinstance(name, str) and name != "" and not os.path.isabs(name) and ".." not in Path(name).parts
 
 
 def refuse_links(folder: Path, names: Iterable[StrPath]) -> None:

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import content_of
 from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
 from ..core.protocols import facts
 from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
-from .graph_directory import EDGES, MARKER, id_tables
+from .graph_directory import EDGES, MARKER, GraphDirectory, id_tables
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import as_ids, columns_of, of_memory
 from .types import Relation, TypedRanges, VertexType
@@ -348,7 +349,8 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
 
 def _directory_of(file: Path) -> Path | None:
     """Return the graph directory of a file of edges."""
-    return file.parent if file.name == EDGES and (file.parent / MARKER).is_file() else None
+    found = file.name == EDGES and content_of(file.parent / MARKER)
+    return GraphDirectory(file.parent).path if found else None
 
 
 class Origin(Protocol):

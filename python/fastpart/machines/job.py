@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from .. import _core
@@ -19,6 +20,7 @@ from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import shown
+from ..core.parsing import Count, checked_object, conform, json_object
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine
@@ -43,6 +45,13 @@ ANEW = "Remove it, and run again: it is made anew"
 """What helps if a file of a job is damaged."""
 _IN_MEMORY = 1 << 21
 """Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
+
+
+class Facts(msgspec.Struct):
+    """What is known of a file that a task wrote."""
+
+    bytes: Count
+    xxh3: str
 
 
 class Job(OwnFolder):
@@ -103,7 +112,7 @@ class Job(OwnFolder):
             or known.get(file, {}).get("bytes", path.stat().st_size) != path.stat().st_size
         ]
         if missing or not known:
-            done = dict(engine.submit(made, missing))
+            done = _checked(manifest, engine.submit(made, missing))
             found = {file: done.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
@@ -160,9 +169,19 @@ def _facts(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path], RunOptions(threads=1))[0][1]}
 
 
-def _read(manifest: Path) -> dict[str, Any]:
+def _checked(manifest: Path, results: Any) -> dict[str, Any]:
+    """Return the results of :func:`made` by file. They may come from a file of another machine."""
     try:
-        content = json.loads(manifest.read_bytes())
-    except (FileNotFoundError, ValueError):
+        conform({"results": results}, {"results": list[tuple[str, Facts]]})
+    except ValueError as error:
+        raise GraphFormatError(f"{shown(manifest)}: what its tasks returned: {error}. {ANEW}") from None
+    return dict(results)
+
+
+def _read(manifest: Path) -> dict[str, Any]:
+    """Return facts about the files of a stage. A damaged list counts as none: it is made anew."""
+    try:
+        content = json_object(manifest)
+        return checked_object(manifest, content, dict.fromkeys(content, Facts))
+    except (FileNotFoundError, GraphFormatError):
         return {}
-    return content if isinstance(content, dict) else {}

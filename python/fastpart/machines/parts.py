@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.folders import is_below
+from ..core.folders import inside, within
+from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.parameters import shown
-from ..core.parsing import damaged, json_object
+from ..core.parsing import Count, damaged, json_object
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .job import ANEW, Job, name_of, read_checked, source_of, write_checked
@@ -80,10 +81,14 @@ class WrittenParts:
         for path in self._job.stage(self._engine, "parts", files, write_group):
             content = _listed(path)
             sizes += content["sizes"]
-            with damaged(path, "the field 'files' is not what fastpart wrote"):
-                facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            where = f"folder of {shown(path)}, which lists it"
             for name in content["files"]:
-                _take(path.parent / name, into / name)
+                _take(inside(path.parent, name, where), within(into, name, where))
+        if len(sizes) != self._k:
+            raise GraphFormatError(
+                f"{shown(folder)}: lists of {len(sizes)} parts, expected {self._k}. {ANEW}"
+            )
         return sizes, facts
 
     def close(self) -> None:
@@ -102,9 +107,9 @@ class WrittenParts:
             count = min(self._engine.workers, self._k)
             cuts = [self._k * i // count for i in range(count + 1)]
             write_checked(table, json.dumps({"cuts": cuts}).encode())
-        cuts = json_object(table, read_checked(table), {"cuts": list}, ANEW)["cuts"]
+        cuts = json_object(table, read_checked(table), {"cuts": list[Count]}, ANEW)["cuts"]
         with damaged(table, f"the field 'cuts' is not what fastpart wrote. {ANEW}"):
-            if cuts != sorted(map(int, cuts)) or (cuts[0], cuts[-1]) != (0, self._k):
+            if cuts != sorted(cuts) or (cuts[0], cuts[-1]) != (0, self._k):
                 raise ValueError(f"expected numbers from 0 to {self._k}")
         return list(pairwise(cuts))
 
@@ -149,10 +154,10 @@ def write_group(
 
 def _listed(file: Path) -> dict[str, Any]:
     """Return the list of a group: the sizes of its parts, and size and checksum of each file."""
-    content = json_object(file, read_checked(file), {"sizes": list, "files": dict}, ANEW)
-    if not all(map(is_below, content["files"])):
-        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder. {ANEW}")
-    return content
+    return json_object(file, read_checked(file), _FIELDS, ANEW)
+
+
+_FIELDS = {"sizes": list[dict[str, Any]], "files": dict[PathBelow, tuple[Count, str]]}
 
 
 def _is_whole(group: Path) -> bool:

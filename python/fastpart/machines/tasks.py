@@ -11,22 +11,24 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from .. import _core
 from ..core.folders import refuse_links, remove_files
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import StrPath, integer, path, regular, shown
+from ..core.parameters import StrPath, integer, path, shown
 from ..core.parsing import damaged, json_object
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -42,6 +44,8 @@ _LOOK = 0.5
 """Seconds between two looks at the results."""
 _REMIND = 60.0
 """Seconds between two notes about what is missing."""
+
+_Stage = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}\Z")]
 
 _ANEW = "Run the command that waits for the tasks again"
 
@@ -114,13 +118,9 @@ def _left(file: Path) -> Path | None:
     if not os.path.lexists(file):
         return None
     refuse_links(file.parent, [file.name])
-    try:
-        content = json.loads(regular(file).read_bytes())
-        results = file.with_name(f"results-{int(content['stage'], 16):016x}")
-        if isinstance(content["piles"], list):
-            return results
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, GraphFormatError):
-        pass
+    with suppress(OSError, GraphFormatError):
+        content = json_object(file, None, {"stage": _Stage, "piles": list})
+        return file.with_name(f"results-{content['stage']}")
     raise FileExistsError(
         errno.EEXIST,
         "is no list of tasks of fastpart. Move it away, or name another folder as shared",
@@ -198,12 +198,10 @@ def work(shared: StrPath, *, task: int) -> bool:
     file = folder / _FILE
     refuse_links(folder, [_FILE])
     try:
-        content = json_object(file, None, {"stage": str, "piles": list}, _ANEW)
+        content = json_object(file, None, {"stage": _Stage, "piles": list[list[list[Any]]]}, _ANEW)
     except FileNotFoundError:
         return False
     piles, results = content["piles"], folder / f"results-{content['stage']}"
-    if not re.fullmatch("[0-9a-f]{16}", content["stage"]):
-        raise GraphFormatError(f"{shown(file)}: the field 'stage' names no stage. {_ANEW}")
     into = results / str(number)
     refuse_links(folder, [into.relative_to(folder)])
     if number >= len(piles) or into.exists() or not results.is_dir():
@@ -212,6 +210,8 @@ def work(shared: StrPath, *, task: int) -> bool:
         calls = [_restored(each) for each in piles[number]]
         if not all(call and callable(call[0]) for call in calls):
             raise GraphFormatError(f"{shown(file)}: task {number} names no function. {_ANEW}")
+        for function, *given in calls:
+            signature(function).bind(*given)
     done = [function(*given) for function, *given in calls]
     if results.is_dir():  # the command still waits
         write_checked(into, json.dumps({"results": _plain(done)}).encode())

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parsing import damaged
 from ..graphs.graph import Graph
-from ..machines.job import Job, name_of, read_checked, source_of, write_checked
+from ..machines.job import ANEW, Job, name_of, read_checked, source_of, write_checked
 from ..machines.partitioning import Place
 
 _PASS = 64
@@ -104,6 +105,10 @@ def _kinds(k: int, workers: int) -> list[Kind]:
     return ["cut", *pairwise(cuts), "components"]
 
 
+_NAMES = {"cut": ("internal", "cut", "volume", "loops", "checksum"), "components": ("components",)}
+"""The arrays in a file of a job, by its name. All other files hold those of halos."""
+
+
 def _counted(
     graph: Graph,
     assignment: npt.NDArray[np.int32],
@@ -138,11 +143,19 @@ def _counted_on(
         given = (graph, parts, k, types, replace(options, progress=None))
         files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
         _core.write_npy(parts, assignment, options)
-        contents = [read_checked(path) for path in job.stage(place.engine, "counts", files, count_kind)]
+        paths = job.stage(place.engine, "counts", files, count_kind)
+        contents = [_read(path, _NAMES.get(path.stem, ("halo",))) for path in paths]
         job.remove()
-    for content in contents:
-        with np.load(io.BytesIO(content)) as arrays:
-            yield dict(arrays)
+    yield from contents
+
+
+def _read(file: Path, names: Sequence[str]) -> Counted:
+    """Return the counts in a file of a job. Refuse other arrays than those of these names."""
+    content = read_checked(file)
+    with damaged(file, f"no counts. {ANEW}"), np.load(io.BytesIO(content)) as arrays:
+        if missing := [name for name in names if name not in arrays]:
+            raise KeyError(missing[0])
+        return dict(arrays)
 
 
 def _file(kind: Kind) -> str:

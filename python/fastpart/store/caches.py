@@ -14,18 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.folders import refuse_links
+from ..core.folders import inside, refuse_links
 from ..core.outputs import Owner
 from ..core.parameters import shown
-from ..core.parsing import damaged, mapped
+from ..core.parsing import json_object, mapped
 from ..errors import GraphFormatError
-from ..partitions.part_files import MANIFEST, inside
+from ..partitions.part_files import MANIFEST
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import part_name
 from .manifest import OWN, facts_of, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"
 """The list of a part, in its folder, and what the lists are for, beside the manifest."""
+
+_ANEW = "Write the caches anew with save_cache, or remove this file"
 
 Ids = npt.NDArray[np.int64]
 
@@ -74,13 +76,9 @@ def has_caches(partition: VertexPartition) -> bool:
     if not os.path.lexists(record):
         return False
     content = inside(partition.folder.resolve(), RECORD).read_bytes()
-    with damaged(record, "not what save_cache wrote"):
-        of = json.loads(content)["partition"]
+    of = json_object(record, content, {"partition": str}, _ANEW)["partition"]
     if of != identity(partition.manifest or {}):
-        raise GraphFormatError(
-            f"{shown(record)}: the caches are those of another partition. Write them anew with save_cache, or remove "
-            "this file"
-        )
+        raise GraphFormatError(f"{shown(record)}: the caches are those of another partition. {_ANEW}")
     return True
 
 

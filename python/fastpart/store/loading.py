@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.folders import inside
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, run_options, with_options
@@ -18,10 +19,10 @@ from ..core.parameters import Of, StrPath, shown
 from ..core.parsing import damaged, json_object, mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.opening import open_graph
-from ..partitions.part_files import MANIFEST, inside, refuse_other_size
+from ..partitions.part_files import MANIFEST, refuse_other_size
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from .manifest import read_manifest, refuse_mistyped
-from .schemas import caps_of, present, restore_caps
+from .schemas import VERSION, caps_of, present, restore_caps
 from .verifying import verify as verify_files
 
 ASSIGNMENT = "assignment.npy"
@@ -179,12 +180,12 @@ def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, of)
-    return _restore(file, array, present(file, json_object(file, metadata)))
+    return _restore(file, array, present(json_object(file, metadata, version=VERSION)))
 
 
 def _read_directory(folder: Path) -> Partition:
     stored = read_manifest(folder)
-    manifest, root = present(folder, stored), folder.resolve()
+    manifest, root = present(stored), folder.resolve()
     refuse_mistyped(folder / MANIFEST, manifest)
     array = mapped(inside(root, ASSIGNMENT), _NO_PARTS)
     refuse_other_size(root, manifest, ASSIGNMENT)

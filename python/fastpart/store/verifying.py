@@ -10,11 +10,11 @@ from typing import Unpack
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import below
+from ..core.folders import below, inside
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
-from ..partitions.part_files import MANIFEST, inside
+from ..partitions.part_files import MANIFEST
 from .manifest import Files, is_intact, read_manifest, refuse_mistyped
 
 

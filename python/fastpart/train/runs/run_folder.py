@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ... import _core
 from ...core import parameters
-from ...core.folders import is_below, links, refuse_links
+from ...core.folders import links, refuse_links
+from ...core.names import PathBelow
 from ...core.parameters import StrPath, shown
-from ...core.parsing import json_object
+from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError
 from ...store.saving import refuse_unwritable
 from ..file_names import EMBEDDINGS
@@ -55,6 +58,35 @@ _UNFINISHED = f".{MARKER}.tmp-"
 
 UNKNOWN = "unknown"
 """Recorded origin of parts that these versions made."""
+
+
+_REMEDY = "Restore the file, or choose another folder"
+
+
+class _MustAgree(msgspec.Struct):
+    method: str
+    data: dict[str, dict[str, Any]]
+    options: dict[str, Any]
+    how: dict[str, Any]
+
+
+class _MayChange(msgspec.Struct):
+    source: str
+    arguments: dict[str, Any]
+
+
+class _Content(msgspec.Struct):
+    """The fields of the list. Those of a training are there once it has begun, or ended."""
+
+    fastpart: str
+    files: list[PathBelow] = []
+    checksums: dict[str, list[tuple[Count, str]]] = {}
+    parts: dict[str, str] = {}
+    must_agree: _MustAgree | msgspec.UnsetType = msgspec.UNSET
+    may_change: _MayChange | msgspec.UnsetType = msgspec.UNSET
+    options: dict[str, Any] = {}
+    task: dict[str, Any] | None = None
+    summary: dict[str, Any] | None = None
 
 
 class RunFolder:
@@ -251,22 +283,10 @@ def _read(path: Path) -> dict[str, Any]:
     file = path / MARKER
     if not os.path.lexists(file):
         return {}
-    content = json_object(file, parameters.regular(file).read_bytes())
+    content = json_object(file, None, None, _REMEDY)
     if "fastpart" not in content:
         return {}
-    files = content.get("files", [])
-    if not isinstance(files, list) or not all(map(is_below, files)):
-        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
-    for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
-        missing = content.get(name, {}) is None and name in (
-            "task",
-            "summary",
-        )  # of a training that has not ended
-        if not missing and not isinstance(content.get(name, {}), dict):
-            raise GraphFormatError(f"{shown(file)}: {name!r} is not an object")
-    if not all(isinstance(sums, list) for sums in content.get("checksums", {}).values()):
-        raise GraphFormatError(f"{shown(file)}: 'checksums' does not list them by file")
-    return content
+    return checked_object(file, content, _Content, _REMEDY)
 
 
 def _hash(content: bytes) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
+from ....core.names import is_name
 from ....core.parameters import meant, one_line, shown
 from ....core.parameters import path as checked_path
 from ....errors import ParameterError
@@ -35,8 +36,6 @@ _NESTED: dict[str, type[Entry]] = {
     "id": Key,
 }
 """Types of what lies below a key of an entry."""
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 Made = TypeVar("Made", bound=Entry)
 
@@ -125,7 +124,7 @@ def _check_name(section: str, name: object) -> None:
     if not isinstance(name, str):
         read = "`no`, `off`, `yes` or `on`" if isinstance(name, bool) else f"`{name}`"
         raise ParameterError(f"{section}: a name is written as {read}, which is no text in YAML. Quote it")
-    if not _NAME.fullmatch(name) and not (section == "relations" and name == "*"):
+    if not is_name(name) and not (section == "relations" and name == "*"):
         raise ParameterError(
             f"{section}: {name!r} is no name. Names become folders: they have at most 64 letters, digits and the signs "
             "_ . -, and do not begin with . or -"
