@@ -21,7 +21,7 @@ from .. import _core
 from ..core.folders import below
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import shown, sized
+from ..core.parameters import regular, shown, sized
 from ..core.system import try_lock
 from ..errors import FastpartError
 
@@ -151,8 +151,8 @@ def _valid(entry: Path, key: Mapping[str, Any] | None = None) -> bool:
 
 def _read(entry: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads((entry / MARKER).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = json.loads(regular(entry / MARKER).read_bytes())
+    except (OSError, ValueError, RecursionError, FastpartError):
         return None
     return content if isinstance(content, dict) else None
 
@@ -229,7 +229,7 @@ def _bytes(folder: Path) -> int:
 
 def _remove_dead(left: Path) -> None:
     """Remove what a killed process has left. A living one holds a lock on it."""
-    handle = os.open(left, os.O_RDONLY)
+    handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY)  # a pipe would block
     try:
         if try_lock(handle):
             shutil.rmtree(left)

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import shown
+from ..core.parameters import regular, shown
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine
@@ -101,7 +101,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 def read_checked(path: Path) -> bytes:
     """Return the content of a small file, which is what was written."""
-    whole = path.read_bytes()
+    whole = regular(path).read_bytes()
     digest, content = whole[:_DIGITS], whole[_DIGITS:]
     if digest != _core.hash_bytes(content).encode():
         raise GraphFormatError(f"{shown(path)}: the file is damaged. {ANEW}")
@@ -142,7 +142,7 @@ def _facts(path: Path) -> dict[str, Any]:
 
 def _read(manifest: Path) -> dict[str, Any]:
     try:
-        content = json.loads(manifest.read_bytes())
+        content = json.loads(regular(manifest).read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
