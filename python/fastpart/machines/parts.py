@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
-from ..core.parsing import damaged, json_object
+from ..core.parsing import damaged, json_object, mapped
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .job import ANEW, Job, name_of, read_checked, source_of, write_checked
@@ -126,7 +126,7 @@ def write_group(
         new.mkdir()
         sizes = _core.write_vertex_parts(
             graph._source,
-            np.load(assignment, mmap_mode="r"),
+            mapped(assignment),
             k,
             directedness=graph.directedness,
             relations=graph._directions,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parsing import mapped
 from ..graphs.graph import Graph
 from ..machines.job import Job, name_of, read_checked, source_of, write_checked
 from ..machines.partitioning import Place
@@ -160,7 +161,7 @@ def count_kind(
     into: Path,
 ) -> None:
     """Write counts of a kind."""
-    counted = _counted(graph, np.load(assignment, mmap_mode="r"), k, types, options, kind)
+    counted = _counted(graph, mapped(assignment), k, types, options, kind)
     buffer = io.BytesIO()
     np.savez(buffer, **counted)  # type: ignore[arg-type]
     write_checked(into, buffer.getvalue())

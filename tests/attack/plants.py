@@ -1,0 +1,324 @@
+"""What somebody else may put in the place of a file: every such case ends soon, and leaves the user's files alone.
+
+``python plants.py ROOT`` is the child, which forks once for each case, so that nothing is imported twice. It reads the
+commands, places and plants as JSON, one a line, and writes what is wrong.
+"""
+
+import ctypes
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from catalogue import HERE, SPECIMENS, build
+from specimens import WITH_TORCH
+from verbs import COMMANDS, Command
+
+SECONDS, SECONDS_WITH_TORCH = 10, 30
+"""Most time of a command, and of one that starts torch."""
+
+SPACE = 4 << 30
+"""Bytes of address space that a command may ask for."""
+
+SECRET = b"of the user\n" * 40
+
+_BY_CHANCE = re.compile(r"\.tmp-|\.old-|\.unpacked-|\.[0-9a-f]{8}|[0-9a-f]{16}|fastpart-job-|\.new$")
+"""Names that nobody can guess, and those inside of folders that only fastpart makes."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something in the place of a file or folder that a command reads or writes."""
+
+    command: int
+    place: str
+    plant: str
+    written: bool
+    """Whether the command writes it. Otherwise it is there before."""
+
+    def __str__(self) -> str:
+        does = "writes" if self.written else "reads"
+        return f"{COMMANDS[self.command].name} {does} {self.place}: {self.plant}"
+
+
+def _link(at: Path, user: Path) -> None:
+    at.symlink_to(user / "notes.txt")
+
+
+def _dangling(at: Path, user: Path) -> None:
+    at.symlink_to(user / "new")
+
+
+def _folder_link(at: Path, user: Path) -> None:
+    at.symlink_to(user / "folder")
+
+
+def _pipe(at: Path, user: Path) -> None:
+    os.mkfifo(at)
+
+
+def _zeros(at: Path, user: Path) -> None:
+    at.symlink_to("/dev/zero")
+
+
+def _folder(at: Path, user: Path) -> None:
+    shutil.copytree(user / "folder", at)
+
+
+PLANTS: dict[str, Callable[[Path, Path], None]] = {
+    "a link to a file": _link,
+    "a link to nothing": _dangling,
+    "a link to a folder": _folder_link,
+    "a pipe": _pipe,
+    "zeros without end": _zeros,
+    "a folder": _folder,
+}
+
+
+class Field:
+    """The folders of the cases: ``pristine`` specimens, and in ``field`` a copy, ``here``, and the ``user``'s files."""
+
+    def __init__(self, root: Path) -> None:
+        self._pristine, self._field = root / "pristine", root / "field"
+        self.here, self.user = self._field / "here", self._field / "user"
+
+    def fresh(self, specimen: str) -> None:
+        """Make a new copy of a specimen, and the user's files."""
+        shutil.rmtree(self._field, ignore_errors=True)
+        (self.user / "folder" / "below").mkdir(parents=True)
+        for name in ("notes.txt", "folder/mine.txt", "folder/below/data.npy"):
+            (self.user / name).write_bytes(SECRET)
+        shutil.copytree(self._pristine / specimen, self.here, copy_function=shutil.copyfile)
+        if specimen in HERE:
+            _apart(HERE[specimen], self.here)
+
+    def traced(self, command: Command) -> tuple[list[str], list[str]]:
+        """Return the files and folders that are there before a command, and those that it writes, hidden ones too."""
+        self.fresh(command.specimen)
+        before = set(_below(self.here))
+        told = self._run(command, watched=True)
+        if told[0] != 0:
+            raise RuntimeError(f"{command.name}: {told}")
+        after = set(_below(self.here)) - before
+        return sorted(before), sorted(after | {name for name in told[2] if not _BY_CHANCE.search(name)})
+
+    def wrong(self, case: Case) -> str | None:
+        """Run a command with something in the place of one of its files. Return what is wrong."""
+        command = COMMANDS[case.command]
+        self.fresh(command.specimen)
+        at = self.here / case.place
+        if at.is_dir() and not at.is_symlink():
+            shutil.rmtree(at)
+        else:
+            at.unlink(missing_ok=True)
+        at.parent.mkdir(parents=True, exist_ok=True)
+        PLANTS[case.plant](at, self.user)
+        before = _content(self.user)
+        code, said, _ = self._run(command)
+        if (after := _content(self.user)) != before:
+            return f"the user's files changed: {sorted(before.items() ^ after.items(), key=str)!r:.300}"
+        if case.plant == "a folder" and case.written and _mine_is_gone(at):
+            return "what was in the user's folder is gone"
+        if code is None:
+            return "hangs"
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}: {said[-500:]}"
+        if "Traceback" in said or "internal error" in said or "Exception ignored" in said:
+            return f"raises: {said[-1500:]}"
+        refusals = [line for line in said.splitlines() if line.startswith("fastpart: error:")]
+        if code and len(refusals) != 1:
+            return f"ends with {code} and says {said[-500:]!r}"
+        return None
+
+    def _run(self, command: Command, watched: bool = False) -> tuple[int | None, str, list[str]]:
+        """Run a command in a fork. Return its exit code, or None if it hangs, what it said, and the names it made."""
+        out = self._field / "said"
+        watch = _Watch(self.here) if watched else None
+        child = os.fork()
+        if not child:
+            _command(command.words.split(), self.here, out)
+        code = _waited(child, SECONDS_WITH_TORCH if command.torch else SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        if code is None:
+            os.waitpid(child, 0)
+        return code, out.read_text(errors="replace"), watch.names() if watch else []
+
+
+def _apart(function: Callable[..., object], *given: Any) -> None:
+    """Call a function in a fork: it may start threads, which no later fork could use."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            function(*given)
+            code = 0
+        finally:
+            os._exit(code)
+    if os.waitpid(child, 0)[1]:
+        raise RuntimeError(f"{function.__name__} failed")
+
+
+def _command(words: list[str], here: Path, out: Path) -> None:
+    """Be a process that runs a command."""
+    try:
+        os.setsid()
+        os.chdir(here)
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        for stream in (1, 2):
+            os.dup2(file, stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ |= {"XDG_CACHE_HOME": str(here / "cache"), "TMPDIR": str(here.parent / "tmp")}
+        (here.parent / "tmp").mkdir()
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + SPACE, mapped + SPACE))
+        from fastpart.cli import main
+
+        code = main([*words, "--quiet"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code or 0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(70)
+
+
+def _waited(child: int, seconds: float) -> int | None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.killpg(child, signal.SIGKILL)
+    return None
+
+
+class _Watch:
+    """The names that are made in a folder and in those that are made in it, by inotify."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, libc = folder, ctypes.CDLL(None)
+        self._handle = libc.inotify_init1(os.O_NONBLOCK)
+        create, moved = 0x100, 0x80
+        libc.inotify_add_watch(self._handle, os.fsencode(folder), create | moved)
+
+    def names(self) -> list[str]:
+        """Return the names, and close the watch."""
+        found = []
+        with suppress(BlockingIOError):
+            while content := os.read(self._handle, 1 << 16):
+                at = 0
+                while at < len(content):
+                    length = struct.unpack_from("iIII", content, at)[3]
+                    found.append(content[at + 16 : at + 16 + length].rstrip(b"\0").decode())
+                    at += 16 + length
+        os.close(self._handle)
+        return found
+
+
+def _below(folder: Path) -> list[str]:
+    return [str(file.relative_to(folder)) for file in folder.rglob("*")]
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """Return what a folder holds, with the times of its files."""
+    return {
+        str(file.relative_to(folder)): (file.read_bytes(), file.stat().st_mtime_ns)
+        if file.is_file()
+        else None
+        for file in folder.rglob("*")
+    }
+
+
+def _mine_is_gone(at: Path) -> bool:
+    files = (at / "mine.txt", at / "below" / "data.npy")
+    return not all(file.is_file() and file.read_bytes() == SECRET for file in files)
+
+
+def serve(root: Path) -> None:
+    """Trace the commands whose numbers come by stdin, and run their cases."""
+    import fastpart.cli.app  # noqa: F401 (once, for all forks)
+
+    say = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    (root / "pristine").mkdir(exist_ok=True)
+    _apart(build, root / "pristine", list(SPECIMENS))
+    field = Field(root)
+    print(json.dumps({"ready": True}), file=say, flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if isinstance(asked, int):
+            told: Any = field.traced(COMMANDS[asked])
+        else:
+            told = field.wrong(Case(**asked))
+        print(json.dumps(told), file=say, flush=True)
+
+
+class Child:
+    """The process that runs the cases of one root."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", __file__, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._line()
+
+    def cases(self, command: int) -> list[Case]:
+        """Return all cases of a command."""
+        reads, writes = self._ask(command)
+        return [
+            Case(command, place, plant, places is writes)
+            for places in (reads, writes)
+            for place in places
+            for plant in PLANTS
+        ]
+
+    def wrong(self, case: Case) -> str | None:
+        """Return what is wrong with how a case ends."""
+        found: str | None = self._ask(asdict(case))
+        return found
+
+    def _ask(self, what: Any) -> Any:
+        assert self._process.stdin is not None
+        print(json.dumps(what), file=self._process.stdin, flush=True)
+        return self._line()
+
+    def _line(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("the process of the cases ended")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def numbers(torch: bool) -> Iterable[int]:
+    """Return the numbers of the commands that run here."""
+    return [number for number, each in enumerate(COMMANDS) if not each.torch or (torch and WITH_TORCH)]
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))
