@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "attack"))
 
-from plants import Child, numbers
+from plants import Child, Refused, numbers
 from verbs import COMMANDS
 
 
@@ -29,16 +29,23 @@ def main() -> None:
     parser.add_argument("--no-torch", action="store_true")
     given = parser.parse_args()
     wanted = [number for number in numbers(not given.no_torch) if given.command in COMMANDS[number].name]
-    done, wrong, began = Counter[str](), [], time.monotonic()
+    done, began = Counter[str](), time.monotonic()
+    wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
 
         def run(job: int) -> None:
             child = Child(Path(folder, f"job{job}"))
             for number in wanted[job :: given.jobs]:
-                for case in child.cases(number):
+                try:
+                    cases = child.cases(number)
+                except Refused as error:
+                    wrong.append(str(error))
+                    print(error, flush=True)
+                    continue
+                for case in cases:
                     done[COMMANDS[number].name] += 1
                     if told := child.wrong(case):
-                        wrong.append(case)
+                        wrong.append(str(case))
                         print(f"{case}\n  {told}", flush=True)
             child.close()
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 from catalogue import HERE, SPECIMENS, build
 from specimens import WITH_TORCH
 from verbs import COMMANDS, Command
+from work_readers import small_units
 
 SECONDS, SECONDS_WITH_TORCH = 10, 30
 """Most time of a command, and of one that starts torch."""
@@ -85,6 +86,13 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "a folder": _folder,
 }
 
+NAMED = {"a link to a file": ["notes.txt"], "a link to nothing": ["new"]}
+"""What a command may write if the user has named the link to it as its output."""
+
+
+class Refused(Exception):
+    """A command does not end well although nothing is in the place of its files."""
+
 
 class Field:
     """The folders of the cases: ``pristine`` specimens, and in ``field`` a copy, ``here``, and the ``user``'s files."""
@@ -104,14 +112,16 @@ class Field:
             _apart(HERE[specimen], self.here)
 
     def traced(self, command: Command) -> tuple[list[str], list[str]]:
-        """Return the files and folders that are there before a command, and those that it writes, hidden ones too."""
+        """Return the files and folders that a command opens, and those that it makes, hidden ones too."""
         self.fresh(command.specimen)
         before = set(_below(self.here))
-        told = self._run(command, watched=True)
-        if told[0] != 0:
-            raise RuntimeError(f"{command.name}: {told}")
-        after = set(_below(self.here)) - before
-        return sorted(before), sorted(after | {name for name in told[2] if not _BY_CHANCE.search(name)})
+        watch = _Watch(self.here)
+        code, said = self._run(command)
+        opened, made = watch.names()
+        if code != 0:
+            raise Refused(f"{command.name}: ends with {code} where all is whole: {said}")
+        after = (set(_below(self.here)) | made) - before
+        return sorted(opened & before), sorted(name for name in after if not _BY_CHANCE.search(name))
 
     def wrong(self, case: Case) -> str | None:
         """Run a command with something in the place of one of its files. Return what is wrong."""
@@ -125,8 +135,15 @@ class Field:
         at.parent.mkdir(parents=True, exist_ok=True)
         PLANTS[case.plant](at, self.user)
         before = _content(self.user)
-        code, said, _ = self._run(command)
-        if (after := _content(self.user)) != before:
+        code, said = self._run(command)
+        after = _content(self.user)
+        if case.written and case.place in command.words.split() and case.plant in NAMED:
+            for name in NAMED[case.plant]:  # the user named the link as the output, so it is followed
+                after.pop(name, None)
+                before.pop(name, None)
+        if case.place.split("/")[0] == "cache":  # which may lie anywhere, so only what is there must stay
+            after = {name: content for name, content in after.items() if name in before}
+        if after != before:
             return f"the user's files changed: {sorted(before.items() ^ after.items(), key=str)!r:.300}"
         if case.plant == "a folder" and case.written and _mine_is_gone(at):
             return "what was in the user's folder is gone"
@@ -141,19 +158,18 @@ class Field:
             return f"ends with {code} and says {said[-500:]!r}"
         return None
 
-    def _run(self, command: Command, watched: bool = False) -> tuple[int | None, str, list[str]]:
-        """Run a command in a fork. Return its exit code, or None if it hangs, what it said, and the names it made."""
+    def _run(self, command: Command) -> tuple[int | None, str]:
+        """Run a command in a fork. Return its exit code, or None if it hangs, and what it said."""
         out = self._field / "said"
-        watch = _Watch(self.here) if watched else None
         child = os.fork()
         if not child:
-            _command(command.words.split(), self.here, out)
+            _command(command, self.here, out)
         code = _waited(child, SECONDS_WITH_TORCH if command.torch else SECONDS)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         if code is None:
             os.waitpid(child, 0)
-        return code, out.read_text(errors="replace"), watch.names() if watch else []
+        return code, out.read_text(errors="replace")
 
 
 def _apart(function: Callable[..., object], *given: Any) -> None:
@@ -170,7 +186,7 @@ def _apart(function: Callable[..., object], *given: Any) -> None:
         raise RuntimeError(f"{function.__name__} failed")
 
 
-def _command(words: list[str], here: Path, out: Path) -> None:
+def _command(command: Command, here: Path, out: Path) -> None:
     """Be a process that runs a command."""
     try:
         os.setsid()
@@ -185,7 +201,9 @@ def _command(words: list[str], here: Path, out: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + SPACE, mapped + SPACE))
         from fastpart.cli import main
 
-        code = main([*words, "--quiet"])
+        words = [word.replace("HERE", str(here)) for word in command.words.split()]
+        with small_units() if command.specimen == "interrupted" else nullcontext():
+            code = main([*words, "--quiet"])
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code or 0)
@@ -209,26 +227,33 @@ def _waited(child: int, seconds: float) -> int | None:
 
 
 class _Watch:
-    """The names that are made in a folder and in those that are made in it, by inotify."""
+    """What is opened and made in a folder and in the folders below it, by inotify."""
+
+    _OPEN, _MADE = 0x20, 0x100 | 0x80
 
     def __init__(self, folder: Path) -> None:
-        self._folder, libc = folder, ctypes.CDLL(None)
+        libc = ctypes.CDLL(None)
         self._handle = libc.inotify_init1(os.O_NONBLOCK)
-        create, moved = 0x100, 0x80
-        libc.inotify_add_watch(self._handle, os.fsencode(folder), create | moved)
+        self._folders = {
+            libc.inotify_add_watch(self._handle, os.fsencode(folder / name), self._OPEN | self._MADE): name
+            for name in (".", *(name for name in _below(folder) if (folder / name).is_dir()))
+        }
 
-    def names(self) -> list[str]:
-        """Return the names, and close the watch."""
-        found = []
+    def names(self) -> tuple[set[str], set[str]]:
+        """Return what was opened and what was made, and close the watch."""
+        opened: set[str] = set()
+        made: set[str] = set()
         with suppress(BlockingIOError):
             while content := os.read(self._handle, 1 << 16):
                 at = 0
                 while at < len(content):
-                    length = struct.unpack_from("iIII", content, at)[3]
-                    found.append(content[at + 16 : at + 16 + length].rstrip(b"\0").decode())
+                    watch, kind, _, length = struct.unpack_from("iIII", content, at)
+                    name = content[at + 16 : at + 16 + length].rstrip(b"\0").decode()
+                    place = os.path.normpath(os.path.join(self._folders.get(watch, "."), name))
+                    (made if kind & self._MADE else opened).add(place)
                     at += 16 + length
         os.close(self._handle)
-        return found
+        return opened, made
 
 
 def _below(folder: Path) -> list[str]:
@@ -262,10 +287,12 @@ def serve(root: Path) -> None:
     print(json.dumps({"ready": True}), file=say, flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
-        if isinstance(asked, int):
-            told: Any = field.traced(COMMANDS[asked])
-        else:
-            told = field.wrong(Case(**asked))
+        try:
+            told: Any = (
+                field.traced(COMMANDS[asked]) if isinstance(asked, int) else field.wrong(Case(**asked))
+            )
+        except Refused as error:
+            told = {"refused": str(error)}
         print(json.dumps(told), file=say, flush=True)
 
 
@@ -284,7 +311,10 @@ class Child:
 
     def cases(self, command: int) -> list[Case]:
         """Return all cases of a command."""
-        reads, writes = self._ask(command)
+        told = self._ask(command)
+        if isinstance(told, dict):
+            raise Refused(told["refused"])
+        reads, writes = told
         return [
             Case(command, place, plant, places is writes)
             for places in (reads, writes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command that runs in the copy of a specimen. Its words are separated by blanks."""
+    """A command that runs in the copy of a specimen, which is HERE. Its words are separated by blanks."""
 
     specimen: str
     words: str
@@ -38,7 +38,7 @@ COMMANDS: tuple[Command, ...] = tuple(
         ("raw", "convert g.bin g.graph"),
         ("raw", "convert g.bin g.txt"),
         ("relabelled", "convert g.txt new.bin --relabel --weights 3"),
-        ("wide", "convert swapped.bin new.bin --swap --dtype u64"),
+        ("wide", "convert swapped.bin new.bin --swap"),
         ("text", "convert g.csv new.bin"),
         ("text", "convert g.txt.gz new.parquet"),
         ("text", "info g.graph"),
@@ -55,7 +55,6 @@ COMMANDS: tuple[Command, ...] = tuple(
         ("vertices", "evaluate g.bin parts"),
         ("vertices", "verify parts"),
         ("vertices", "info parts"),
-        ("vertices", "info parts --train --fanouts 2,2 --workers 1"),
         ("vertices", "export text parts out"),
         ("vertices", "export wholegraph parts out"),
         ("plain", "update g.bin parts -o parts --overwrite"),
@@ -74,8 +73,8 @@ COMMANDS: tuple[Command, ...] = tuple(
         ("ingested", "restore y.npy --graph graph --column y -o restored"),
         ("ingested", "restore parts --graph graph -o restored"),
         ("ingested", "update graph parts -o parts --overwrite"),
-        ("interrupted", "ingest schema.yaml -o graph"),
-        ("interrupted", "ingest schema.yaml -o graph --restart"),
+        ("interrupted", "ingest HERE/schema.yaml -o graph"),
+        ("interrupted", "ingest HERE/schema.yaml -o graph --restart"),
         ("tasks", "work shared --task 1"),
         ("configured", "partition g.bin -o p.npy --config options.toml"),
     )
@@ -86,6 +85,7 @@ COMMANDS: tuple[Command, ...] = tuple(
         ("trained", f"train full parts -o run {_TRAINING} --overwrite"),
         ("trained", "train full parts -o run --hidden 4 --epochs 3 --threads 1 --patience 3 --resume"),
         ("planned", f"train sampled parts {_TRAINING} --fanouts 2,2 --batch-size 8 --workers 1"),
+        ("vertices", "info parts --train --fanouts 2,2 --workers 1"),
         ("vertices", "export pyg parts out"),
         ("vertices", "export glt parts out"),
     )

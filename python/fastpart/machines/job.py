@@ -137,7 +137,10 @@ def made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[s
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path], RunOptions(threads=1))[0][1]}
+    return {
+        "bytes": path.stat().st_size,
+        "xxh3": _core.hash_files([regular(path)], RunOptions(threads=1))[0][1],
+    }
 
 
 def _read(manifest: Path) -> dict[str, Any]:
