@@ -34,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
 
         def run(job: int) -> None:
-            child = Child(Path(folder, f"job{job}"))
+            child = Child(Path(folder, f"job{job}"), torch=not given.no_torch)
             for number in wanted[job :: given.jobs]:
                 try:
                     cases = child.cases(number)

@@ -1,7 +1,7 @@
 """What somebody else may put in the place of a file: every such case ends soon, and leaves the user's files alone.
 
-``python plants.py ROOT`` is the child, which forks once for each case, so that nothing is imported twice. It reads the
-commands, places and plants as JSON, one a line, and writes what is wrong.
+``python plants.py ROOT [torch]`` is the child, which forks once for each case, so that nothing is imported twice. It reads
+the commands, places and plants as JSON, one a line, and writes what is wrong.
 """
 
 import ctypes
@@ -86,8 +86,8 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "a folder": _folder,
 }
 
-NAMED = {"a link to a file": ["notes.txt"], "a link to nothing": ["new"]}
-"""What a command may write if the user has named the link to it as its output."""
+NAMED = {"a link to a file": "notes.txt", "a link to nothing": "new"}
+"""What a command may write, with what belongs beside it, if the user has named the link to it as its output."""
 
 
 class Refused(Exception):
@@ -138,9 +138,9 @@ class Field:
         code, said = self._run(command)
         after = _content(self.user)
         if case.written and case.place in command.words.split() and case.plant in NAMED:
-            for name in NAMED[case.plant]:  # the user named the link as the output, so it is followed
-                after.pop(name, None)
-                before.pop(name, None)
+            to = NAMED[case.plant]  # the user named the link as the output, so it is followed
+            before.pop(to, None)
+            after = {name: content for name, content in after.items() if not name.startswith(to)}
         if case.place.split("/")[0] == "cache":  # which may lie anywhere, so only what is there must stay
             after = {name: content for name, content in after.items() if name in before}
         if after != before:
@@ -275,9 +275,15 @@ def _mine_is_gone(at: Path) -> bool:
     return not all(file.is_file() and file.read_bytes() == SECRET for file in files)
 
 
-def serve(root: Path) -> None:
+def serve(root: Path, torch: bool) -> None:
     """Trace the commands whose numbers come by stdin, and run their cases."""
-    import fastpart.cli.app  # noqa: F401 (once, for all forks)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import fastpart.cli.app
+
+    if torch:
+        import torch_geometric  # noqa: F401
+
+        import fastpart.train.full_graph.training  # noqa: F401
 
     say = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -299,10 +305,10 @@ def serve(root: Path) -> None:
 class Child:
     """The process that runs the cases of one root."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, torch: bool) -> None:
         root.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, str(root)],
+            [sys.executable, "-W", "ignore", __file__, str(root), *(["torch"] if torch else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -351,4 +357,4 @@ def numbers(torch: bool) -> Iterable[int]:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), len(sys.argv) > 2)

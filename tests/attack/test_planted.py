@@ -19,7 +19,7 @@ CASES = 12
 def child():
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        child = Child(Path(folder, "root"))
+        child = Child(Path(folder, "root"), torch=False)
         yield child
         child.close()
 

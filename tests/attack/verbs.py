@@ -84,7 +84,10 @@ COMMANDS: tuple[Command, ...] = tuple(
         ("plain", f"train full parts -o run {_TRAINING}"),
         ("trained", f"train full parts -o run {_TRAINING} --overwrite"),
         ("trained", "train full parts -o run --hidden 4 --epochs 3 --threads 1 --patience 3 --resume"),
-        ("planned", f"train sampled parts {_TRAINING} --fanouts 2,2 --batch-size 8 --workers 1"),
+        (
+            "planned",
+            f"train sampled parts {_TRAINING} --fanouts 2,2 --batch-size 8 --seed 3 --workers 1 --plan packed",
+        ),
         ("vertices", "info parts --train --fanouts 2,2 --workers 1"),
         ("vertices", "export pyg parts out"),
         ("vertices", "export glt parts out"),
