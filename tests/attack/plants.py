@@ -1,7 +1,7 @@
 """What somebody else may put in the place of a file: every such case ends soon, and leaves the user's files alone.
 
-``python plants.py ROOT [torch]`` is the child, which forks once for each case, so that nothing is imported twice. It reads
-the commands, places and plants as JSON, one a line, and writes what is wrong.
+``python plants.py ROOT [torch]`` is the child, which forks once for each case, so that nothing is imported twice. It
+reads the numbers of commands, which it traces, and cases as JSON, one a line, and writes what is wrong.
 """
 
 import ctypes
