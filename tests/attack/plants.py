@@ -144,7 +144,10 @@ class Field:
         if case.place.split("/")[0] == "cache":  # which may lie anywhere, so only what is there must stay
             after = {name: content for name, content in after.items() if name in before}
         if after != before:
-            return f"the user's files changed: {sorted(before.items() ^ after.items(), key=str)!r:.300}"
+            names = sorted(
+                name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+            )
+            return f"the user's files changed: {', '.join(names)}"
         if case.plant == "a folder" and case.written and _mine_is_gone(at):
             return "what was in the user's folder is gone"
         if code is None:
