@@ -352,6 +352,9 @@ class Child:
         """End the process."""
         self._process.kill()
         self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def numbers(torch: bool) -> Iterable[int]:
