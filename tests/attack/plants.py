@@ -199,6 +199,7 @@ def _command(command: Command, here: Path, out: Path) -> None:
             os.dup2(file, stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ |= {"XDG_CACHE_HOME": str(here / "cache"), "TMPDIR": str(here.parent / "tmp")}
+        os.environ["MPLCONFIGDIR"] = str(here.parents[1] / "matplotlib")  # what it caches is its own matter
         (here.parent / "tmp").mkdir()
         mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + SPACE, mapped + SPACE))
