@@ -30,7 +30,7 @@ INSIDE = {
     "core": """
 finite frames names notes pairs parameters processes progress system
 cache_size, calls, forks
-options, parsing, protocols
+options, parsing, protocols, row_groups, text_files
 folders, ids, shared_parameters
 vertex_tables
 declared, facts, inputs, outputs, rows

@@ -71,7 +71,7 @@ class IdTable:
     def dtype(self) -> Any:
         """The Polars type of the ids."""
         with damaged(self.file, "not a Parquet file of ids"):
-            return pl.scan_parquet(self.file).collect_schema()["id"]
+            return pl.scan_parquet(regular(self.file)).collect_schema()["id"]
 
     @cached_property
     def are_numbers(self) -> bool:

@@ -22,7 +22,7 @@ from .. import _core
 from ..core.folders import below, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import shown, sized
+from ..core.parameters import regular, shown, sized
 from ..core.system import THIS_FILE, try_lock
 from ..errors import FastpartError
 
@@ -152,8 +152,8 @@ def _valid(entry: Path, key: Mapping[str, Any] | None = None) -> bool:
 
 def _read(entry: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads((entry / MARKER).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = json.loads(regular(entry / MARKER).read_bytes())
+    except (OSError, ValueError, RecursionError, FastpartError):
         return None
     return content if isinstance(content, dict) else None
 
@@ -233,9 +233,8 @@ def _remove_dead(left: Path) -> None:
     """Remove what a killed process has left. A living one holds a lock on it."""
     handle = os.open(left, os.O_RDONLY | THIS_FILE)
     try:
-        if stat.S_ISDIR(os.fstat(handle).st_mode) and try_lock(
-            handle
-        ):  # rmtree would wait for the other end of a pipe
+        # rmtree would wait for the other end of a pipe
+        if stat.S_ISDIR(os.fstat(handle).st_mode) and try_lock(handle):
             shutil.rmtree(left)
     finally:
         os.close(handle)

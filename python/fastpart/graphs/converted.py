@@ -165,7 +165,7 @@ def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -
             # Their columns are in this order.
             _convert(copies, into, replace(given, columns=(1, 2)), run)
         return
-    with unpacked(named, into) as files:
+    with unpacked(named, into, run.memory_limit) as files:
         kind = one_kind(files)
         if kind != "text":
             given.refuse("comments", f"{files} is {kind}. They are for text")

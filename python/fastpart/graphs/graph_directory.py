@@ -204,7 +204,7 @@ class GraphDirectory:
         if not file.exists():
             raise FileNotFoundError(2, os.strerror(2), str(file))
         with damaged(file, "not a Parquet file of ids"):
-            return pl.scan_parquet(file).collect_schema()["id"]
+            return pl.scan_parquet(regular(file)).collect_schema()["id"]
 
     def own_id(self, name: str, vertex: int) -> Any:
         """Return the id that a vertex of a type had in tables. None if there are no ids."""
@@ -212,7 +212,7 @@ class GraphDirectory:
         if not file.exists():
             return None
         with damaged(file, "not a Parquet file of ids"):
-            found = pl.scan_parquet(file).select("id").slice(vertex, 1).collect()["id"]
+            found = pl.scan_parquet(regular(file)).select("id").slice(vertex, 1).collect()["id"]
         return found[0] if len(found) else None
 
     def file_of_type(self, name: str, file: str) -> Path:

@@ -19,7 +19,7 @@ from .. import _core
 from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import shown
+from ..core.parameters import regular, shown
 from ..core.parsing import Count, checked_object, conform, json_object
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -130,7 +130,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 def read_checked(path: Path) -> bytes:
     """Return the content of a small file, which is what was written."""
-    whole = path.read_bytes()
+    whole = regular(path).read_bytes()
     digest, content = whole[:_DIGITS], whole[_DIGITS:]
     if digest != _core.hash_bytes(content).encode():
         raise GraphFormatError(f"{shown(path)}: the file is damaged. {ANEW}")
@@ -166,7 +166,10 @@ def made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[s
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path], RunOptions(threads=1))[0][1]}
+    return {
+        "bytes": path.stat().st_size,
+        "xxh3": _core.hash_files([regular(path)], RunOptions(threads=1))[0][1],
+    }
 
 
 def _checked(manifest: Path, results: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ..core.folders import inside, within
 from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.parameters import shown
-from ..core.parsing import Count, damaged, json_object
+from ..core.parsing import Count, damaged, json_object, mapped
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .job import ANEW, Job, name_of, read_checked, source_of, write_checked
@@ -130,7 +130,7 @@ def write_group(
         new.mkdir()
         sizes = _core.write_vertex_parts(
             graph._source,
-            np.load(assignment, mmap_mode="r"),
+            mapped(assignment),
             k,
             directedness=graph.directedness,
             relations=graph._directions,

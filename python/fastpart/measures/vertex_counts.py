@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
-from ..core.parsing import damaged
+from ..core.parsing import damaged, mapped
 from ..graphs.graph import Graph
 from ..machines.job import ANEW, Job, name_of, read_checked, source_of, write_checked
 from ..machines.partitioning import Place
@@ -172,7 +172,7 @@ def count_kind(
     into: Path,
 ) -> None:
     """Write counts of a kind."""
-    counted = _counted(graph, np.load(assignment, mmap_mode="r"), k, types, options, kind)
+    counted = _counted(graph, mapped(assignment), k, types, options, kind)
     buffer = io.BytesIO()
     np.savez(buffer, **counted)  # type: ignore[arg-type]
     write_checked(into, buffer.getvalue())

@@ -50,7 +50,8 @@ class JsonLines:
 
     def _read(self) -> list[tuple[int, str]]:
         """Return the lines so far with their epochs. The last one may have been cut off."""
-        lines = self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
+        there = parameters.regular(self._file).exists()
+        lines = self._file.read_text("utf-8", "replace").splitlines() if there else []
         found = []
         for place, line in enumerate(lines):
             try:

@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
-from ..core.parsing import damaged
+from ..core.parsing import damaged, mapped
 from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .facts.trained import TrainedEmbeddings
@@ -149,4 +147,4 @@ def _learned(trained: TrainedModel) -> Any:
     """Return the learned rows, which are written when the training ends."""
     if trained.out is None or not (trained.out / EMBEDDINGS).exists():
         return None
-    return np.load(trained.out / EMBEDDINGS, mmap_mode="r", allow_pickle=False)
+    return mapped(trained.out / EMBEDDINGS)

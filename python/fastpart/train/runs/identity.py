@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import _core
 from ...core.options import RunOptions
-from ...core.parameters import shown
+from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError
 from ...partitions.coding import COLUMNS
 from ..config import Options
@@ -79,7 +79,7 @@ def _listed(files: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 def _hashed(path: Path, names: Iterable[str]) -> dict[str, Any]:
     files = [file for name in names for file in path.glob(f"part-*/{name}")]
-    hashes = _core.hash_files(files, RunOptions())
+    hashes = _core.hash_files([regular(file) for file in files], RunOptions())
     return {file.relative_to(path).as_posix(): list(found) for file, found in zip(files, hashes, strict=True)}
 
 

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....core.parameters import regular, shown
+from ....core.parsing import mapped
+from ....errors import GraphFormatError
+
 Array = npt.NDArray[Any]
 
 RESTART = "Pass restart=True to begin anew"
@@ -46,22 +50,21 @@ def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
 
 
 def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    try:
-        there = opened(file)
-    except (OSError, ValueError):
+    """Return whether a file holds an array of an earlier run. Refuse one of another shape: its rows would be lost."""
+    if not regular(file).exists():
         return False
-    return there.shape == shape and there.dtype == dtype
+    there = opened(file)
+    if there.shape != shape or there.dtype != dtype:
+        raise GraphFormatError(
+            f"{shown(file)}: expected {dtype} of shape {shape}, got {there.dtype} of {there.shape}. {RESTART}"
+        )
+    return True
 
 
 def opened(file: Path, *, write: bool = False) -> Array:
     """Map an array."""
-    try:
-        array: Array = np.load(file, "r+" if write else "r")
-    except ValueError:
-        array = np.load(file)
-        if array.size:
-            raise
-    return array
+    array: Array = mapped(file, f"not the array of an ingest. {RESTART}")
+    return np.load(file, "r+") if write and array.size else array
 
 
 def flush(array: Array) -> None:

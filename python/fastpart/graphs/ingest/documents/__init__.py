@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import msgspec
 
 from ....core.names import is_name
-from ....core.parameters import meant, one_line, shown
+from ....core.parameters import meant, one_line, regular, shown
 from ....core.parameters import path as checked_path
 from ....errors import ParameterError
 from ..schema import Column, Csv, Entry, Format, Key, Rates, Relation, Schema, Vertices
@@ -57,7 +57,10 @@ def read_schema(source: Any) -> tuple[Schema, str]:
         checks.check(source)
         return source, joined(".", source.root or ".")
     if isinstance(source, Mapping):
-        return _schema(source, ".")
+        try:
+            return _schema(source, ".")
+        except RecursionError:
+            raise ParameterError("schema: a value contains itself, or is nested too deeply") from None
     if not isinstance(source, str | bytes | os.PathLike):
         raise TypeError(f"schema: expected a path or a dict, got {type(source).__name__}")
     file = checked_path("schema", source)
@@ -77,7 +80,7 @@ def _naming(file: str) -> Any:
 
 
 def _parsed(file: Path) -> Any:
-    content = file.read_bytes()
+    content = regular(file).read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ....core.parameters import shown
+from ....core.parameters import regular, shown
 from ....core.parsing import json_object
 from ....errors import GraphFormatError
 from ..columns.arrays import RESTART
@@ -33,7 +33,9 @@ class Journal:
         self._done: dict[tuple[str, str], dict[str, Any]] = {}
         file = folder / NAME
         kept = 0
-        for number, line in enumerate(file.read_bytes().split(b"\n")[:-1] if file.exists() else (), 1):
+        for number, line in enumerate(
+            regular(file).read_bytes().split(b"\n")[:-1] if file.exists() else (), 1
+        ):
             entry = _read(file.with_name(f"{NAME}: line {number}"), line)
             kept += len(line) + 1
             if "forgotten" in entry:

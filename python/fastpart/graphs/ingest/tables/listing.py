@@ -10,7 +10,7 @@ from typing import Any
 
 from ....core.folders import leads_out
 from ....core.parameters import path as checked_path
-from ....core.parameters import shown
+from ....core.parameters import regular, shown
 from ....errors import GraphFormatError
 from . import cloud
 from .paths import MAGIC, URL, Found, hidden
@@ -70,13 +70,14 @@ def _matches(name: str, pattern: str) -> list[Found]:
     if os.path.isdir(pattern):
         folder = pattern.rstrip("/") or "/"
         return _folder(name, folder, folder)
+    regular(Path(pattern))
     if not (magic := MAGIC.search(pattern)):
         raise FileNotFoundError(2, f"{name}.files: no such file or folder", pattern)
     found: list[Found] = []
     root = os.path.dirname(pattern[: magic.start()]) or "."
     for path in glob.glob(pattern, recursive=True):
         _refuse_outside(name, path, root)
-        if os.path.isfile(path):
+        if not os.path.isdir(path):
             found.append(_file(path))
         elif not pattern.endswith("**"):  # which matches the folders and all that is in them
             found += _folder(name, path, root)
@@ -129,7 +130,7 @@ def table_kind(folder: str, names: Iterable[str]) -> str | None:
 
 
 def _file(path: str) -> Found:
-    state = os.stat(path)
+    state = os.stat(regular(Path(path)))
     return Found(path, state.st_size, str(state.st_mtime_ns))
 
 
@@ -141,5 +142,5 @@ def unchanged(found: Found) -> bool:
         return cloud.current(found) == found
     try:
         return _file(found.path) == found
-    except OSError:
+    except (OSError, GraphFormatError):
         return False
