@@ -28,7 +28,7 @@ __main__
 
 INSIDE = {
     "core": """
-finite folders frames notes pairs parameters processes progress system
+file_states finite folders frames notes own_checksum pairs parameters processes progress system
 cache_size, calls, forks
 options, parsing, protocols
 ids, shared_parameters
