@@ -8,21 +8,22 @@ from contextlib import contextmanager
 
 @contextmanager
 def flipped(file, bit):
-    """Flip one bit in place, and flip it back in the end if the file is still there."""
+    """Flip one bit in place, and flip it back in the end if it is still the same file."""
     state = os.stat(file)
-    _flip(file, bit)
-    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    yield
-    if file.exists() and os.stat(file).st_ino == state.st_ino:
-        _flip(file, bit)
+    with file.open("r+b") as opened:  # while it is open, no other file gets its inode
+        _flip(opened, bit)
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+        yield
+        if file.exists() and os.path.samestat(os.stat(file), os.fstat(opened.fileno())):
+            _flip(opened, bit)
 
 
-def _flip(file, bit):
-    with file.open("r+b") as opened:
-        opened.seek(bit // 8)
-        byte = opened.read(1)[0]
-        opened.seek(bit // 8)
-        opened.write(bytes([byte ^ 1 << bit % 8]))
+def _flip(opened, bit):
+    opened.seek(bit // 8)
+    byte = opened.read(1)[0]
+    opened.seek(bit // 8)
+    opened.write(bytes([byte ^ 1 << bit % 8]))
+    opened.flush()
 
 
 def bits_of(folder, each, seed=0):

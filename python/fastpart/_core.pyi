@@ -32,6 +32,7 @@ class EdgeSource:
         weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
         by_relation: bool = False,
+        remedy: str | None = None,
     ) -> EdgeSource: ...
     @staticmethod
     def open_shards(
