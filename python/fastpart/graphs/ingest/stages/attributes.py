@@ -134,7 +134,7 @@ class _Attributes:
             if done is None or done["rows"] != [_hash_of_rows(array, self.slots(unit)) for array in arrays]:
                 return False
         return not any(
-            block.any()
+            block.count(0) < len(block)
             for places in self._unwritten(units)
             for array in arrays
             for block in _rows_of(array, places)
@@ -173,11 +173,11 @@ def _hash_of_rows(array: Path, slots: Slots) -> str:
     head = array.stat().st_size - opened(array).nbytes
     with array.open("rb") as file:
         hashes = [_core.hash_bytes(file.read(head))]
-    hashes += [_core.hash_bytes(block.tobytes()) for block in _rows_of(array, slots)]
+    hashes += [_core.hash_bytes(block) for block in _rows_of(array, slots)]
     return _core.hash_bytes("".join(hashes).encode())
 
 
-def _rows_of(array: Path, slots: Slots) -> Iterator[npt.NDArray[np.uint8]]:
+def _rows_of(array: Path, slots: Slots) -> Iterator[bytes]:
     """Yield the bytes of some rows of an array, a few megabytes at a time."""
     rows = opened(array)
     rows = rows[slots] if isinstance(slots, slice) else rows
@@ -185,4 +185,4 @@ def _rows_of(array: Path, slots: Slots) -> Iterator[npt.NDArray[np.uint8]]:
     step = max(_BLOCK_BYTES // max(rows.nbytes // max(len(rows), 1), 1), 1)
     for start in range(0, len(rows) if places is None else len(places), step):
         block = rows[start : start + step] if places is None else rows[places[start : start + step]]
-        yield np.frombuffer(np.ascontiguousarray(block).tobytes(), np.uint8)
+        yield block.tobytes()
