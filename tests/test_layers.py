@@ -28,7 +28,7 @@ __main__
 
 INSIDE = {
     "core": """
-finite frames names notes pairs parameters processes progress system
+file_states finite frames names notes own_checksum pairs parameters processes progress system
 cache_size, calls, forks
 options, parsing, protocols, row_groups, text_files
 folders, ids, shared_parameters

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.file_states import ends_of
 from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..errors import EdgeFileChangedError, ParameterError
@@ -23,7 +24,7 @@ class _Origin:
     folder: str
     io: str
     weights: Any
-    marks: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, str], ...]
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
         """Return the function that opens the graph again, and its arguments."""
@@ -82,8 +83,8 @@ def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptio
     return graph
 
 
-def _marks(files: list[Path]) -> tuple[tuple[int, int], ...]:
-    return tuple((state.st_size, state.st_mtime_ns) for state in (file.stat() for file in files))
+def _marks(files: list[Path]) -> tuple[tuple[int, str], ...]:
+    return tuple((file.stat().st_mtime_ns, ends_of(file)) for file in files)
 
 
 def _reopened(origin: _Origin, identity: tuple[int, str] | None) -> Graph:

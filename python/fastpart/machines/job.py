@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from .. import _core
+from ..core.file_states import ends_of
 from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
@@ -148,8 +149,9 @@ def source_of(graph: Graph) -> list[Any]:
             )
         return [*known, *graph.identify()]
     files = sorted(graph.path.rglob("*")) if graph.path.is_dir() else [graph.path]
-    stats = [(shown(file), file.stat()) for file in files if file.is_file()]
-    return [*known, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)]
+    # Tasks on other machines may see other inodes.
+    states = ((shown(file), file.stat().st_mtime_ns, ends_of(file)) for file in files if file.is_file())
+    return [*known, *states]
 
 
 def name_of(value: Any) -> Any:

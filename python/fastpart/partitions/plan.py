@@ -16,6 +16,7 @@ from ..core import parameters
 from ..core.calls import called_well
 from ..core.frames import pl
 from ..core.outputs import replaceable
+from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import StrPath, shown, sized
 from ..core.parsing import Count, conform, json_object
 from ..core.protocols import tables
@@ -24,7 +25,7 @@ from ..errors import GraphFormatError, ParameterError
 MARKER = "plan.json"
 """What the folder of a plan has. It lists the other files."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 Key = dict[str, Any]
 """What decides the batches, as JSON has it."""
@@ -44,6 +45,7 @@ _SHOWN = (
 
 _OF = {
     "partition": "another partition",
+    "rows": "other features or other parts",
     "vertices": "other vertices",
     "weights": "other weights",
     "times": "other times of the seeds",
@@ -163,13 +165,15 @@ class Plan:
             raise GraphFormatError(
                 f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`"
             )
-        content = json_object(marker, None, None, "Make the plan again", ("schema", _SCHEMA))
+        text = marker.read_bytes()
+        content = json_object(marker, text, None, "Make the plan again", ("schema", _SCHEMA))
+        if (schema := content.get("schema")) != _SCHEMA:
+            raise GraphFormatError(
+                f"{shown(marker)}: schema {schema} is not {_SCHEMA}, that of this version. Make the plan again"
+            )
+        if not is_intact(text):
+            raise GraphFormatError(f"{shown(marker)}: not as it was written. Make the plan again")
         try:
-            if content["schema"] != _SCHEMA:
-                raise GraphFormatError(
-                    f"{shown(marker)}: schema {content['schema']} is not {_SCHEMA}, that of this version. Make the "
-                    "plan again"
-                )
             conform(content, _Content)
             return cls(
                 content["epochs"],
@@ -199,7 +203,7 @@ class Plan:
             "ways": self.ways.to_dicts(),
             "files": list(files),
         }
-        return (json.dumps(told, indent=1) + "\n").encode()
+        return with_checksum((json.dumps(told, indent=1) + "\n").encode())
 
     def refuse_other(self, wanted: Mapping[str, Any]) -> None:
         """Raise an error that names what differs unless the plan is for batches with this key."""

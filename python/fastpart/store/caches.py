@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -22,7 +21,8 @@ from ..errors import GraphFormatError
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import part_name
-from .manifest import OWN, facts_of, manifest_bytes, read_manifest
+from .identities import identity
+from .manifest import facts_of, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"
 """The list of a part, in its folder, and what the lists are for, beside the manifest."""
@@ -30,15 +30,6 @@ FILE, RECORD = "cache_ids.npy", "cache.json"
 _ANEW = "Write the caches anew with save_cache, or remove this file"
 
 Ids = npt.NDArray[np.int64]
-
-_ELSEWHERE = ("input", "fastpart", "schema", "files", OWN)
-"""Entries of the manifest that may differ between copies of a directory."""
-
-
-def identity(manifest: Mapping[str, Any]) -> str:
-    """Return a hash of what copies of a directory have in common."""
-    known = {name: value for name, value in manifest.items() if name not in _ELSEWHERE}
-    return hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[str, Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ..core.inputs import SPLITS
 from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
+from ..core.own_checksum import with_checksum
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import conform, json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
@@ -34,9 +34,6 @@ EARLIER = (
 
 OWN = "manifest_xxh3"
 """The key of the checksum of the manifest itself, taken while its digits are zeros. It is the last one."""
-
-_OWN = re.compile(rb'"manifest_xxh3": "([0-9a-f]{32})"\n\}\n\Z')
-_ZEROS = b"0" * 32
 
 Files = dict[str, dict[str, Any]]
 Check = Callable[[str, Any], object]
@@ -181,22 +178,11 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """Return the bytes of a manifest. A file takes one line of them."""
     told = {name: value for name, value in manifest.items() if name not in ("files", OWN)}
     text = as_json(told, indent=1).decode().removesuffix("\n}\n")
-    if "files" in manifest:
-        lines = (f"  {json.dumps(name)}: {json.dumps(facts)}" for name, facts in manifest["files"].items())
-        text += ',\n "files": {\n' + ",\n".join(lines) + "\n }"
-        text += f',\n "{OWN}": "{_ZEROS.decode()}"'
-    content = f"{text}\n}}\n".encode()
-    return _OWN.sub(_stated(_core.hash_bytes(content)), content)
-
-
-def _stated(digits: str) -> bytes:
-    return f'"{OWN}": "{digits}"\n}}\n'.encode()
-
-
-def is_intact(content: bytes) -> bool:
-    """Return whether the bytes of a manifest are those that were written."""
-    stated = _OWN.search(content)
-    return stated is not None and _core.hash_bytes(_OWN.sub(_stated("0" * 32), content)) == stated[1].decode()
+    if "files" not in manifest:
+        return f"{text}\n}}\n".encode()
+    lines = (f"  {json.dumps(name)}: {json.dumps(facts)}" for name, facts in manifest["files"].items())
+    text += ',\n "files": {\n' + ",\n".join(lines) + "\n }\n}\n"
+    return with_checksum(text.encode(), OWN)
 
 
 def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ....core.file_states import state_of
 from ....core.folders import leads_out
 from ....core.parameters import path as checked_path
 from ....core.parameters import regular, shown
@@ -130,8 +131,8 @@ def table_kind(folder: str, names: Iterable[str]) -> str | None:
 
 
 def _file(path: str) -> Found:
-    state = os.stat(regular(Path(path)))
-    return Found(path, state.st_size, str(state.st_mtime_ns))
+    size, *rest = state_of(regular(Path(path)), changes=True)
+    return Found(path, int(size), " ".join(map(str, rest)))
 
 
 def unchanged(found: Found) -> bool:
