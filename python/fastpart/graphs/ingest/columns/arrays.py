@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....core.parameters import regular, shown
+from ....core.parameters import regular
 from ....core.parsing import mapped
 from ....errors import GraphFormatError
 
@@ -50,15 +50,14 @@ def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
 
 
 def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Return whether a file holds an array of an earlier run. Refuse one of another shape: its rows would be lost."""
+    """Return whether a file holds such an array. What a damaged one held is made again, see the journal."""
     if not regular(file).exists():
         return False
-    there = opened(file)
-    if there.shape != shape or there.dtype != dtype:
-        raise GraphFormatError(
-            f"{shown(file)}: expected {dtype} of shape {shape}, got {there.dtype} of {there.shape}. {RESTART}"
-        )
-    return True
+    try:
+        there = opened(file)
+    except GraphFormatError:
+        return False
+    return there.shape == shape and there.dtype == dtype
 
 
 def opened(file: Path, *, write: bool = False) -> Array:
