@@ -27,6 +27,7 @@ from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import regular, shown, sized
+from ..core.parsing import json_object
 from ..core.system import THIS_FILE, try_lock
 from ..errors import FastpartError
 
@@ -182,12 +183,13 @@ def _valid(entry: Path, key: Mapping[str, Any], options: RunOptions) -> bool:
 
 
 def _read(entry: Path) -> dict[str, Any] | None:
+    marker = entry / MARKER
     try:
-        text = regular(entry / MARKER).read_bytes()
-        content = json.loads(text)
-    except (OSError, ValueError, RecursionError, FastpartError):
+        text = regular(marker).read_bytes()
+        content = json_object(marker, text)
+    except (OSError, FastpartError):
         return None
-    return content if isinstance(content, dict) and is_intact(text) else None
+    return content if is_intact(text) else None
 
 
 def _write(
