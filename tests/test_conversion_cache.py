@@ -4,16 +4,21 @@ import errno
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.core.options import RunOptions
 from fastpart.core.parameters import sized
 from fastpart.graphs import conversion_cache, converted
+from fastpart.graphs.conversion_cache import MARKER
+from flipped import REPLACEMENTS, bits_of, flipped, replace
 
 
 @pytest.fixture
@@ -32,6 +37,11 @@ def source(tmp_path):
 
 def entries(home):
     return sorted(path.name for path in home.iterdir()) if home.exists() else []
+
+
+def is_whole(entry):
+    key = json.loads((entry / MARKER).read_bytes())["key"]
+    return conversion_cache._valid(entry, key, RunOptions())
 
 
 def test_a_second_opening_finds_the_conversion(home, source, caplog):
@@ -105,7 +115,81 @@ def test_a_damaged_entry_is_written_again(home, source, damage):
         (home / entry / damage).write_bytes(b"xyz")
     assert fp.open_graph(source).identify() == expected
     assert entries(home) == [entry]
-    assert conversion_cache._valid(home / entry)
+    assert is_whole(home / entry)
+
+
+NAMES = "source,target,w\n" + "".join(f"v{a},v{a * 7 % 300},{1 + a % 9}\n" for a in range(300))
+NUMBERS = NAMES.replace("v", "")
+
+
+@pytest.mark.parametrize(("text", "options"), [(NUMBERS, {}), (NUMBERS, {"weights": "w"}), (NAMES, {})])
+def test_a_flipped_bit_in_an_entry_changes_nothing_in_silence(home, source, caplog, text, options):
+    caplog.set_level("INFO", "fastpart")
+    source.write_text(text)
+
+    def result():
+        graph = fp.open_graph(source, **options)
+        found = fp.hash(graph, 4)
+        fp.evaluate(graph, found)
+        weights = None if graph.weights is None else graph.weights.tolist()
+        ids = fp.restore(found, graph=graph) if text is NAMES else None
+        told = found.assignment.tolist(), found.checksum, weights, graph.directedness, graph.identify()
+        return told, None if ids is None else ids.to_dicts()
+
+    expected = result()
+    (entry,) = entries(home)
+    refused = again = 0
+    for file, bit in list(bits_of(home / entry, 12)):
+        caplog.clear()
+        with flipped(file, bit):
+            try:
+                found = result()
+            except fp.GraphFormatError as error:
+                assert f"Delete {home / entry} and open the graph again" in str(error), (file.name, bit)  # noqa: PT017
+                shutil.rmtree(home / entry)
+                found = result()
+                refused += 1
+            assert found == expected, (file.name, bit)
+            again += any("It is made again" in text for text in caplog.messages)
+        assert is_whole(home / entry)
+    assert refused > 3
+    assert again > 20
+
+
+@pytest.mark.parametrize("how", REPLACEMENTS)
+def test_a_source_of_equal_size_and_time_is_another_one(home, source, how):
+    assert fp.open_graph(source).num_vertices == 3
+    replace(how, source, source.read_bytes().replace(b"1,2,3", b"1,7,3"))
+    assert fp.open_graph(source).num_vertices == 8
+    assert len(entries(home)) == 2
+
+
+@pytest.mark.parametrize("how", REPLACEMENTS)
+@pytest.mark.parametrize("place", ["head", "middle", "tail"])
+def test_a_large_source_is_another_one_wherever_it_differs(home, source, how, place):
+    lines = [f"{1000 + number},{1001 + number},1\n" for number in range(20_000)]
+    source.write_text("source,target,w\n" + "".join(lines))
+    before = fp.open_graph(source).identify()
+    changed = {"head": 0, "middle": 10_000, "tail": len(lines) - 1}[place]
+    start = len("source,target,w\n") + sum(map(len, lines[:changed]))
+    content = bytearray(source.read_bytes())
+    content[start + 3] ^= 1
+    replace(how, source, bytes(content))
+    assert fp.open_graph(source).identify() != before
+
+
+@pytest.mark.parametrize("how", REPLACEMENTS)
+def test_a_pickle_of_a_file_that_was_replaced_is_refused(tmp_path, how):
+    np.random.default_rng(0).integers(0, 100, (300, 2), np.uint32).tofile(tmp_path / "g.bin")
+    data = pickle.dumps(fp.open_graph(tmp_path / "g.bin"))
+    assert pickle.loads(data).num_edges == 300
+    content = bytearray((tmp_path / "g.bin").read_bytes())
+    content[100] ^= 1
+    replace(how, tmp_path / "g.bin", bytes(content))
+    with pytest.raises(
+        fp.EdgeFileChangedError, match=r"g\.bin: the file changed after the graph was pickled"
+    ):
+        pickle.loads(data)
 
 
 def test_a_source_that_changes_meanwhile_is_not_kept(home, source, monkeypatch):
@@ -168,7 +252,7 @@ def test_somebody_else_finishes_first(home, source, monkeypatch):
     monkeypatch.setattr(conversion_cache._core, "AtomicDir", Slow)
     assert fp.open_graph(source).num_edges == 2
     assert len(entries(home)) == 1
-    assert conversion_cache._valid(home / entries(home)[0])
+    assert is_whole(home / entries(home)[0])
 
 
 def unwritable(tmp_path, monkeypatch, how):

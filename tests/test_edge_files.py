@@ -99,7 +99,7 @@ def test_sidecar_with_too_small_an_n_is_found_out(graph):
 def test_corrupt_sidecar_fields_are_refused(graph, changes):
     sidecar(graph, **changes)
     with pytest.raises(
-        fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart \(.*Delete it or write"
+        fp.GraphFormatError, match=rf"g\.bin\.json: the field '{next(iter(changes))}'.*Delete it or write"
     ):
         fp.open_graph(graph)
 
@@ -109,7 +109,22 @@ def test_corrupt_sidecar_fields_are_refused(graph, changes):
 )
 def test_corrupt_sidecars_are_refused(graph, content):
     graph.with_name("g.bin.json").write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=r"g\.bin\.json: not a sidecar of fastpart"):
+    with pytest.raises(fp.GraphFormatError, match=r"g\.bin\.json: .*Delete it or write it again"):
+        fp.open_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (2, "A newer fastpart wrote it. Upgrade"),
+        ("x", "holds text"),
+        (True, "holds a truth value"),
+        (0, ">= 1"),
+    ],
+)
+def test_sidecars_of_other_versions_are_refused(graph, version, message):
+    sidecar(graph, fastpart=version)
+    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin\.json: .*{message}"):
         fp.open_graph(graph)
 
 

@@ -283,10 +283,12 @@ def test_a_lock_that_its_owner_removes_meanwhile_is_taken_anew(tmp_path, monkeyp
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "pipe"])
-def test_a_file_of_the_name_of_a_lock_is_left_alone(tmp_path, caplog, kind):
+def test_a_file_of_the_name_of_a_lock_is_left_alone(tmp_path, caplog, kind, exists):
     lock, out = tmp_path / ".out.lock", tmp_path / "out"
-    out.mkdir()
+    if exists:
+        out.mkdir()
     (tmp_path / "mine").write_text("mine")
     {
         "file": lambda: lock.write_text("mine"),

@@ -281,9 +281,14 @@ def test_links_that_lead_out(folder, tmp_path):
 
 # 45
 def test_names_in_the_manifest_are_not_followed(folder, tmp_path):
-    change(folder / "manifest.json", splits=["train", "../../secret"], parts=["/etc"], more={"path": "../.."})
+    change(folder / "manifest.json", parts=["/etc"], more={"path": "../.."})
     for part in fp.open_partition(folder).parts:
         everything(part)
+    change(folder / "manifest.json", splits=["train", "../../secret"])
+    with pytest.raises(
+        fp.GraphFormatError, match=r"manifest\.json: splits: expected some of train, val, test"
+    ):
+        fp.open_partition(folder)
 
 
 def test_a_directory_that_lacks_a_part(folder):

@@ -262,7 +262,7 @@ def test_shards_are_the_same_graph(tmp_path, monkeypatch):
     ):
         fp.open_graph(tmp_path / "graph")
     (tmp_path / "graph" / names[2]).unlink()
-    with pytest.raises(fp.GraphFormatError, match=rf"without {names[2]}\. Ingest it again"):
+    with pytest.raises(fp.GraphFormatError, match=rf"without {names[2]}\. Ingest again"):
         fp.open_graph(tmp_path / "graph")
 
 

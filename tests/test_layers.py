@@ -28,18 +28,19 @@ __main__
 
 INSIDE = {
     "core": """
-finite folders frames notes pairs parameters processes progress system
+file_states finite frames names notes own_checksum pairs parameters processes progress system
 cache_size, calls, forks
-options, parsing, protocols
-ids, shared_parameters
+options, parsing, protocols, row_groups, text_files
+folders, ids, shared_parameters
 vertex_tables
 declared, facts, inputs, outputs, rows
 standardising, vertex_rows
 """,
     "graphs": """
 conversion_cache, ends, table_output, types, weights
+sidecars
 graph_directory
-directory_data, sidecars, tables
+directory_data, tables
 sources
 graph, staging
 directory_opening

@@ -150,6 +150,18 @@ def test_the_rank_with_another_partition_is_named(tmp_path):
         assert "rank 1 has another partition than the other ranks: k is 5 instead of 4" in errors
 
 
+def test_the_rank_with_other_features_is_named(tmp_path):
+    folder = machines(tmp_path, 3)
+    _, rows = attributed()
+    rows["features"] = rows["features"] + 1
+    fp.VertexPartition(np.arange(300) % 4, 4).save(tmp_path / "parts1", overwrite=True, **rows)
+    for _, errors, code in ranks(tmp_path, "stored.loader(fanouts=[2])", folder, 3):
+        assert code == 1
+        assert (
+            "rank 1 has another partition than the other ranks: its features differ. Copy the same" in errors
+        )
+
+
 LEAVES = """
 for batch in stored.loader(fanouts=[2], batch_size=8, remote="messages", ahead=1, timeout=20):
     if rank == 1 and batch.step == 3:

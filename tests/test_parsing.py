@@ -3,6 +3,7 @@
 import ast
 import errno
 import io
+import json
 import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,9 @@ import pytest
 
 import fastpart as fp
 from fastpart.core.inputs import labels_of, splits_of
-from fastpart.core.parameters import regular
-from fastpart.core.parsing import Archive, json_object, mapped, npy_array
+from fastpart.core.names import PathBelow
+from fastpart.core.parameters import regular, shown
+from fastpart.core.parsing import Archive, conform, json_object, mapped, npy_array
 from fastpart.core.rows import rows_of
 
 ARRAYS = [
@@ -193,3 +195,33 @@ def test_json_of_ours_names_file_and_field(tmp_path, text, said):
         json_object(file, None, fields, "Again")
     file.write_text('{"n": 1, "name": null, "more": 2}')
     assert json_object(file, None, fields)["more"] == 2
+
+
+@pytest.mark.parametrize("path", ["a", "a/b", "a/b/", "..a/b..", "...", "a.b/..c", " x"])
+def test_paths_below_a_folder(path):
+    conform({"file": path}, {"file": PathBelow})
+
+
+LEADING_OUT = ["", "/", "/a", "..", "../a", "a/..", "a/../b", "a\0", "\ud800", "/.."]
+
+
+def test_paths_that_lead_out_of_a_folder():
+    """Long ones take no longer than linear time."""
+    for path in (*LEADING_OUT, "a" * 10**6 + "\0", "a/" * 10**6 + ".."):
+        with pytest.raises(ValueError, match="the field 'file' holds a name that fastpart does not write"):
+            conform({"file": path}, {"file": PathBelow})
+
+
+def test_versions_of_ours(tmp_path):
+    file = tmp_path / "ours.json"
+    refused = {3: "A newer fastpart wrote it. Upgrade", 0: ">= 1", 1.5: "a number", "x": "text", None: "null"}
+    for version, said in refused.items():
+        file.write_text(json.dumps({"version": version}))
+        with pytest.raises(fp.GraphFormatError, match=rf"ours\.json: .*{said}"):
+            json_object(file, version=("version", 2))
+    file.write_text('{"version": 2}')
+    assert json_object(file, version=("version", 2)) == {"version": 2}
+
+
+def test_names_that_no_system_has_are_shown():
+    assert shown("a\ud800b\n") == "a\N{REPLACEMENT CHARACTER}b\\n"

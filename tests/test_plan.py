@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from attributed import attributed
 from coded import FEATURES, saved
 from fastpart.loading.planning.windows import Window
 from fastpart.measures import reading
+from fastpart.store.manifest import OWN
+from flipped import REPLACEMENTS, bits_of, flipped, replace
 
 BATCHES = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
 
@@ -180,6 +183,75 @@ def test_another_partition_is_refused(stored, coded, tmp_path):
         loaders(stored, plan)
 
 
+def saved_again(folder, form, scale=1.0, **given):
+    """Save the same partition to the same directory, with features times ``scale``."""
+    graph, rows = attributed()
+    rows["features"] = rows["features"] * np.float32(scale)
+    fp.hash(graph, 3).save(folder, overwrite=True, **rows, **given)
+    if form == "unlisted":  # as a version wrote it that kept no list of checksums
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(
+            json.dumps({name: value for name, value in manifest.items() if name not in ("files", OWN)})
+        )
+    return fp.open_partition(folder, of="vertices")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("form", ["listed", "unlisted"])
+@pytest.mark.parametrize("other", [{"scale": 2.0}, {"standardise": True}])
+def test_parts_that_were_saved_again_with_other_features_are_refused(tmp_path, form, other):
+    parts = saved_again(tmp_path / "parts", form)
+    plan = parts.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
+    same_epochs(fp.open_partition(tmp_path / "parts", of="vertices"), plan, [0])
+    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+        loaders(saved_again(tmp_path / "parts", form, **other), plan)
+
+
+@pytest.mark.torch
+def test_the_plan_of_a_directory_is_that_of_its_copies(tmp_path):
+    parts = saved_again(tmp_path / "parts", "listed")
+    plan = parts.plan(1, **BATCHES, pack=tmp_path / "plan")
+    shutil.copytree(tmp_path / "parts", tmp_path / "copy", copy_function=shutil.copyfile)
+    same_epochs(fp.open_partition(tmp_path / "copy", of="vertices"), plan, [0])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("how", REPLACEMENTS)
+@pytest.mark.parametrize("form", ["listed", "unlisted"])
+def test_features_that_were_replaced_are_refused(tmp_path, form, how):
+    plan = saved_again(tmp_path / "parts", form).plan(1, **BATCHES, pack=tmp_path / "plan")
+    file = tmp_path / "parts" / "part-00001" / "features.npy"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    replace(how, file, content)
+    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+        loaders(fp.open_partition(tmp_path / "parts", of="vertices"), plan)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("form", ["plain", "coded"])
+def test_a_flipped_bit_changes_no_batch_in_silence(stored, coded, tmp_path, form):
+    parts = stored if form == "plain" else coded
+    parts.plan(2, **BATCHES, memory=900, pack=tmp_path / "plan")
+
+    def batches():
+        loader = loaders(parts, tmp_path / "plan")[0]
+        try:
+            return [batch.x.numpy().tobytes() for _ in range(2) for batch in loader]
+        finally:
+            loader.close()
+
+    expected, refused = batches(), 0
+    for file, bit in bits_of(tmp_path / "plan", 12):
+        with flipped(file, bit):
+            try:
+                assert batches() == expected, (file.name, bit)
+            except (fp.GraphFormatError, fp.ParameterError) as error:
+                assert "plan" in str(error), error  # noqa: PT017
+                refused += 1
+    assert refused > 70
+
+
 @pytest.mark.torch
 def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
     plan = stored.plan(3, **BATCHES)
@@ -198,7 +270,7 @@ def test_rows_of_other_samples_are_refused(stored, tmp_path):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
     checksums = tmp_path / "plan" / "worker-00000" / "epoch-00000.checksums.npy"
     np.save(checksums, np.load(checksums) + np.uint64(1))
-    with pytest.raises(fp.GraphFormatError, match="step 0 needs other rows than those that were packed"):
+    with pytest.raises(fp.GraphFormatError, match="step 0: its rows are not those that were packed"):
         next(iter(loaders(stored, plan)[0]))
 
 

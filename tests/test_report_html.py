@@ -204,7 +204,11 @@ def test_a_report_of_partitions(run):
     ("arguments", "code", "text"),
     [
         (("g.bin", "-o", "r.html"), 2, "g.bin is not a comparison. Name"),
-        (("g.bin.json", "-o", "r.html"), 1, "g.bin.json: not a comparison"),
+        (
+            ("g.bin.json", "-o", "r.html"),
+            1,
+            "g.bin.json: the field 'fastpart_comparison' is missing. The file is not a comparison",
+        ),
         (("absent.json", "-o", "r.html"), 1, "absent.json: No such file or directory"),
         (("g.bin", "part.npy"), 2, "-o"),
         (("g.bin", "part.npy", "-o", "r.json"), 2, "unknown suffix '.json'"),

@@ -169,9 +169,9 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"schema": 5}, r"unknown schema 5\. This fastpart \(.*\) reads schemas 1 to 4"),
-        ({"schema": None}, "unknown schema None"),
-        ({"schema": [1]}, r"schema \[1\]"),
+        ({"schema": 5}, r"schema 5, but this fastpart \(.*\) reads up to 4\. .*Upgrade"),
+        ({"schema": None}, "the field .schema. holds null, not an integer"),
+        ({"schema": [1]}, "the field .schema. holds a list"),
         ({"kind": "hyper"}, "of: unknown value 'hyper'"),
         ({"kind": {}}, "of: expected a string"),
         ({"cap": "16"}, "caps: vertices: cap: expected an integer"),

@@ -21,8 +21,8 @@ def in_directory(graph, splits):
     folder = graph.path.parent
     graph.path.rename(folder / "edges.bin")
     graph.path.with_name("g.bin.json").rename(folder / "edges.bin.json")
-    types = [{"name": each.name, "n": each.n} for each in graph.types]
-    (folder / "graph.json").write_text(json.dumps({"fastpart_graph": 1, "types": types}))
+    described = {"fastpart": 1, "directedness": graph.directedness, **graph._typed.content}
+    (folder / "graph.json").write_text(json.dumps(described))
     for name, arrays in splits.items():
         (folder / "types" / name).mkdir(parents=True)
         np.savez(folder / "types" / name / "split.npz", **arrays)

@@ -332,7 +332,7 @@ def test_counts_of_others_are_refused(folder):
         (lambda m: m["relations"][0].update(name="/x"), "cannot be the name of a folder"),
         (lambda m: m["relations"][0].update(target="x"), "'about' has an end that is none of"),
         (lambda m: m["relations"][0].update(reverse=4), "reverse of 'about' is 4"),
-        (lambda m: m["relations"][0].pop("m"), "'m' is missing"),
+        (lambda m: m["relations"][0].pop("m"), "m' is missing"),
         (
             lambda m: m["types"][2].update(features={"dtype": "O", "shape": []}),
             "types: paper: features: dtype",

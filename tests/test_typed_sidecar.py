@@ -117,10 +117,13 @@ def changed(entries, place, **change):
         (changed(RELATIONS, 0, source="venue"), "'about' has an end that is none of author, field, paper"),
         (changed(RELATIONS, 2, reverse="merged"), "reverse of 'writes' is 'merged'"),
         (changed(RELATIONS, 2, reverse=3), "reverse of 'writes' is 3"),
+        (changed(RELATIONS, 2, reverse=1), "reverse of 'writes' is 1"),
+        (changed(TYPES, 0, name="../x"), "cannot be the name of a folder"),
+        (changed(RELATIONS, 0, name="x\n"), "cannot be the name of a folder"),
         (changed(TYPES, 0, name=3), "a name is no text"),
-        ({"types": 5}, "not a sidecar of fastpart"),
-        ({"relations": None}, "not a sidecar of fastpart"),
-        ({"relations": [3]}, "not a sidecar of fastpart"),
+        ({"types": 5}, "the field 'types' holds an integer, not a list. Delete it"),
+        ({"relations": None}, "the field 'relations' holds null, not a list. Delete it"),
+        ({"relations": [3]}, r"the field 'relations\[0\]' holds an integer, not an object. Delete it"),
     ],
 )
 def test_sidecars_that_contradict_themselves(tmp_path, change, message):

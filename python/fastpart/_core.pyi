@@ -32,6 +32,7 @@ class EdgeSource:
         weights: _Path | npt.NDArray[np.uint32] | None,
         options: RunOptions,
         by_relation: bool = False,
+        remedy: str | None = None,
     ) -> EdgeSource: ...
     @staticmethod
     def open_shards(
@@ -599,15 +600,18 @@ class Features:
         """Return the same rows, copied from the files into memory."""
     def empty(self, count: int) -> npt.NDArray[Any]:
         """Return an array for so many rows, in memory that is used again once it is gone. Its content is arbitrary."""
-    def with_cache(self, ids: _Rows, file: _Path) -> Features:
-        """Return the same rows. Those in ``file``, an ``.npy`` of the rows ``ids`` only, stay in memory."""
+    def with_cache(self, ids: _Rows, file: _Path, checksum: int) -> Features:
+        """Return the same rows. Those in ``file``, an ``.npy`` of the rows ``ids`` only, stay in memory.
+
+        ``checksum`` is that of :meth:`pack`.
+        """
     def pack(
         self, targets: Sequence[tuple[_Path, _Ids, _Rows]], options: RunOptions
     ) -> list[npt.NDArray[np.uint64]]:
         """Write an ``.npy`` for each target: the rows of its batches as they are stored, one batch behind the other.
 
-        The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum for each. Nobody
-        changes the arrays meanwhile.
+        The rows of batch i are ``rows[offsets[i]:offsets[i + 1]]``, which ascend. Returns a checksum of each batch: of
+        the numbers of its rows and of their bytes. Nobody changes the arrays meanwhile.
         """
     def open_pack(self, file: _Path, offsets: _Ids, checksums: npt.NDArray[np.uint64]) -> Pack:
         """Open an ``.npy`` that :meth:`pack` wrote with these offsets."""

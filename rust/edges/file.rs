@@ -41,6 +41,8 @@ pub struct EdgeFile {
     bytes: OpenFile,
     shape: Shape,
     n: u64,
+    /// What to do about an id that is not below `n`, if the caller knows where `n` is from.
+    remedy: Option<String>,
 }
 
 impl EdgeFile {
@@ -55,7 +57,7 @@ impl EdgeFile {
     /// little-endian. Returns the number of vertices, too, which the ids are not compared with.
     pub fn open_binedgelist(path: &Path, io: Io) -> Result<(Self, u64)> {
         let (bytes, (n, shape)) = OpenFile::open(path, io, |head, size| binedgelist_shape(path, head, size))?;
-        Ok((Self { bytes, shape, n: MAX_VERTICES }, n))
+        Ok((Self { bytes, shape, n: MAX_VERTICES, remedy: None }, n))
     }
 
     /// Opens `path` as [`EdgeFile::open`] does. The ids of a raw file may be big-endian. Without an `id_type` they are then
@@ -83,7 +85,7 @@ impl EdgeFile {
             shape.swapped |= big_endian;
             Ok(shape)
         })?;
-        let edges = Self { bytes, shape, n: MAX_VERTICES };
+        let edges = Self { bytes, shape, n: MAX_VERTICES, remedy: None };
         match (id_type, is_npy) {
             (None, false) if big_endian => plausible::check_width(&edges, 0, &shown(path))?,
             (None, false) => plausible::check_words(&edges, &shown(path))?,
@@ -95,6 +97,11 @@ impl EdgeFile {
     /// Requires ids to be below `n`.
     pub fn set_num_vertices(&mut self, n: u64) {
         self.n = n;
+    }
+
+    /// Says what to do about an id that is not below `n`.
+    pub fn set_remedy(&mut self, remedy: String) {
+        self.remedy = Some(remedy);
     }
 
     /// Path of the file.
@@ -163,7 +170,7 @@ impl EdgeFile {
             record: first + bad.position as u64,
             id: bad.id,
             n: self.n,
-            remedy: remedy(bad.id, self.n),
+            remedy: self.remedy.clone().unwrap_or_else(|| remedy(bad.id, self.n)),
         })
     }
 

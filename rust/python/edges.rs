@@ -73,7 +73,7 @@ fn num_vertices_of(
 impl EdgeSource {
     /// Opens a file. See `fastpart.open_graph`.
     #[staticmethod]
-    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options, by_relation = false))]
+    #[pyo3(signature = (path, *, dtype, layout, io, num_vertices, max_vertices, weights, options, by_relation = false, remedy = None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -85,6 +85,7 @@ impl EdgeSource {
         weights: Option<&Bound<'_, PyAny>>,
         options: Options,
         by_relation: bool,
+        remedy: Option<String>,
     ) -> PyResult<Self> {
         let io = if io == "read" { Io::Read } else { Io::Map };
         let opened = id_type(dtype)
@@ -94,6 +95,7 @@ impl EdgeSource {
         let weights = weights_of(weights, &file, io, &mut _owners)?;
         let n = num_vertices_of(py, &file, &shown(file.path()), [num_vertices, max_vertices], &options)?;
         file.set_num_vertices(n);
+        remedy.into_iter().for_each(|remedy| file.set_remedy(remedy));
         let id_type = Some(file.id_type().name());
         Ok(Self { graph: graph_of(Arc::new(file), weights, by_relation), id_type, _owners })
     }

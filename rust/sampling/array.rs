@@ -132,6 +132,15 @@ impl MappedRows {
     pub(crate) fn row(&self, index: usize) -> Option<*const u8> {
         (index < self.len).then(|| self.start.wrapping_add(index * self.row_bytes))
     }
+
+    /// Copies row `index`, if there is one, into memory of its size.
+    pub(super) fn copy(&self, index: usize, into: &mut [u8]) {
+        assert_eq!(into.len(), self.row_bytes);
+        if let Some(row) = self.row(index) {
+            // SAFETY: the map has the row. Its bytes are copied as they are, whoever changes them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(row, into.as_mut_ptr(), into.len()) };
+        }
+    }
 }
 
 /// Bytes of an item of that type, if it is a number or plain bytes.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::array::MappedRows;
+use super::pack::checksum;
 use crate::base::{Buffer, Error, Result, shown};
 use crate::sets::LocalSet;
 
@@ -20,8 +21,8 @@ impl std::fmt::Debug for RowCache {
 }
 
 impl RowCache {
-    /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others.
-    pub(super) fn read(ids: &[u32], n: u32, file: &Path, row_bytes: usize) -> Result<Self> {
+    /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others. `sum` is their checksum.
+    pub(super) fn read(ids: &[u32], n: u32, file: &Path, row_bytes: usize, sum: u64) -> Result<Self> {
         let found = MappedRows::open(file)?;
         if found.len() != ids.len() || found.row_bytes() != row_bytes {
             let what = format!(
@@ -42,6 +43,11 @@ impl RowCache {
         if let Some(start) = found.row(0) {
             // SAFETY: the map has as many bytes. They are copied as they are, whoever changes them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(start, rows.as_mut_ptr(), rows.len()) };
+        }
+        let of_row = |(place, &id): (usize, &u32)| checksum(id, &rows[place * row_bytes..][..row_bytes]);
+        if ids.iter().enumerate().map(of_row).fold(0, u64::wrapping_add) != sum {
+            let what = "its rows are not those that were packed. The plan is damaged. Make it again";
+            return Err(Error::format(shown(file), what));
         }
         Ok(Self { members, rows, row_bytes })
     }

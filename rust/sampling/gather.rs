@@ -163,9 +163,10 @@ impl Features {
         Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
     }
 
-    /// The same rows, some of which stay in memory: those of a file that has no others. They ascend.
-    pub fn with_cache(&self, ids: &[u32], file: &Path) -> Result<Self> {
-        let cache = RowCache::read(ids, self.space.count_u32()?, file, self.stored_bytes)?;
+    /// The same rows, some of which stay in memory: those of a file that has no others. They ascend, and have this
+    /// checksum.
+    pub fn with_cache(&self, ids: &[u32], file: &Path, checksum: u64) -> Result<Self> {
+        let cache = RowCache::read(ids, self.space.count_u32()?, file, self.stored_bytes, checksum)?;
         Ok(Self { cache: Some(Arc::new(cache)), ..self.clone() })
     }
 

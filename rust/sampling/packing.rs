@@ -20,6 +20,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::Zeroable;
 
@@ -81,6 +82,8 @@ struct Output<'a> {
     file: File,
     /// Offset of the first row.
     start: u64,
+    /// The checksum of the rows of each batch, as far as they are written.
+    checksums: Vec<AtomicU64>,
 }
 
 impl<'a> Output<'a> {
@@ -96,20 +99,30 @@ impl<'a> Output<'a> {
         let start = head.len() as u64;
         match allocate(&file, 0..(head.len() + bytes) as u64) {
             Err(full) if full.kind() == std::io::ErrorKind::StorageFull => Err(io(full)),
-            _ => Ok(Self { target, file, start }), // some file systems cannot take disk before it is written
+            // Some file systems cannot take disk before it is written.
+            _ => Ok(Self {
+                target,
+                file,
+                start,
+                checksums: target.batches().map(|_| AtomicU64::new(0)).collect(),
+            }),
         }
     }
 
     /// Writes the rows of a chunk, which are those of `range` and begin at `chunk`.
     fn put(&self, range: &Range<u32>, chunk: &[u8], row_bytes: usize, piece: &mut Vec<u8>) -> Result<()> {
         let mut first = 0;
-        for rows in self.target.batches() {
+        for (rows, checksums) in self.target.batches().zip(&self.checksums) {
             let here =
                 rows.partition_point(|&row| row < range.start)..rows.partition_point(|&row| row < range.end);
             piece.clear();
-            for &row in &rows[here.clone()] {
-                piece.extend_from_slice(&chunk[(row - range.start) as usize * row_bytes..][..row_bytes]);
+            let mut sum = 0_u64;
+            for &number in &rows[here.clone()] {
+                let row = &chunk[(number - range.start) as usize * row_bytes..][..row_bytes];
+                sum = sum.wrapping_add(checksum(number, row));
+                piece.extend_from_slice(row);
             }
+            checksums.fetch_add(sum, Relaxed);
             let at = self.start + ((first + here.start) * row_bytes) as u64;
             self.file.write_all_at(piece, at).map_err(|error| Error::io(self.target.path, error))?;
             first += rows.len();
@@ -149,7 +162,8 @@ impl Features {
         for Output { target, file, .. } in &outputs {
             file.sync_data().map_err(|error| Error::io(target.path, error))?;
         }
-        Ok(targets.iter().map(|target| target.batches().map(checksum).collect()).collect())
+        let sums = |output: Output<'_>| output.checksums.into_iter().map(AtomicU64::into_inner).collect();
+        Ok(outputs.into_iter().map(sums).collect())
     }
 
     /// Ranges of at most so many rows, and the part of each.
@@ -231,7 +245,9 @@ mod tests {
                     &run,
                 )
                 .unwrap();
-            let features = features.with_cache(&ids, &cache).unwrap();
+            let error = features.with_cache(&ids, &cache, checksums[1][0] + 1).unwrap_err().to_string();
+            assert!(error.contains("cache.npy: its rows are not those that were packed"), "{error}");
+            let features = features.with_cache(&ids, &cache, checksums[1][0]).unwrap();
             let packed = Pack::open(&pack, 3, &[0, 3, 3, 6], checksums[0].clone()).unwrap();
             for (step, wanted) in
                 [vec![49, 5, 2, 31, 49], vec![40], vec![30, 0, 29, 0, 5, 40]].iter().enumerate()
@@ -246,7 +262,34 @@ mod tests {
                     wanted.iter().flat_map(|&row: &u32| rows[3 * row as usize..][..3].to_vec()).collect();
                 assert_eq!(found, expected);
                 let error = gather((step + 1) % 3, &mut found).unwrap_err().to_string();
-                assert!(error.contains("needs other rows than those that were packed"), "{error}");
+                assert!(error.contains("The plan is of other samples or damaged"), "{error}");
+            }
+            let other = [49, 3, 2, 31].as_slice(); // as many rows as step 0 has, but others
+            let mut found = vec![0; 3 * other.len()];
+            // SAFETY: it holds all rows.
+            let read = |found: &mut Vec<u8>, wanted: &[u32]| unsafe {
+                features.gather(wanted, Some((&packed, 0)), found.as_mut_ptr(), &|| Ok(()))
+            };
+            assert!(read(&mut found, other).is_err());
+            let whole = fs::read(&pack).unwrap();
+            for place in whole.len() - 18..whole.len() - 9 {
+                // Written in place: the pack has the file open.
+                let flip = |byte: u8| {
+                    File::options()
+                        .write(true)
+                        .open(&pack)
+                        .unwrap()
+                        .write_all_at(&[byte], place as u64)
+                        .unwrap()
+                };
+                flip(whole[place] ^ 1);
+                let error = read(&mut found, &[49, 2, 31]).unwrap_err().to_string();
+                assert!(
+                    error.contains("pack.npy: step 0: its rows are not those that were packed"),
+                    "{error}"
+                );
+                flip(whole[place]);
+                read(&mut found, &[49, 2, 31]).unwrap();
             }
         }
     }

@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,7 +140,8 @@ def serve(root: Path, which: str) -> None:
     """Run the cases whose numbers come by stdin."""
     faulthandler.enable()
     from cases import Attack, Problem
-    from specimens import SPECIMENS, WITH_TORCH, build
+    from catalogue import SPECIMENS, build
+    from specimens import WITH_TORCH
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -153,6 +155,10 @@ def serve(root: Path, which: str) -> None:
     build(root / "pristine", list(SPECIMENS))
     if WITH_TORCH and which != "others":
         import torch_geometric  # noqa: F401
+        from readers import trained_whole
+
+        trained_whole(root / "pristine" / "plain", root / "tmp")  # its first call imports much
+        shutil.rmtree(root / "tmp" / "run")
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + SPACE, mapped + SPACE))
     attack = Attack(root, which)

@@ -1,6 +1,5 @@
 """One case of an attack: a changed file, all that reads it, and what is wrong with how that ends."""
 
-import inspect
 import linecache
 import os
 import re
@@ -13,9 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from catalogue import HERE, NEEDS_TORCH, SPECIMENS, WEIGHTS
 from changes import change
-from readers import READERS, Reader, Refused
-from specimens import NEEDS_TORCH, SPECIMENS, WEIGHTS, WITH_TORCH
+from oracle import Noted, State, digest
+from readers import Reader, Refused
+from specimens import WITH_TORCH
+from work_readers import READERS
 
 import fastpart as fp
 
@@ -57,6 +59,8 @@ class Attack:
     def __init__(self, root: Path, which: str) -> None:
         self._which = which
         self.pristine, self.work, self.out = root / "pristine", root / "work", root / "work" / "out"
+        self._whole: dict[tuple[str, str], tuple[str, set[str]] | None] = {}
+        """What strict readers return and say of specimens without a change. None: it is not the same each time."""
 
     def changed(self, number: int) -> tuple[Case, Path] | None:
         """Make the case of a number: a fresh copy of a specimen with one change. None if that needs torch."""
@@ -81,9 +85,12 @@ class Attack:
 
     def _copy(self, specimen: str) -> Path:
         shutil.rmtree(self.work, ignore_errors=True)
-        return Path(
-            shutil.copytree(self.pristine / specimen, self.work / specimen, copy_function=shutil.copyfile)
-        )
+        folder = self.work / specimen
+        shutil.copytree(self.pristine / specimen, folder, copy_function=shutil.copyfile)
+        if specimen in HERE:
+            with warnings.catch_warnings(action="ignore"):
+                HERE[specimen](folder)
+        return folder
 
     def readers(self, case: Case) -> list[Reader]:
         """Return what reads the changed file. Those that take long take part in a share of the cases.
@@ -114,22 +121,51 @@ class Attack:
 
     def _read(self, reader: Reader, case: Case, folder: Path) -> Problem | str:
         """Return how a reader ended: what is wrong, "refused" or "read"."""
+        whole = self._of_whole(reader, case) if reader.strict and case.number >= 0 else None
+        others = [self.pristine, *([] if reader.in_place else [folder])]
+        before = State(others)
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
-        unnoticed = reader.name == "verified" and "verify" in inspect.signature(fp.open_partition).parameters
-        unnoticed = unnoticed and self._is_content_changed(case, folder)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with fp.config(threads=2):
-                    reader.read(folder, self.out)
-        except BaseException as error:
+        unnoticed = reader.name == "verified" and self._is_content_changed(case, folder)
+        value, error, said = self._ends(reader, folder)
+        if written := before.changed(State(others)):
+            return Problem(reader.name, "writes outside of its output", case.file, "\n".join(written))
+        if error is not None:
             if case.number < 0:
-                return Problem(reader.name, "refused without a change", "", traceback.format_exc())
+                text = "".join(traceback.format_exception(error))
+                return Problem(reader.name, "refused without a change", "", text)
             return problem(reader.name, error) or self._leftovers(reader) or "refused"
         if unnoticed:
             return Problem(reader.name, "a change that verify does not notice", case.file, case.told)
+        if whole is not None and not said - whole[1] and digest(value) != whole[0]:
+            where = f"{case.specimen}/{case.file}"
+            return Problem(reader.name, "a change of the result that nothing notices", where, case.told)
         return self._leftovers(reader) or "read"
+
+    def _ends(self, reader: Reader, folder: Path) -> tuple[Any, BaseException | None, set[str]]:
+        """Return what a reader returned, what it raised, and what it said."""
+        with Noted() as noted, fp.config(threads=2):
+            try:
+                value, error = reader.read(folder, self.out), None
+            except BaseException as raised:
+                value, error = None, raised
+        return value, error, noted.said
+
+    def _of_whole(self, reader: Reader, case: Case) -> tuple[str, set[str]] | None:
+        """Return what a reader returns and says of the specimen without a change. The change is made anew."""
+        key = case.specimen, reader.name
+        if key not in self._whole:
+            found = []
+            for _ in range(2):
+                folder = self._copy(case.specimen)
+                self.out.mkdir()
+                value, error, said = self._ends(reader, folder)
+                if error is not None:
+                    raise error
+                found.append((digest(value), said))
+            self._whole[key] = found[0] if found[0][0] == found[1][0] else None
+            self.changed(case.number)
+        return self._whole[key]
 
     def _leftovers(self, reader: Reader) -> Problem | None:
         left = [name for name in os.listdir(self.out) if name.startswith(".")]

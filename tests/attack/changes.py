@@ -56,6 +56,9 @@ DTYPES = (
     "M8[s]",
 )
 
+MOVED = ".moved"
+"""Ends the name of what a link leads to that took its place."""
+
 
 def change(path: Path, chance: Random, others: list[Path]) -> str:
     """Change one file or folder. ``others`` are files whose content may take its place."""
@@ -130,7 +133,7 @@ def replaced(path: Path, chance: Random, others: list[Path]) -> str:
     what = chance.choice(
         ("gone", "gone", "empty", "folder", "pipe", "loop", "zeros", "null", "dangling", "link", "other")
     )
-    apart = path.with_name(f"{path.name}.moved")
+    apart = path.with_name(f"{path.name}{MOVED}")
     if what == "link":
         path.rename(apart)
         path.symlink_to(apart.name)

@@ -37,6 +37,8 @@ class Reader:
     torch: bool
     in_place: bool
     """Whether it writes to the folder, so that the next reader needs another copy."""
+    strict: bool
+    """Whether no change of its files may change in silence what it returns: arrays, text, or a folder that it wrote."""
 
     def is_of(self, specimen: str) -> bool:
         """Return whether it reads this specimen."""
@@ -51,14 +53,20 @@ READERS: list[Reader] = []
 
 
 def reads(
-    specimens: str, files: str = "*", *, share: float = 1, torch: bool = False, in_place: bool = False
+    specimens: str,
+    files: str = "*",
+    *,
+    share: float = 1,
+    torch: bool = False,
+    in_place: bool = False,
+    strict: bool = False,
 ) -> Callable[[Any], Any]:
     """Register a reader of the files of some specimens."""
 
     def register(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], object]:
         if WITH_TORCH or not torch:
             patterns = tuple(specimens.split()), tuple(files.split())
-            READERS.append(Reader(function.__name__, function, *patterns, share, torch, in_place))
+            READERS.append(Reader(function.__name__, function, *patterns, share, torch, in_place, strict))
         return function
 
     return register
@@ -435,17 +443,17 @@ def _model(pristine: Path) -> Any:
     return fp.train.full(pristine / "parts", **MODEL)
 
 
-@reads("trained", "run*", torch=True, in_place=True)
-def resumed(folder: Path, out: Path) -> None:
-    fp.train.full(folder / "parts", **MODEL, out=folder / "run", resume=True)
+@reads("trained", "run*", torch=True, in_place=True, strict=True)
+def resumed(folder: Path, out: Path) -> Any:
+    model = fp.train.full(folder / "parts", **MODEL, out=folder / "run", resume=True)
+    return [model.history.drop("seconds", strict=False), model.predict(folder / "parts")]
 
 
-@reads("trained", "run*", torch=True)
-def run_opened(folder: Path, out: Path) -> None:
-    if hasattr(fp.train, "open"):
-        model = fp.train.open(folder / "run")
-        str(model), repr(model)
-        model.predict(folder / "parts")
+@reads("trained", "run*", torch=True, strict=True)
+def run_opened(folder: Path, out: Path) -> Any:
+    model = fp.train.open(folder / "run")
+    str(model), repr(model)
+    return model.predict(folder / "parts", outputs="logits")
 
 
 @reads("trained", "run*", torch=True, share=0.3, in_place=True)
@@ -482,9 +490,9 @@ def links_by_processes(folder: Path, out: Path) -> None:
 # What else is kept
 
 
-@reads("checkpoints", in_place=True)
-def levels_resumed(folder: Path, out: Path) -> None:
-    fp.multilevel(folder / "g.bin", 4, **LEVELS, checkpoints=folder / "kept")
+@reads("checkpoints", "kept*", in_place=True, strict=True)
+def levels_resumed(folder: Path, out: Path) -> Any:
+    return fp.multilevel(folder / "g.bin", 4, **LEVELS, checkpoints=folder / "kept").assignment
 
 
 @reads("comparisons")

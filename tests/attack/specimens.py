@@ -25,11 +25,13 @@ WITH_TORCH = find_spec("torch") is not None
 Build = Callable[[Path], object]
 
 
-def _raw(folder: Path, **how: object) -> Path:
+def raw_file(folder: Path) -> Path:
+    """Write the graph of most specimens, with features and labels."""
     return fp.generate.planted(folder / "g.bin", n=N, m=M, classes=CLASSES, features=3, seed=1).path
 
 
-def _records() -> np.ndarray:
+def records() -> np.ndarray:
+    """Return the records of specimens without classes."""
     return np.random.default_rng(3).integers(0, N, (M, 2)).astype(np.uint32)
 
 
@@ -42,7 +44,7 @@ def _split_files(folder: Path) -> None:
 
 def raw(folder: Path) -> None:
     """A raw file with its sidecar, weights, labels, features and splits."""
-    _raw(folder)
+    raw_file(folder)
     np.save(folder / "g.bin.weights.npy", np.arange(M, dtype=np.float64) / 4 + 1)
     np.save(folder / "on.npy", np.arange(N) % 5)
     _split_files(folder)
@@ -50,14 +52,14 @@ def raw(folder: Path) -> None:
 
 def wide(folder: Path) -> None:
     """Raw u64 pairs without a sidecar, and big-endian ones."""
-    _records().astype("<u8").tofile(folder / "g.bin")
-    _records().astype(">u4").tofile(folder / "swapped.bin")
+    records().astype("<u8").tofile(folder / "g.bin")
+    records().astype(">u4").tofile(folder / "swapped.bin")
 
 
 def relabelled(folder: Path) -> None:
     """What a conversion wrote, with the map of its ids and weights."""
     lines = "".join(
-        f"{u * 1000 + 7}\t{v * 1000 + 7}\t{w}\n" for w, (u, v) in enumerate(_records().tolist(), 1)
+        f"{u * 1000 + 7}\t{v * 1000 + 7}\t{w}\n" for w, (u, v) in enumerate(records().tolist(), 1)
     )
     (folder / "g.txt").write_text(lines)
     fp.convert(folder / "g.txt", folder / "g.bin", relabel=True, weights=3)
@@ -65,19 +67,19 @@ def relabelled(folder: Path) -> None:
 
 def arrays(folder: Path) -> None:
     """Records as .npy, in rows and as an edge index."""
-    np.save(folder / "g.npy", _records())
-    np.save(folder / "index.npy", np.ascontiguousarray(_records().T.astype(np.int64)))
+    np.save(folder / "g.npy", records())
+    np.save(folder / "index.npy", np.ascontiguousarray(records().T.astype(np.int64)))
 
 
 def text(folder: Path) -> None:
     """Text with and without comments, weights and compression, and the graph of METIS with weights."""
-    plain = "# u v\n" + "".join(f"{u} {v}\n" for u, v in _records().tolist())
+    plain = "# u v\n" + "".join(f"{u} {v}\n" for u, v in records().tolist())
     (folder / "g.txt").write_text(plain)
-    (folder / "g.tsv").write_text("".join(f"{u}\t{v}\t{u + v}.5\n" for u, v in _records().tolist()))
-    (folder / "g.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in _records().tolist()))
+    (folder / "g.tsv").write_text("".join(f"{u}\t{v}\t{u + v}.5\n" for u, v in records().tolist()))
+    (folder / "g.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in records().tolist()))
     (folder / "g.txt.gz").write_bytes(gzip.compress(plain.encode(), mtime=0))
     source = folder / "weighted.bin"
-    _records().tofile(source)
+    records().tofile(source)
     np.save(f"{source}.weights.npy", np.arange(M) % 7 + 1)
     fp.convert(source, folder / "g.graph", num_vertices=N, dedup=False)
     fp.convert(source, folder / "g.binedgelist", num_vertices=N, weights=False)
@@ -87,14 +89,14 @@ def text(folder: Path) -> None:
 
 def tables(folder: Path) -> None:
     """Records and rows as Parquet."""
-    u, v = _records().T
+    u, v = records().T
     pl.DataFrame({"source": u, "target": v, "w": (u + v) / 2}).write_parquet(folder / "g.parquet")
     pl.DataFrame({"a": np.arange(N) / 2, "b": np.arange(N)}).write_parquet(folder / "x.parquet")
 
 
 def rows(folder: Path) -> None:
     """Features, labels and splits for a directory: dense, sparse, multi-label, of records."""
-    _records().tofile(folder / "g.bin")
+    records().tofile(folder / "g.bin")
     np.save(folder / "x.npy", np.arange(3 * N, dtype=np.float32).reshape(N, 3))
     np.save(folder / "y.npy", np.arange(N) % CLASSES)
     np.save(folder / "many.npy", (np.arange(3 * N).reshape(N, 3) % 2).astype(np.uint8))
@@ -107,7 +109,7 @@ def rows(folder: Path) -> None:
 
 def assignments(folder: Path) -> None:
     """Partitions in one file, and their graph."""
-    graph = _raw(folder)
+    graph = raw_file(folder)
     p = fp.spring(graph, 4)
     for name in ("p.npy", "p.txt", "p.parquet"):
         p.save(folder / name)
@@ -116,8 +118,9 @@ def assignments(folder: Path) -> None:
     fp.hdrf(graph, 4).save(folder / "e.parquet")
 
 
-def _saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: object) -> Path:
-    graph = _raw(folder) if not (folder / "g.bin").exists() else folder / "g.bin"
+def saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: object) -> Path:
+    """Save a partition with features, labels and splits, and return its directory."""
+    graph = raw_file(folder) if not (folder / "g.bin").exists() else folder / "g.bin"
     rows = {
         "features": folder / "g.bin.features.npy",
         "labels": folder / "g.bin.labels.npy",
@@ -131,8 +134,8 @@ def _saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: obje
 
 def vertices(folder: Path) -> None:
     """A directory of vertices that holds all that it can, caches included."""
-    p = fp.multilevel(_raw(folder), 3, volume_balance=1.3, balance_on=np.arange(N) % 5)
-    parts = _saved(
+    p = fp.multilevel(raw_file(folder), 3, volume_balance=1.3, balance_on=np.arange(N) % 5)
+    parts = saved(
         folder, p, edge_features=np.arange(2 * M).reshape(M, 2) / 2, halo_features=True, halo_hops=2
     )
     p = fp.open_partition(parts)
@@ -142,10 +145,10 @@ def vertices(folder: Path) -> None:
 def typed(folder: Path) -> None:
     """A directory of a graph with two types and relations of all kinds, and the graph."""
     half = N // 2
-    records = _records() % half
-    records[: M // 3, 0] += half  # users that like items
-    records[M // 3 : 2 * M // 3] += half  # users that know users
-    records.tofile(folder / "g.bin")
+    pairs = records() % half
+    pairs[: M // 3, 0] += half  # users that like items
+    pairs[M // 3 : 2 * M // 3] += half  # users that know users
+    pairs.tofile(folder / "g.bin")
     types = [{"name": "item", "n": half}, {"name": "user", "n": half}]
     relations = [
         {"name": "likes", "source": "user", "target": "item", "m": M // 3, "reverse": True},
@@ -171,17 +174,17 @@ def typed(folder: Path) -> None:
 def plain(folder: Path) -> None:
     """A directory of vertices with one hop, of a multi-label task."""
     many = (np.arange(3 * N).reshape(N, 3) % 2).astype(np.uint8)
-    _saved(folder, fp.ldg(_raw(folder), 3), labels=many)
+    saved(folder, fp.ldg(raw_file(folder), 3), labels=many)
 
 
 def edges(folder: Path) -> None:
     """A directory of edges."""
-    _saved(folder, fp.hdrf(_raw(folder), 3), edge_features=np.arange(M, dtype=np.float32))
+    saved(folder, fp.hdrf(raw_file(folder), 3), edge_features=np.arange(M, dtype=np.float32))
 
 
 def links(folder: Path) -> None:
     """A directory with edge splits, and the files of the split."""
-    splits = fp.split_edges(_raw(folder), 0.1, 0.1, out=folder / "train.bin")
+    splits = fp.split_edges(raw_file(folder), 0.1, 0.1, out=folder / "train.bin")
     p = fp.spring(splits.graph, 3)
     given = {
         "features": folder / "g.bin.features.npy",
@@ -193,10 +196,12 @@ def links(folder: Path) -> None:
 
 def bare(folder: Path) -> None:
     """A directory without parts."""
-    fp.spring(_raw(folder), 3).save(folder / "parts")
+    fp.spring(raw_file(folder), 3).save(folder / "parts")
 
 
-def _schema(number: int, of: str) -> Build:
+def schema_of(number: int, of: str) -> Build:
+    """Return what copies a directory that an earlier version wrote."""
+
     def build(folder: Path) -> None:
         shutil.copytree(SCHEMAS / str(number) / of, folder / "parts")
         shutil.copy(SCHEMAS / "g.bin", folder)
@@ -240,16 +245,16 @@ LEVELS = {"path": "two_levels", "sample": 0.3, "threads": 1}
 
 def comparisons(folder: Path) -> None:
     """A saved comparison with refusals, parts and matrices."""
-    records = _records()
+    pairs = records()
     algorithms = ["spring", "random", "hdrf", fp.VertexPartition(np.arange(N) % 2, 2), "bytegnn"]
-    fp.compare(records, [2], algorithms, fanouts=[2], splits=SPLITS, labels=np.arange(N) % 2).save(
+    fp.compare(pairs, [2], algorithms, fanouts=[2], splits=SPLITS, labels=np.arange(N) % 2).save(
         folder / "c.json"
     )
 
 
 def trained(folder: Path) -> None:
     """Directories, and the folder of a run over them that may go on."""
-    parts = _saved(folder, fp.spring(_raw(folder), 2))
+    parts = saved(folder, fp.spring(raw_file(folder), 2))
     with suppress(InterruptedError):
         fp.train.full(parts, **MODEL, out=folder / "run", on_epoch=_ends)
 
@@ -264,44 +269,6 @@ MODEL = {"hidden": 4, "epochs": 3, "threads": 1, "patience": 3}
 
 def exports(folder: Path) -> None:
     """A directory, and exports of it that may be replaced."""
-    parts = _saved(folder, fp.spring(_raw(folder), 2))
+    parts = saved(folder, fp.spring(raw_file(folder), 2))
     fp.export.text(parts, folder / "text")
     fp.export.wholegraph(parts, folder / "wholegraph")
-
-
-SPECIMENS: dict[str, Build] = {
-    build.__name__: build
-    for build in (raw, wide, relabelled, arrays, text, tables, rows, assignments, vertices, typed, plain, edges, links,
-                  bare, checkpoints, comparisons, exports, trained)
-}  # fmt: skip
-SPECIMENS |= {
-    f"schema{number}_{of}": _schema(number, of) for number in (1, 2, 3) for of in ("vertices", "edges")
-}
-
-WEIGHTS = {
-    "vertices": 4,
-    "typed": 4,
-    "edges": 3,
-    "links": 3,
-    "plain": 2,
-    "raw": 3,
-    "assignments": 2,
-    "trained": 3,
-    "rows": 2,
-    "text": 2,
-}
-WEIGHTS |= dict.fromkeys((name for name in SPECIMENS if name.startswith("schema")), 0.5)
-"""How often a specimen comes. The others have 1."""
-
-NEEDS_TORCH = {"trained"}
-"""Those that are not made without it."""
-
-
-def build(root: Path, names: list[str]) -> None:
-    """Make the specimens of these names that are not there yet."""
-    with fp.config(threads=1):
-        for name in names:
-            if not (root / name).exists() and (WITH_TORCH or name not in NEEDS_TORCH):
-                (root / f"{name}.unfinished").mkdir()
-                SPECIMENS[name](root / f"{name}.unfinished")
-                (root / f"{name}.unfinished").rename(root / name)

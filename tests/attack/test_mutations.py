@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from attempts import Outcome, outcomes
-from specimens import SPECIMENS
+from catalogue import SPECIMENS
 
 SAMPLE = range(200)
 """The cases that every run tries. ``benches/mutations.py`` tries thousands."""

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("torch_geometric")
 
 from attempts import outcomes
-from specimens import SPECIMENS
+from catalogue import SPECIMENS
 from test_mutations import root, told
 
 __all__ = ["root"]

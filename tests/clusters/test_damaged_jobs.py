@@ -1,5 +1,6 @@
 """Whatever byte of an unfinished job is damaged: its file is named, or made anew, and the bits stay."""
 
+import json
 import random
 import re
 import shutil
@@ -11,6 +12,11 @@ from test_unfinished_jobs import GIVEN, Failing, made
 
 import fastpart as fp
 from fastpart.errors import FastpartError
+from fastpart.machines.adjacency import Shards, adjacency
+from fastpart.machines.job import Job, read_checked, write_checked
+from fastpart.machines.partitioning import Place
+from fastpart.machines.parts import WrittenParts
+from json_damage import check_all
 
 SEED = 11
 
@@ -116,3 +122,80 @@ def test_a_damaged_file_is_named_or_made_anew(graph, expected, jobs, tmp_path):
 @pytest.mark.timeout(1200)
 def test_damaged_files_of_each_kind_many_times(graph, expected, jobs, tmp_path):
     tried(graph, expected, cells(jobs) * 20, tmp_path, random.Random())
+
+
+class Off:
+    """An engine that makes nothing."""
+
+    def submit(self, task, each):
+        raise OSError("pieces.bin names a file that is not there, and is made anew")
+
+
+def with_checksum(content, scratch):
+    """Return a table of a job as fastpart writes it, with a right checksum."""
+    write_checked(scratch, json.dumps(content).encode())
+    return scratch.read_bytes()
+
+
+def without_checksum(content):
+    return json.loads(content[32:])
+
+
+def test_tables_with_a_right_checksum_and_another_content(graph, jobs, tmp_path):
+    """Names lead nowhere, and numbers are those of the pieces. Only a loop or the checksum of the graph may differ."""
+    shutil.copytree(jobs[-1], tmp_path / "job")
+    (folder,) = (tmp_path / "job").iterdir()
+    job = object.__new__(Job)
+    job.folder = job.path = folder
+    run = fp.core.options.RunOptions(threads=1)
+
+    def read():
+        pieces = adjacency(Off(), job, graph, Shards(3, 5), run)
+        return pieces.identity[:2], pieces.rows
+
+    table = folder / "pieces.bin"
+    before = table.read_bytes()
+    content = without_checksum(before)
+    assert sorted(content) == ["identity", "pieces"]
+    check_all(table, read, (2, 3), lambda each: with_checksum(each, tmp_path / "scratch"), without_checksum)
+
+
+def test_lists_of_groups_lead_nowhere(graph, tmp_path):
+    """Files that a list of a group of parts names are taken from its folder, to the output."""
+    partition = fp.hash(graph, 4)
+    engine = Failing(2)
+    shared, into = tmp_path / "shared", tmp_path / "into"
+    for folder in (shared, into):
+        folder.mkdir()
+    written = WrittenParts(Place(engine, shared, Shards(3, 5)), graph, partition.assignment, 4, 1)
+    run = fp.core.options.RunOptions(threads=1)
+
+    def write():
+        shutil.rmtree(into)
+        into.mkdir()
+        return [len(each) for each in written.write(into, run)]
+
+    write()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for file in shared.rglob("files.bin"):
+        content = json.loads(read_checked(file))
+        for name in ("../../../victim", str(victim)):  # with the right size
+            size = {name: [victim.stat().st_size, "0"]}
+            write_checked(file, json.dumps(content | {"files": content["files"] | size}).encode())
+            write()  # the group is made anew
+            assert without_checksum(file.read_bytes()) == content
+            assert victim.read_text() == "mine"
+        write_checked(file, json.dumps(content | {"sizes": content["sizes"][1:]}).encode())
+        with pytest.raises(fp.GraphFormatError, match="lists of 3 parts, expected 4"):
+            write()
+        write_checked(file, json.dumps(content).encode())
+    table = next(shared.rglob("groups.bin"))
+    check_all(
+        table,
+        write,
+        ("files",),
+        lambda each: with_checksum(each, tmp_path / "scratch"),
+        without_checksum,
+    )
+    written.close()

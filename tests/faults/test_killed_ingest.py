@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +17,7 @@ from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages.job import FORMAT
 from fastpart.graphs.ingest.stages.journal import Journal
 from fastpart.graphs.ingest.stages.work_folder import WorkFolder
+from flipped import bits_of, flipped
 from ingest_tables import plain, small
 
 RUN = """
@@ -32,14 +35,14 @@ schema = json.loads((folder / "schema.json").read_text())
 plain_add = journal.Journal.add
 
 def killed_at(count, torn):
-    def add(self, stage, unit, files=(), counts=None):
+    def add(self, *given, **named):
         add.left -= 1
         if add.left == 0:
             if torn:
-                plain_add(self, stage, unit, files, counts)
+                plain_add(self, *given, **named)
                 self._file.truncate(self._file.tell() - 7)
             os.kill(os.getpid(), signal.SIGKILL)
-        return plain_add(self, stage, unit, files, counts)
+        return plain_add(self, *given, **named)
     add.left = count
     journal.Journal.add = add
 
@@ -193,18 +196,18 @@ PLAN = {"format": FORMAT, "schema": {}, "root": "", "settings": {}, "tables": {}
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("plan.json", "{", r"plan\.json: not JSON"),
-        ("plan.json", "[]", r"plan\.json: expected a JSON object"),
-        ("plan.json", "{}", r"plan\.json: the field 'format' is missing"),
+        ("fastpart-ingest.json", "{", r"ingest\.json: not JSON"),
+        ("fastpart-ingest.json", "[]", r"ingest\.json: expected a JSON object"),
+        ("fastpart-ingest.json", "{}", r"ingest\.json: the field 'format' is missing"),
         (
-            "plan.json",
+            "fastpart-ingest.json",
             PLAN | {"tables": 3},
-            r"plan\.json: the field 'tables' holds an integer, not an object",
+            r"ingest\.json: the field 'tables' holds an integer, not an object",
         ),
         (
-            "plan.json",
+            "fastpart-ingest.json",
             PLAN | {"tables": {"vertices/v": [3]}},
-            r"plan\.json: tables: vertices/v: no list of files",
+            r"ingest\.json: tables: vertices/v: no list of files",
         ),
         ("journal.jsonl", "3\n", r"journal\.jsonl: line 1: expected a JSON object"),
         ("journal.jsonl", '{"checksum": 0}\n', r"journal\.jsonl: line 1: not as it was written"),
@@ -343,6 +346,66 @@ def test_what_is_lost_is_made_again_and_a_kill_meanwhile_leaves_no_hole(tables, 
         assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes(), name
 
 
+@pytest.mark.parametrize("missing", ["drop", "add"])
+@pytest.mark.parametrize(
+    "stop",
+    [
+        ("number", "v"),
+        ("spill", "e/00004"),
+        ("resolve", "e/00000/0"),
+        ("records", "e/00005"),
+        ("attributes", "types/v/00001"),
+        ("columns", "types/v"),
+        ("attributes", "relations/e/00003"),
+        ("columns", "relations/e"),
+        "the end",
+    ],
+)
+def test_a_flipped_bit_in_the_work_folder_changes_nothing_in_silence(tables, missing, stop):
+    if missing == "add":  # then records are looked up at once
+        if stop[0] in ("spill", "resolve"):
+            return
+        schema = json.loads((tables / "schema.json").read_text())
+        schema["relations"]["e"]["missing"] = missing
+        schema["vertices"]["v"]["features"][0] = {"column": "x", "fill": 0.5}
+        (tables / "schema.json").write_text(json.dumps(schema))
+    work, kept = tables / ".graph.ingest", tables / "kept"
+    schema = json.loads((tables / "schema.json").read_text())
+    with small(100, 1500):
+        ingest(schema, tables / "whole")
+    expected = contents(tables / "whole")
+    if stop == "the end":
+        from fastpart.graphs.ingest.stages import finishing
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(finishing, "_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            interrupted(tables, -1)
+    else:
+        interrupted(tables, stop)
+    shutil.copytree(work, kept)
+    again = refused = 0
+    bits = list(bits_of(work, 2, seed=str(stop)))
+    for file, bit in random.Random(0).sample(bits, min(len(bits), 7)):
+        with flipped(file, bit), small(100, 1500):
+            try:
+                ingest(schema, tables / "graph", threads=1)
+            except (fp.GraphFormatError, fp.ParameterError) as error:
+                assert ".graph.ingest" in str(error), error  # noqa: PT017
+                refused += 1
+            else:
+                assert contents(tables / "graph") == expected, (file.relative_to(work), bit)
+                shutil.rmtree(tables / "graph")
+                again += 1
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(kept, work)
+    assert refused + again == min(len(bits), 7)
+    assert again > 0
+
+
+def contents(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
 @pytest.mark.parametrize("shards", [None, 2])
 def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, monkeypatch, shards):
     schema = json.loads((tables / "schema.json").read_text())
@@ -371,7 +434,7 @@ def test_two_at_once_are_refused(tables):
     refused = pytest.raises(fp.ParameterError, match=r"out: \S+graph is in use\. At work there: process")
     with Owner(tables / "graph"), ThreadPoolExecutor(1) as other, refused:
         other.submit(ingest, schema, tables / "graph", restart=True).result()
-    assert (tables / ".graph.ingest" / "plan.json").exists()
+    assert (tables / ".graph.ingest" / "fastpart-ingest.json").exists()
 
 
 FULL = """

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _core
 from ..core.notes import log
 from ..core.parameters import meant_parameter, regular, shown
-from ..errors import ParameterError
+from ..errors import GraphFormatError, ParameterError
 from .call import Call
 from .spelling import flag
 from .verbs import Family, Verb, verbs
@@ -202,11 +202,13 @@ def save_options(call: Call, target: Path, *families: str) -> None:
     """Write the options of a command beside its output, ``OUT.run.toml``. Another file of that name stays."""
     file = target.with_name(f"{target.name}.run.toml")
     try:
-        if file.exists() and not file.read_bytes().startswith(_HEAD.encode()):
+        if file.is_symlink() or (file.exists() and not regular(file).read_bytes().startswith(_HEAD.encode())):
             log.info("%s was not written by fastpart. The options of this run are not saved", shown(file))
             return
         _core.write_file(file, options_file(call, *families))
-    except OSError as error:  # the result is complete
+    except GraphFormatError as error:  # the result is complete
+        log.warning("%s. The options of this run are not saved", error)
+    except OSError as error:
         log.warning("%s: the options of this run cannot be saved: %s", shown(file), error.strerror or error)
 
 

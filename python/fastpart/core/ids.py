@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
+from .file_states import state_of
 from .forks import before_polars_threads
 from .frames import pl
 from .parameters import regular, shown
@@ -30,7 +31,7 @@ class IdTable:
         Its first vertex, and how many there are.
     file : pathlib.Path
         Parquet with a column ``id``: row i is that of vertex ``first + i``.
-    state : tuple of int
+    state : tuple
         Says whether another file lies there now.
     """
 
@@ -38,12 +39,12 @@ class IdTable:
     first: int
     n: int
     file: Path
-    state: tuple[int, ...]
+    state: tuple[int | str, ...]
 
     @classmethod
     def of(cls, name: str, first: int, n: int, file: Path) -> IdTable:
         """Return the table of a file that is there."""
-        return cls(name, first, n, file, _state(file))
+        return cls(name, first, n, file, tuple(state_of(file)))
 
     def scanned(self) -> pl.LazyFrame:
         """Return the columns ``id`` and ``vertex``, which counts within the type."""
@@ -61,7 +62,7 @@ class IdTable:
 
     def refuse_changed(self) -> None:
         """Refuse a file that took the place of the one that was there when the graph was opened."""
-        if not regular(self.file).exists() or _state(self.file) != self.state:
+        if not regular(self.file).exists() or tuple(state_of(self.file)) != self.state:
             raise EdgeFileChangedError(
                 f"{shown(self.file)}: the ids are not those of the graph that was opened: its directory was replaced. "
                 "Open the graph again. A partition directory keeps the ids of its graph"
@@ -71,7 +72,7 @@ class IdTable:
     def dtype(self) -> Any:
         """The Polars type of the ids."""
         with damaged(self.file, "not a Parquet file of ids"):
-            return pl.scan_parquet(self.file).collect_schema()["id"]
+            return pl.scan_parquet(regular(self.file)).collect_schema()["id"]
 
     @cached_property
     def are_numbers(self) -> bool:
@@ -119,11 +120,6 @@ Ids = Sequence[IdTable]
 def of_name(ids: Ids, name: str) -> Ids:
     """Return the table of one type, if there is one."""
     return [each for each in ids if each.name == name]
-
-
-def _state(file: Path) -> tuple[int, ...]:
-    state = file.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def carried(

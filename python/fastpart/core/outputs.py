@@ -28,7 +28,7 @@ from ..errors import ParameterError
 from .folders import content_of, owned
 from .notes import log
 from .parameters import shown
-from .system import after_fork, try_lock
+from .system import THIS_FILE, after_fork, try_lock
 
 _SIGN = "fastpart: "
 """What the content of a lock file begins with. Other files of its name are not ours."""
@@ -68,10 +68,15 @@ def replaceable(
     Raises
     ------
     FileExistsError
-        The target is not ``what``, and not empty. Or it holds what the new one lacks.
+        The target is not ``what``, and not empty, or it is a link that leads nowhere. Or it holds what the new one
+        lacks.
     ParameterError
         It holds more than fastpart has written there.
     """
+    if target.is_symlink() and not target.exists():
+        raise FileExistsError(
+            errno.EEXIST, "is a link that leads nowhere. Remove it, or choose another name", str(target)
+        )
     files = owned(target, marker, earlier)
     if not files and target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise FileExistsError(
@@ -164,7 +169,7 @@ class Owner:
         except (FileNotFoundError, NotADirectoryError):  # what writes the output says so
             return
         except OSError as error:
-            if target.exists():
+            if target.exists() or os.path.lexists(name):
                 log.warning(
                     "%s cannot be locked (%s). See to it that no other command writes there meanwhile",
                     shown(target),
@@ -258,9 +263,7 @@ def _locked(name: Path) -> FileIO | str:
 
 
 def _opener(name: str, flags: int) -> int:
-    # A link leads elsewhere, and opening a pipe may block.
-    more = os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    return os.open(name, flags | more, 0o644)
+    return os.open(name, flags | os.O_CREAT | THIS_FILE, 0o644)
 
 
 def _is_ours(text: str) -> bool:

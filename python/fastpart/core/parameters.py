@@ -362,7 +362,7 @@ def _pair(name: str, word: str, of: str) -> tuple[str, Any]:
 
 def shown(path: str | Path) -> str:
     """Return a path as one line. Invalid UTF-8 is replaced, and control characters are escaped."""
-    text = os.fspath(path).encode(errors="surrogateescape").decode(errors="replace")
+    text = re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", os.fspath(path))
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: match[0].encode("unicode_escape").decode(), text)
 
 

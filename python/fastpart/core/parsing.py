@@ -11,8 +11,9 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any, Union
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -51,13 +52,23 @@ def damaged(file: Path, what: str) -> Iterator[None]:
         raise GraphFormatError(f"{shown(file)}: {what} ({reason})") from None
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+"""A number of things, in a JSON file of ours."""
+
+_Version = Annotated[int, msgspec.Meta(ge=1)]
+
+Fields = Mapping[str, Any] | type[msgspec.Struct]
+"""The fields of an object: types by name, as msgspec takes them, or a structure, whose defaults mark what may lack."""
+
+
 def json_object(
     file: Path,
     text: str | bytes | None = None,
-    fields: Mapping[str, type | tuple[type, ...]] | None = None,
+    fields: Fields | None = None,
     remedy: str = "",
+    version: tuple[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON object of a file that fastpart wrote.
+    """Return the JSON object of a file that fastpart wrote. All JSON of ours is read here.
 
     Parameters
     ----------
@@ -65,15 +76,18 @@ def json_object(
         The file, which errors name.
     text : str or bytes, optional
         Its content, if it is read already.
-    fields : mapping of str to type, optional
-        The fields that must be there, and the Python types that their values may have. A bool is no integer.
+    fields : mapping of str to type, or a msgspec.Struct, optional
+        The fields that must be there, and the types of their values, at any depth. A tuple of types stands for any of
+        them. A bool is no integer, and unknown fields are left alone.
     remedy : str
-        Ends each error.
+        Ends each error, except that of a newer version.
+    version : tuple of str and int, optional
+        The field with the version of the content, and the newest one that this fastpart reads.
 
     Raises
     ------
     GraphFormatError
-        The file holds no JSON object, or a field is missing or of another type.
+        The file holds no JSON object, or a field is missing or of another type, or the version is newer.
     OSError
         The file cannot be read.
     """
@@ -86,28 +100,80 @@ def json_object(
         raise GraphFormatError(f"{shown(file)}: not JSON ({error}){end}") from None
     if not isinstance(content, dict):
         raise GraphFormatError(f"{shown(file)}: expected a JSON object{end}")
-    for name, types in (fields or {}).items():
+    return checked_object(file, content, fields, remedy, version)
+
+
+def checked_object(
+    file: Path,
+    content: dict[str, Any],
+    fields: Fields | None = None,
+    remedy: str = "",
+    version: tuple[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return a JSON object that was read from a file of ours, as :func:`json_object` does."""
+    try:
+        conform(content, {} if version is None else {version[0]: _Version})
+        if version is None or content[version[0]] <= version[1]:
+            conform(content, fields or {})
+            return content
+    except ValueError as error:
+        raise GraphFormatError(f"{shown(file)}: {error}" + (f". {remedy}" if remedy else "")) from None
+    raise GraphFormatError(
+        f"{shown(file)}: {version[0]} {content[version[0]]}, but this fastpart ({_core.__version__}) reads up to "
+        f"{version[1]}. A newer fastpart wrote it. Upgrade fastpart"
+    )
+
+
+def conform(content: Mapping[str, Any], fields: Fields) -> None:
+    """Raise a ValueError that names the field unless a JSON object has these fields."""
+    if isinstance(fields, type):
+        _check(content, fields, "")
+        return
+    for name, expected in fields.items():
         if name not in content:
-            raise GraphFormatError(f"{shown(file)}: the field {name!r} is missing{end}")
-        value, known = content[name], types if isinstance(types, tuple) else (types,)
-        if not isinstance(value, known) or (isinstance(value, bool) and bool not in known):
-            expected = " or ".join(_JSON[each] for each in known)
-            raise GraphFormatError(
-                f"{shown(file)}: the field {name!r} holds {_JSON.get(type(value), value)}, not {expected}{end}"
-            )
-    return content
+            raise ValueError(f"the field {name!r} is missing")
+        _check(content[name], Union[expected] if isinstance(expected, tuple) else expected, name)  # noqa: UP007
 
 
-_JSON: dict[type, str] = {
-    bool: "a truth value",
-    dict: "an object",
-    float: "a number",
-    int: "an integer",
-    list: "a list",
-    str: "text",
-    type(None): "null",
+def _check(value: Any, expected: Any, name: str) -> None:
+    try:
+        msgspec.convert(value, expected)
+    except (msgspec.ValidationError, RecursionError) as error:
+        what, _, place = str(error).partition(" - at ")
+        place = place.removeprefix("`key` in ").strip("`").removeprefix("$")
+        raise ValueError(_told(what, (name + place).removeprefix("."))) from None
+
+
+def _told(what: str, name: str) -> str:
+    """Return what msgspec says of a field, in the words of our errors."""
+    if missing := _MISSING.fullmatch(what):
+        return f"the field {f'{name}.{missing[1]}'.removeprefix('.')!r} is missing"
+    if other := _OTHER.fullmatch(what):
+        expected = " or ".join(_JSON.get(each, each) for each in other[1].split(" | "))
+        return f"the field {name!r} holds {_JSON.get(other[2], other[2])}, not {expected}"
+    if what.startswith(_UNKNOWN):
+        return f"the field {name!r} holds the unknown value {shown(what.removeprefix(_UNKNOWN))}"
+    if "matching regex" in what:
+        return f"the field {name!r} holds a name that fastpart does not write"
+    what = what[:1].lower() + _QUOTED.sub(lambda word: _JSON.get(word[1], word[1]), what[1:])
+    return f"the field {name!r}: {what}"
+
+
+_MISSING = re.compile("Object missing required field `(.*)`")
+_OTHER = re.compile("Expected `(.*)`, got `(.*)`")
+_UNKNOWN = "Invalid enum value "
+_QUOTED = re.compile("`([^`]*)`")
+
+_JSON = {
+    "array": "a list",
+    "bool": "a truth value",
+    "float": "a number",
+    "int": "an integer",
+    "null": "null",
+    "object": "an object",
+    "str": "text",
 }
-"""What JSON calls the types of Python."""
+"""What errors call the types that msgspec names."""
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from .frames import pl
 from .notes import log
 from .parameters import shown
 from .parsing import Archive, damaged, mapped
+from .row_groups import refuse_large, row_groups
 
 CHUNK_BYTES = 32 << 20
 """Largest chunk. A chunk has at least one row."""
@@ -93,7 +94,11 @@ def _of_file(name: str, file: Path, memory_limit: int | None, fields: bool, with
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
     if file.suffix == ".npz":
         return _of_npz(name, file, memory_limit)
-    return _of_npy(name, file, fields) if file.suffix == ".npy" else _of_parquet(name, file, without)
+    return (
+        _of_npy(name, file, fields)
+        if file.suffix == ".npy"
+        else _of_parquet(name, file, memory_limit, without)
+    )
 
 
 def _of_array(name: str, array: Array, fields: bool = False) -> Rows:
@@ -169,7 +174,7 @@ def _of_csr(name: str, data: Array, indices: Array, indptr: Array, shape: Any) -
     return Rows((rows, columns), dtype, read)
 
 
-def _of_parquet(name: str, file: Path, without: str | None) -> Rows:
+def _of_parquet(name: str, file: Path, memory_limit: int | None, without: str | None) -> Rows:
     with ExitStack() as stack, damaged(file, "not a Parquet file of numbers"):
         opened = stack.enter_context(file.open("rb"))  # Polars opens only paths in UTF-8
         before_polars_threads(f"{name}: {shown(file)}")
@@ -182,6 +187,7 @@ def _of_parquet(name: str, file: Path, without: str | None) -> Rows:
             log.info("%s: ignored the columns %s, which hold no numbers", name, ", ".join(ignored))
         frame = frame.select(columns)
         rows = frame.select(pl.len()).collect().item()
+        refuse_large(str(file), row_groups(str(file)), frame.collect_schema().dtypes(), memory_limit)
         dtype = np.result_type(*(column.to_numpy().dtype for column in frame.head(0).collect()))
 
         def read(start: int, stop: int) -> Array:

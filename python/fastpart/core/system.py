@@ -32,6 +32,9 @@ except ImportError:  # Windows
 
     fcntl = resource = None
 
+THIS_FILE: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags of ``os.open``: a link is an error, since it leads elsewhere, and a pipe does not block."""
+
 _BEHIND = 1 << 30
 """The byte of a file that is locked, where only a range of bytes can be: behind its content."""
 

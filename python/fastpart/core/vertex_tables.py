@@ -24,6 +24,8 @@ from .notes import log
 from .parameters import one_line, path, regular, shown
 from .parsing import damaged
 from .protocols import Assignment
+from .row_groups import refuse_large, row_groups
+from .text_files import refuse_filling
 
 Vertices = npt.NDArray[np.int64]
 
@@ -354,6 +356,8 @@ def holder_of(where: str, file: Path, ids: Ids) -> tuple[Table, str] | None:
             for name, dtype in scanned.collect_schema().items()
             if name.strip().lower() in _VERTEX or (len(ids) == 1 and _may_be_ids(dtype, ids))
         ]
+        dtypes = [scanned.collect_schema()[name] for name in names]
+        refuse_large(str(file), row_groups(str(file)), dtypes, whole=True)
         table = Table(where, scanned.select(names).collect(), of_file=True)
     place = _column_of_ids(table, [name.strip().lower() for name in names], ids, ())
     return None if place is None else (table, names[place])
@@ -498,7 +502,10 @@ def _read(name: str, file: Path) -> pl.DataFrame:
     before_polars_threads(f"{name}: {shown(file)}")
     with damaged(regular(file), "not a table"):
         if file.suffix == ".parquet":
+            dtypes = pl.read_parquet_schema(file).values()
+            refuse_large(str(file), row_groups(str(file)), dtypes, whole=True)
             return pl.read_parquet(file)
+        refuse_filling(str(file))
         separator = "\t" if ".tsv" in file.name else _separator(file)
         frame = pl.read_csv(file, separator=separator, infer_schema=False, has_header=False)
         frame = frame.select(pl.when(pl.all() == "").then(None).otherwise(pl.all()).name.keep())

@@ -1,7 +1,10 @@
 """Conversions of files that hold no raw records, kept for the next time in the cache folder of the user.
 
-An entry is a folder with what the conversion wrote and ``entry.json``, which lists it. Its name is a hash of the paths,
-sizes and times of the sources, of the options that change the result, and of the version of fastpart.
+An entry is a folder with what the conversion wrote and ``entry.json``, which lists it with checksums. Its name is a
+hash of the paths and states of the sources, of the options that change the result, and of the version of fastpart.
+
+Finding an entry compares the checksums of all files but the records and their weights, which may be large. Whatever
+reads all of these takes their checksum anyway, and compares it then.
 """
 
 from __future__ import annotations
@@ -10,19 +13,22 @@ import errno
 import json
 import os
 import shutil
+import stat
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import below
+from ..core.folders import below, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import shown, sized
-from ..core.system import try_lock
+from ..core.own_checksum import is_intact, with_checksum
+from ..core.parameters import regular, shown, sized
+from ..core.parsing import json_object
+from ..core.system import THIS_FILE, try_lock
 from ..errors import FastpartError
 
 MARKER = "entry.json"
@@ -46,10 +52,21 @@ _UNREACHABLE = {errno.ENOENT, errno.EIO, errno.ESTALE, errno.ELOOP}
 
 @dataclass(frozen=True)
 class Stored:
-    """A conversion. ``keep`` is the temporary folder that holds it, if it is not in the cache."""
+    """A conversion. ``keep`` is the temporary folder that holds it, if it is not in the cache.
+
+    ``found``: it was made by an earlier opening.
+    """
 
     folder: Path
     keep: object = None
+    found: bool = False
+
+    @property
+    def remedy(self) -> str | None:
+        """What helps where the records are damaged, if they are not those of a moment ago."""
+        if self.keep is not None:
+            return None
+        return f"The conversion is damaged. Delete {shown(self.folder)} and open the graph again"
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,12 @@ def home() -> Path:
 
 
 def conversion(
-    key: Mapping[str, Any], name: str, make: Callable[[Path], None], options: RunOptions
+    key: Mapping[str, Any],
+    name: str,
+    make: Callable[[Path], None],
+    options: RunOptions,
+    compared_later: Collection[str] = (),
+    damaged: bool = False,
 ) -> Stored:
     """Return the conversion with this key. If there is none, ``make`` writes it to a folder.
 
@@ -82,13 +104,20 @@ def conversion(
         It may be called twice, the second time where the cache could not be written.
     options : RunOptions
         ``tmp_dir`` is where a conversion goes for which the cache has no place.
+    compared_later : collection of str
+        Names of files whose content is compared when it is read.
+    damaged : bool
+        The reader found that it is damaged.
     """
     try:
         entry = home() / "conversions" / _digest(key)
-        if _valid(entry, key):
+        if not damaged and _valid(entry, key, options):
             log.info("%s: read from its conversion in %s", name, shown(entry))
-            return Stored(entry)
-        _write(entry, key, make)
+            return Stored(entry, found=True)
+        if os.path.lexists(entry):
+            log.info("%s: its conversion in %s is damaged. It is made again", name, shown(entry))
+            (entry / MARKER).unlink(missing_ok=True)
+        _write(entry, key, make, options, compared_later)
         log.info(
             "%s: converted once, to %s in %s. `fastpart conversions` lists them, --clear removes them",
             name,
@@ -138,42 +167,59 @@ def _digest(key: Mapping[str, Any]) -> str:
     return _core.hash_bytes(json.dumps(key, sort_keys=True).encode())
 
 
-def _valid(entry: Path, key: Mapping[str, Any] | None = None) -> bool:
-    """Return whether an entry is complete: all files are there, with the sizes that were written."""
+def _valid(entry: Path, key: Mapping[str, Any], options: RunOptions) -> bool:
+    """Return whether an entry is as it was written. Of some files only the size is compared."""
     content = _read(entry)
-    if content is None or (key is not None and content.get("key") != json.loads(json.dumps(key))):
+    if content is None or content.get("key") != json.loads(json.dumps(key)):
         return False
     try:
-        return all((entry / name).stat().st_size == size for name, size in content["files"].items())
-    except (OSError, AttributeError, TypeError, KeyError):
+        if any((entry / name).stat().st_size != size for name, (size, _) in content["files"].items()):
+            return False
+        listed = {entry / name: xxh3 for name, (_, xxh3) in content["files"].items() if xxh3}
+        found = _core.hash_files(list(listed), options)
+        return [xxh3 for _, xxh3 in found] == [*listed.values()]
+    except (OSError, AttributeError, TypeError, KeyError, ValueError):
         return False
 
 
 def _read(entry: Path) -> dict[str, Any] | None:
+    marker = entry / MARKER
     try:
-        content = json.loads((entry / MARKER).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        text = regular(marker).read_bytes()
+        content = json_object(marker, text)
+    except (OSError, FastpartError):
         return None
-    return content if isinstance(content, dict) else None
+    return content if is_intact(text) else None
 
 
-def _write(entry: Path, key: Mapping[str, Any], make: Callable[[Path], None]) -> None:
+def _write(
+    entry: Path,
+    key: Mapping[str, Any],
+    make: Callable[[Path], None],
+    options: RunOptions,
+    compared_later: Collection[str],
+) -> None:
     """Write an entry in one step. Another process may do the same: the first one stays."""
     entry.parent.parent.parent.mkdir(parents=True, exist_ok=True)
     for folder in (entry.parent.parent, entry.parent):
         folder.mkdir(mode=0o700, exist_ok=True)  # the source may be readable by its owner only
+    refuse_links(entry.parent, [entry.name])
     damaged = below(entry)
     staged = _core.AtomicDir(entry, damaged)
     try:
         inside = Path(staged.path)
         make(inside)
-        files = {name: (inside / name).stat().st_size for name in below(inside)}
-        content = {"fastpart": 1, "key": key, "files": files}
-        _core.write_file(inside / MARKER, json.dumps(content, indent=1).encode())
+        names = below(inside)
+        sizes = {name: (inside / name).stat().st_size for name in names}
+        now = [name for name in names if Path(name).name not in compared_later]
+        hashes = dict(zip(now, _core.hash_files([inside / name for name in now], options), strict=True))
+        files = {name: [size, hashes[name][1] if name in hashes else ""] for name, size in sizes.items()}
+        content = json.dumps({"fastpart": 1, "key": key, "files": files}, indent=1) + "\n"
+        _core.write_file(inside / MARKER, with_checksum(content.encode()))
         try:
             staged.commit()
         except (OSError, FastpartError):
-            if not _valid(entry, key):
+            if not _valid(entry, key, options):
                 raise
     finally:
         staged.discard()
@@ -229,9 +275,10 @@ def _bytes(folder: Path) -> int:
 
 def _remove_dead(left: Path) -> None:
     """Remove what a killed process has left. A living one holds a lock on it."""
-    handle = os.open(left, os.O_RDONLY)
+    handle = os.open(left, os.O_RDONLY | THIS_FILE)
     try:
-        if try_lock(handle):
+        # rmtree would wait for the other end of a pipe
+        if stat.S_ISDIR(os.fstat(handle).st_mode) and try_lock(handle):
             shutil.rmtree(left)
     finally:
         os.close(handle)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.file_states import state_of
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
@@ -26,8 +27,12 @@ from .graph_directory import EDGES
 from .remote import Remote, is_url
 from .sidecars import DIRECTEDNESS
 from .tables import Table
+from .weights import Weights
 
 _GRAPH = "graph"
+
+_COMPARED_LATER = (EDGES, Weights.beside(Path(EDGES)).name)
+"""The records are compared by whatever reads all of them, and their weights when the graph is opened."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,14 @@ def open_converted(source: Any, given: Given, run: RunOptions) -> Graph:
                 f"{named}: changed while it was converted. Open it again when it is complete"
             )
 
-    stored = conversion(key, str(named), make, run)
-    graph = _opened(stored, named.path, given, run)
+    stored = conversion(key, str(named), make, run, _COMPARED_LATER)
+    try:
+        graph = _opened(stored, named.path, given, run)
+    except GraphFormatError:
+        if not stored.found or given.separate_weights is not None:
+            raise
+        stored = conversion(key, str(named), make, run, _COMPARED_LATER, damaged=True)
+        graph = _opened(stored, named.path, given, run)
     if given.separate_weights is None:
         sources = [str(each) for each in named.files] if isinstance(named, Files) else named.url
         graph._origin = _Conversion(sources, None if named.path is None else str(named.path), given, key)
@@ -122,8 +133,7 @@ def open_converted(source: Any, given: Given, run: RunOptions) -> Graph:
 
 def _key(named: Files | Remote, given: Given) -> dict[str, Any]:
     if isinstance(named, Files):
-        states = ((os.path.abspath(file), file.stat()) for file in named.files)
-        files = [[shown(path), state.st_size, state.st_mtime_ns] for path, state in states]
+        files = [[shown(os.path.abspath(file)), *state_of(file, changes=True)] for file in named.files]
     else:
         files = named.key
     return {"version": _core.__version__, "files": files, "options": given.key}
@@ -131,14 +141,14 @@ def _key(named: Files | Remote, given: Given) -> dict[str, Any]:
 
 def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -> Graph:
     """Open what a conversion wrote, under the path that the user named."""
-    separate = given.separate_weights
+    separate, remedy = given.separate_weights, stored.remedy
     if (stored.folder / _GRAPH).is_dir():
-        graph = open_directory(stored.folder / _GRAPH, run, given.io, _of_directory(given))
+        graph = open_directory(stored.folder / _GRAPH, run, given.io, _of_directory(given), remedy=remedy)
         log.info(
             "vertices are numbered by the rank of their ids. fp.restore(result, graph=graph) brings results back"
         )
     else:
-        graph = open_records(stored.folder / EDGES, io=given.io, weights=separate, options=run)
+        graph = open_records(stored.folder / EDGES, io=given.io, weights=separate, options=run, remedy=remedy)
     graph.path = named
     graph._origin = None
     graph._folder = stored.keep
@@ -165,7 +175,7 @@ def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -
             # Their columns are in this order.
             _convert(copies, into, replace(given, columns=(1, 2)), run)
         return
-    with unpacked(named, into) as files:
+    with unpacked(named, into, run.memory_limit) as files:
         kind = one_kind(files)
         if kind != "text":
             given.refuse("comments", f"{files} is {kind}. They are for text")

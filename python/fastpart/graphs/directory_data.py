@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.parsing import mapped
-from .graph_directory import EDGES, RELATION_FILES
+from .graph_directory import EDGES, RELATION_FILES, file_in
 from .types import TypedRanges
 
 OF_VERTICES = {
@@ -30,28 +30,30 @@ def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:
     A value is a file, or a mapping with one for each type or relation that has it if the graph has types.
     """
     if typed is None:
-        files: dict[str, Any] = {name: folder / file for name, file in OF_VERTICES.items()}
-        files |= {"edge_features": folder / RELATION_FILES["features.npy"], "edge_times": _times(folder)}
+        files: dict[str, Any] = {name: file_in(folder, file) for name, file in OF_VERTICES.items()}
+        files |= {
+            "edge_features": file_in(folder, RELATION_FILES["features.npy"]),
+            "edge_times": _times(folder),
+        }
         return {name: file for name, file in files.items() if file.is_file()}
-    found: dict[str, Any] = {}
-    types = _folders(folder, "types", [each.name for each in typed.types])
-    for name, file in OF_VERTICES.items():
-        found[name] = {of: there / file for of, there in types.items() if (there / file).is_file()}
-    relations = _folders(folder, "relations", typed.names)
-    own = RELATION_FILES if len(relations) == 1 else {}
-    file = own.get("features.npy", "features.npy")
-    found["edge_features"] = {of: at / file for of, at in relations.items() if (at / file).is_file()}
+    types = [each.name for each in typed.types]
+    found: dict[str, Any] = {name: _files(folder, "types", types, file) for name, file in OF_VERTICES.items()}
+    own = RELATION_FILES if len(typed.names) == 1 else {}
+    features = own.get("features.npy", "features.npy")
+    found["edge_features"] = _files(folder, "relations", typed.names, features)
     found["edge_times"] = _times_of(_times(folder), typed)
     return {name: files for name, files in found.items() if files}
 
 
-def _folders(folder: Path, kind: str, names: Sequence[str]) -> Mapping[str, Path]:
-    """Return the folder of each type or relation. A single one has its files at the top."""
-    return {name: folder if len(names) == 1 else folder / kind / name for name in names}
+def _files(folder: Path, kind: str, names: Sequence[str], file: str) -> Mapping[str, Path]:
+    """Return the file of each type or relation that has it. A single one has its files at the top."""
+    above = {name: "" if len(names) == 1 else f"{kind}/{name}/" for name in names}
+    files = {name: file_in(folder, f"{at}{file}") for name, at in above.items()}
+    return {name: file for name, file in files.items() if file.is_file()}
 
 
 def _times(folder: Path) -> Path:
-    return folder / f"{EDGES}.times.npy"
+    return file_in(folder, f"{EDGES}.times.npy")
 
 
 def _times_of(file: Path, typed: TypedRanges) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.file_states import ends_of
 from ..core.options import RunOptions
 from ..core.parameters import shown
-from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
+from ..errors import EdgeFileChangedError, ParameterError
 from .graph import Graph, open_records
-from .graph_directory import EDGES, GraphDirectory
-from .sidecars import Sidecar
+from .graph_directory import EDGES, GraphDirectory, file_in
 from .weights import Weights
 
 
@@ -24,7 +24,7 @@ class _Origin:
     folder: str
     io: str
     weights: Any
-    marks: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, str], ...]
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
         """Return the function that opens the graph again, and its arguments."""
@@ -42,9 +42,7 @@ def open_directory(
     directory = GraphDirectory(folder)
     if not directory.shards:
         if not (folder / EDGES).is_file():
-            raise GraphFormatError(
-                f"{shown(folder)}: an incomplete graph directory, without {EDGES}. Ingest it again"
-            )
+            raise directory.damaged(f"an incomplete graph directory, without {EDGES}")
         graph = open_records(folder / EDGES, io=io, weights=weights, options=run, **given)
         graph.path = graph.directory = folder
         return graph
@@ -55,14 +53,10 @@ def open_directory(
 
 
 def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptions) -> Graph:
-    folder = directory.path
-    sidecar = Sidecar.read(folder / EDGES)
-    files = [folder / name for name in directory.shards]
-    if sidecar is None or any(not file.is_file() for file in files):
-        missing = next((file.name for file in files if not file.is_file()), f"{EDGES}.json")
-        raise GraphFormatError(
-            f"{shown(folder)}: an incomplete graph directory, without {missing}. Ingest it again"
-        )
+    folder, sidecar = directory.path, directory.sidecar
+    files = [file_in(folder, name) for name in directory.shards]
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise directory.damaged(f"an incomplete graph directory, without {missing[0]}")
     described = None
     given = weights
     if weights is None and sidecar.weights is not None:
@@ -76,9 +70,8 @@ def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptio
         by_relation=sidecar.typed is not None,
     )
     if core.num_edges != sidecar.m:
-        raise GraphFormatError(
-            f"{shown(folder)}: its files hold {core.num_edges:,} records, but its sidecar says {sidecar.m:,}. Ingest "
-            "it again"
+        raise directory.damaged(
+            f"its files hold {core.num_edges:,} records, but its sidecar says {sidecar.m:,}"
         )
     if weighted is not None:
         weighted = weighted.measured(core, run)
@@ -90,8 +83,8 @@ def _open_shards(directory: GraphDirectory, io: Any, weights: Any, run: RunOptio
     return graph
 
 
-def _marks(files: list[Path]) -> tuple[tuple[int, int], ...]:
-    return tuple((state.st_size, state.st_mtime_ns) for state in (file.stat() for file in files))
+def _marks(files: list[Path]) -> tuple[tuple[int, str], ...]:
+    return tuple((file.stat().st_mtime_ns, ends_of(file)) for file in files)
 
 
 def _reopened(origin: _Origin, identity: tuple[int, str] | None) -> Graph:

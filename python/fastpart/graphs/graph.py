@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.file_states import ends_of
+from ..core.folders import content_of
 from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
 from ..core.protocols import facts
-from ..errors import EdgeFileChangedError, GraphWarning, ParameterError, warn
-from .graph_directory import EDGES, MARKER, id_tables
+from ..errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
+from .graph_directory import EDGES, MARKER, GraphDirectory, id_tables
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import as_ids, columns_of, of_memory
 from .types import Relation, TypedRanges, VertexType
@@ -71,6 +73,8 @@ class Graph:
         self._typed = typed
         self._types_checked = False
         self._identity: tuple[int, str] | None = None
+        self._expected: tuple[str, str] | None = None
+        """The checksum of the records, and the text of the error if it is another one."""
         self.directedness = directedness
         self.path = file
         self.notes = notes
@@ -137,6 +141,7 @@ class Graph:
         measured = Weights(weights, scale).measured(core, options)
         graph = Graph(core, self.directedness, self.path, (), measured, self._typed)
         graph._identity, graph._types_checked = self._identity, self._types_checked
+        graph._expected = self._expected
         graph._directory, graph._id_tables, graph._folder = self._directory, self._id_tables, self._folder
         return graph
 
@@ -199,14 +204,20 @@ class Graph:
         """
         self.check_unchanged()
         if self._identity is None:
-            self._identity = self._source.identify(options or RunOptions())
+            self.remember(*self._source.identify(options or RunOptions()))
         if self._typed is not None and not self._types_checked:
             self._typed.check(self._source.block, "graph" if self.path is None else shown(self.path))
             self._types_checked = True
+        assert self._identity is not None
         return self._identity
 
     def remember(self, loops: int, checksum: str) -> None:
-        """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again."""
+        """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again.
+
+        Refuse a checksum that is not the expected one, if there is one.
+        """
+        if self._expected is not None and self._expected[0] != checksum:
+            raise GraphFormatError(self._expected[1])
         self._identity = (loops, checksum)
 
     def warn_of_unread_weights(self, name: str) -> None:
@@ -249,10 +260,12 @@ def open_records(
     max_vertices: int | None = None,
     weights: Any = None,
     options: RunOptions | None = None,
+    remedy: str | None = None,
 ) -> Graph:
     """Open a file of raw records, a .npy, an array, a table of integers, or a graph of another library.
 
-    :func:`fastpart.open_graph` documents the parameters. Here they are checked.
+    :func:`fastpart.open_graph` documents the parameters. Here they are checked. With a ``remedy``, which ends errors,
+    the records of a file have to be those that its sidecar describes.
     """
     run = options or RunOptions()
     if num_vertices is not None:
@@ -266,7 +279,7 @@ def open_records(
     choice("io", io, ("mmap", "read"))
     if isinstance(source, str | bytes | os.PathLike):
         given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
-        return _open_file(path("graph", source), given, weights, run)
+        return _open_file(path("graph", source), given, weights, run, remedy)
     if dtype is not None:
         raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
     columns = columns_of(source, layout, run, weights if isinstance(weights, str) else None)
@@ -303,14 +316,19 @@ class _Arguments:
     max_vertices: int | None
     weights: Weights | None = None
 
-    def open(self, file: Path, options: RunOptions, *, typed: bool) -> _core.EdgeSource:
-        """Open a file with these arguments. The records of a typed graph lie by relation."""
+    def open(
+        self, file: Path, options: RunOptions, *, typed: bool, remedy: str | None = None
+    ) -> _core.EdgeSource:
+        """Open a file with these arguments. The records of a typed graph lie by relation.
+
+        ``remedy`` ends the error of an id that is too large.
+        """
         named = {name: value for name, value in vars(self).items() if name != "directedness"}
         named["weights"] = None if self.weights is None else self.weights.source
-        return _core.EdgeSource.open(file, **named, options=options, by_relation=typed)
+        return _core.EdgeSource.open(file, **named, options=options, by_relation=typed, remedy=remedy)
 
 
-def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions) -> Graph:
+def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions, remedy: str | None) -> Graph:
     notes = []
     sidecar = Sidecar.read(file)
     if sidecar is not None and not sidecar.fits(file):
@@ -330,7 +348,7 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
         weights, described = weights_beside(file)
     given = replace(given, weights=_weights_of(weights))
     typed = None if sidecar is None else sidecar.typed
-    core = given.open(file, options, typed=typed is not None)
+    core = given.open(file, options, typed=typed is not None, remedy=remedy or _remedy(file, sidecar))
     if given.weights is not None:
         weighted = given.weights.measured(core, options)
         given = replace(given, weights=weighted.described(described, file) if described else weighted)
@@ -341,14 +359,27 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions)
         )
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
     state = file.stat()
-    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns)
+    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns, ends_of(file))
     graph.directory = _directory_of(file)
+    if remedy is not None and sidecar is not None and sidecar.checksum is not None:
+        what = f"its records are not those that {shown(Sidecar.beside(file))} describes"
+        graph._expected = sidecar.checksum, f"{shown(file)}: {what}. {remedy}"
     return graph
+
+
+def _remedy(file: Path, sidecar: Sidecar | None) -> str | None:
+    """Return what helps where an id is too large for the number of vertices in a sidecar."""
+    if sidecar is None:
+        return None
+    return (
+        f"{shown(Sidecar.beside(file))} says n = {sidecar.n}. One of both files is damaged. Write them again"
+    )
 
 
 def _directory_of(file: Path) -> Path | None:
     """Return the graph directory of a file of edges."""
-    return file.parent if file.name == EDGES and (file.parent / MARKER).is_file() else None
+    found = file.name == EDGES and content_of(file.parent / MARKER)
+    return GraphDirectory(file.parent).path if found else None
 
 
 class Origin(Protocol):
@@ -369,6 +400,8 @@ class _Origin:
     given: _Arguments
     size: int
     changed: int
+    ends: str
+    """Copies on other machines have the same."""
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
         typed = graph._typed, graph._types_checked
@@ -392,7 +425,7 @@ def _reopened(
     """Open the file of a pickled graph, if it is still the same one."""
     file = Path(origin.path)
     state = file.stat()
-    touched = state.st_mtime_ns != origin.changed
+    touched = (state.st_mtime_ns, ends_of(file)) != (origin.changed, origin.ends)
     if state.st_size != origin.size or (touched and identity is None):
         change = (
             f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"

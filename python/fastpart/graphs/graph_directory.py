@@ -11,12 +11,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from ..core.folders import within
 from ..core.frames import pl
 from ..core.ids import IdTable
-from ..core.parameters import path, regular, shown
-from ..core.parsing import damaged, json_object
+from ..core.names import Name
+from ..core.parameters import Directedness, path, regular, shown
+from ..core.parsing import Count, checked_object, damaged, json_object
 from ..errors import GraphFormatError, ParameterError
-from .types import TypedRanges
+from .sidecars import Sidecar
+from .types import RelationEntry, TypedRanges, TypeEntry
 
 MARKER = "graph.json"
 """The file that marks a graph directory and describes it."""
@@ -28,6 +33,48 @@ CATEGORIES = "categories.json"
 
 RELATION_FILES = {name: f"edge_{name}" for name in ("features.npy", CATEGORIES, "feature_statistics.npy")}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""
+
+VERSION = ("fastpart", 1)
+
+_ANEW = "Ingest again"
+
+
+class _Column(msgspec.Struct):
+    column: str
+    width: Count
+
+
+class _Features(msgspec.Struct):
+    dtype: str
+    width: Count
+    columns: list[_Column]
+
+
+class _Labels(msgspec.Struct):
+    column: str
+
+
+class _Type(TypeEntry, kw_only=True):
+    features: _Features | None = None
+    labels: _Labels | None = None
+
+
+class _Relation(RelationEntry, kw_only=True):
+    features: _Features | None = None
+
+
+class _Content(msgspec.Struct):
+    """The fields of ``graph.json`` that are read."""
+
+    directedness: Directedness
+    types: list[_Type]
+    relations: list[_Relation]
+    shards: list[Name] = []
+
+
+class _Values(msgspec.Struct):
+    values: list[str | int]
+
 
 UNIT = 1 << 20
 """Records between two places where a file may end. Blocks of records never lie in two files."""
@@ -46,12 +93,19 @@ def name_of(number: int) -> str:
     return f"edges-{number:05}.bin"
 
 
+def file_in(folder: Path, name: str) -> Path:
+    """Return a file of a graph directory, which may be missing. Refuse one that leads out of the directory."""
+    return within(folder, name, "graph directory")
+
+
 def id_tables(folder: Path, typed: TypedRanges | None, n: int) -> tuple[IdTable, ...]:
     """Return the ids of all types that a directory holds below ``ids``. None where some type has none."""
     if typed is None:
-        files = sorted((folder / "ids").glob("*.parquet"))
-        return tuple(IdTable.of(file.stem, 0, n, file) for file in files) if len(files) == 1 else ()
-    of_types = [(each, folder / "ids" / f"{each.name}.parquet") for each in typed.types]
+        files = sorted(file_in(folder, "ids").glob("*.parquet"))
+        if len(files) != 1:
+            return ()
+        return (IdTable.of(files[0].stem, 0, n, file_in(folder, f"ids/{files[0].name}")),)
+    of_types = [(each, file_in(folder, f"ids/{each.name}.parquet")) for each in typed.types]
     if not all(file.is_file() for _, file in of_types):
         return ()
     return tuple(IdTable.of(each.name, each.first, each.n, file) for each, file in of_types)
@@ -66,11 +120,13 @@ class GraphDirectory:
         The directory.
     content : dict
         What ``graph.json`` says.
+    sidecar : Sidecar
+        What ``edges.bin.json`` says.
     """
 
     def __init__(self, folder: Path, parameter: str = "graph") -> None:
         self.path = folder
-        marker = folder / MARKER
+        marker = file_in(folder, MARKER)
         try:
             text = regular(marker).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -78,15 +134,31 @@ class GraphDirectory:
                 f"{parameter}: {shown(folder)} is no graph directory: it has no {MARKER}. Pass a folder that `fastpart "
                 "ingest` wrote"
             ) from None
-        self.content = json_object(marker, text)
-        types = self.content.get("types")
-        if not isinstance(types, list) or not all(
-            isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get("n"), int)
-            for each in types
-        ):
-            raise GraphFormatError(
-                f"{shown(marker)}: lists no types with their numbers of vertices. Ingest again"
+        self.content = json_object(marker, text, _Content, _ANEW, VERSION)
+        self.sidecar = self._sidecar_of_records()
+
+    def _sidecar_of_records(self) -> Sidecar:
+        """Return the sidecar. Refuse one that describes another graph than ``graph.json``, or other records."""
+        content = self.content
+        edges, *_ = (file_in(self.path, f"{EDGES}{suffix}") for suffix in ("", ".json", ".weights.npy"))
+        if (sidecar := Sidecar.read(edges)) is None:
+            raise self.damaged(f"an incomplete graph directory, without {EDGES}.json")
+        try:
+            typed = TypedRanges.of(
+                content["types"], content["relations"], sidecar.n, sidecar.m, sidecar.directedness
             )
+        except ValueError as error:
+            raise GraphFormatError(f"{shown(self.path / MARKER)}: {error}. {_ANEW}") from None
+        if content["directedness"] != sidecar.directedness or sidecar.typed != (
+            typed if typed.several else None
+        ):
+            raise self.damaged(f"{MARKER} and {EDGES}.json describe different graphs")
+        if edges.is_file() and not sidecar.fits(edges):
+            raise self.damaged(
+                f"{EDGES} has {edges.stat().st_size:,} bytes, but {EDGES}.json says {sidecar.m:,} records of "
+                f"{sidecar.dtype}"
+            )
+        return sidecar
 
     @classmethod
     def of(cls, graph: Any, parameter: str = "graph") -> GraphDirectory:
@@ -120,16 +192,11 @@ class GraphDirectory:
     @property
     def shards(self) -> list[str]:
         """The files that hold the records, if they are several."""
-        names = self.content.get("shards", [])
-        if not isinstance(names, list) or not all(
-            isinstance(each, str) and "/" not in each for each in names
-        ):
-            raise self.damaged(f"{MARKER} lists no files of records")
-        return names
+        return list(self.content.get("shards", []))
 
     def ids(self, name: str) -> Path:
         """Return the Parquet file with the ids of a type, in the order of its vertices."""
-        return self.path / "ids" / f"{name}.parquet"
+        return regular(file_in(self.path, f"ids/{name}.parquet"))
 
     def id_dtype(self, name: str) -> Any:
         """Return the Polars type of the ids of a type."""
@@ -137,7 +204,7 @@ class GraphDirectory:
         if not file.exists():
             raise FileNotFoundError(2, os.strerror(2), str(file))
         with damaged(file, "not a Parquet file of ids"):
-            return pl.scan_parquet(file).collect_schema()["id"]
+            return pl.scan_parquet(regular(file)).collect_schema()["id"]
 
     def own_id(self, name: str, vertex: int) -> Any:
         """Return the id that a vertex of a type had in tables. None if there are no ids."""
@@ -145,28 +212,22 @@ class GraphDirectory:
         if not file.exists():
             return None
         with damaged(file, "not a Parquet file of ids"):
-            found = pl.scan_parquet(file).select("id").slice(vertex, 1).collect()["id"]
+            found = pl.scan_parquet(regular(file)).select("id").slice(vertex, 1).collect()["id"]
         return found[0] if len(found) else None
 
     def file_of_type(self, name: str, file: str) -> Path:
         """Return a file of a type. Those of a single type lie at the top."""
-        return self.path / file if len(self.types) == 1 else self.path / "types" / name / file
+        return file_in(self.path, file if len(self.types) == 1 else f"types/{name}/{file}")
 
     def file_of_relation(self, name: str, file: str) -> Path:
         """Return a file of a relation. Those of a single relation lie at the top."""
-        if len(self.relations) == 1:
-            return self.path / RELATION_FILES.get(file, file)
-        return self.path / "relations" / name / file
+        single = len(self.relations) == 1
+        return file_in(self.path, RELATION_FILES.get(file, file) if single else f"relations/{name}/{file}")
 
     @cached_property
     def relations(self) -> dict[str, dict[str, Any]]:
         """What ``graph.json`` says of each relation, by name, in the order of their records."""
-        relations = self.content.get("relations")
-        if not isinstance(relations, list) or not all(
-            isinstance(each, dict) and isinstance(each.get("name"), str) for each in relations
-        ):
-            raise self.damaged(f"{MARKER} lists no relations with their names")
-        return {each["name"]: each for each in relations}
+        return {each["name"]: each for each in self.content["relations"]}
 
     def vocabularies(self) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, list[Any]]]]:
         """Return the values of the columns of categories, by type and by relation, in the order of their codes."""
@@ -178,43 +239,28 @@ class GraphDirectory:
     @property
     def features(self) -> list[dict[str, Any]]:
         """The features of each type and relation that has any: its name, and what ``graph.json`` says of them."""
-        found = []
-        for each in (*self.content["types"], *self.relations.values()):
-            if (features := each.get("features")) is None:
-                continue
-            known = isinstance(features, dict) and isinstance(features.get("columns"), list)
-            if not known or not all(
-                isinstance(wide, dict) and isinstance(wide.get("width"), int) and key in wide
-                for key, wide in [("dtype", features), *(("column", each) for each in features["columns"])]
-            ):
-                raise self.damaged(
-                    f"{MARKER} lists no columns and widths of the features of {each['name']!r}"
-                )
-            found.append({"name": each["name"], **features})
-        return found
+        entries = [*self.content["types"], *self.content["relations"]]
+        return [{"name": each["name"], **each["features"]} for each in entries if each.get("features")]
 
     def labels(self, name: str) -> list[Any] | None:
         """Return the label of each class of a type, if they were text."""
         entry = next(each for each in self.content["types"] if each["name"] == name)
         labels = entry.get("labels")
-        column = labels.get("column") if isinstance(labels, dict) else None
-        return None if column is None else categories_in(self.file_of_type(name, CATEGORIES)).get(column)
+        return labels and categories_in(self.file_of_type(name, CATEGORIES)).get(labels["column"])
 
     def damaged(self, what: str) -> GraphFormatError:
         """Return the refusal of a directory that contradicts itself."""
-        return GraphFormatError(f"{shown(self.path)}: {what}. Ingest again")
+        return GraphFormatError(f"{shown(self.path)}: {what}. {_ANEW}")
 
 
 def categories_in(file: Path) -> dict[str, list[Any]]:
     """Return the values of each column in a file of categories. Without the file there are none."""
     if not file.exists():
         return {}
-    found = {}
-    for column, described in json_object(file, regular(file).read_bytes()).items():
-        values = described.get("values") if isinstance(described, dict) else None
-        if not isinstance(values, list) or not all(type(each) in (str, int) for each in values):
-            raise GraphFormatError(f"{shown(file)}: {column!r}: expected a list of text or whole numbers")
+    content = json_object(file, None, None, _ANEW)
+    checked_object(file, content, dict.fromkeys(content, _Values), _ANEW)
+    found = {column: described["values"] for column, described in content.items()}
+    for column, values in found.items():
         if len(set(map(str, values))) < len(values):
             raise GraphFormatError(f"{shown(file)}: {column!r}: a value is there twice")
-        found[column] = values
     return found

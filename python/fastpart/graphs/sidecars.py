@@ -6,13 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+
+import msgspec
 
 from .. import _core
-from ..core.parameters import Directedness, IdType, choice, integer, regular, shown
+from ..core.parameters import Directedness, IdType, regular, shown
+from ..core.parsing import Count, checked_object, json_object
 from ..errors import GraphFormatError
 from .types import TypedRanges
-from .weights import Weights, check_description
+from .weights import Description, Weights
 
 DIRECTEDNESS: tuple[Directedness, ...] = get_args(Directedness)
 RECORD_BYTES: dict[IdType, int] = {"u32": 8, "i32": 8, "u64": 16, "i64": 16}
@@ -22,6 +25,31 @@ Companions = dict[str, tuple[int, str]]
 
 INTERRUPTED = "replacing"
 """The key of a sidecar while files are being replaced. It holds the companions of the old file and of the new one."""
+
+VERSION = ("fastpart", 1)
+
+_ANEW = "Delete it or write it again"
+
+
+class Companion(msgspec.Struct):
+    """The entry of a companion."""
+
+    size: Count
+    xxh3: str
+
+
+class _Content(msgspec.Struct):
+    """The fields of a sidecar. Types and relations are checked by :class:`.TypedRanges`."""
+
+    dtype: IdType
+    n: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+    m: Annotated[int, msgspec.Meta(ge=0, le=2**60)]
+    directedness: Directedness
+    checksum: str | None = None
+    weights: Description | None = None
+    companions: dict[str, Companion] = {}
+    types: list[dict[str, Any]] = []
+    relations: list[dict[str, Any]] = []
 
 
 @dataclass(frozen=True)
@@ -53,34 +81,30 @@ class Sidecar:
             text = regular(beside).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        try:
-            content = json.loads(text)
-            if content.get("fastpart") != 1:
-                return None  # a file of another program
-            if INTERRUPTED not in content:
-                return cls._of(content)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        content = json_object(beside, text, None, _ANEW)
+        if "fastpart" not in content:
+            return None  # a file of another program
+        if INTERRUPTED in checked_object(beside, content, None, _ANEW, VERSION):
             raise GraphFormatError(
-                f"{shown(beside)}: not a sidecar of fastpart ({error}). Delete it or write it again"
-            ) from None
-        raise GraphFormatError(
-            f"{shown(file)}: it was being replaced when the process ended, and may not belong to the files beside it. "
-            f"Write it again. To open it as it is, delete {shown(beside)}"
-        )
+                f"{shown(file)}: it was being replaced when the process ended, and may not belong to the files beside "
+                f"it. Write it again. To open it as it is, delete {shown(beside)}"
+            )
+        # Earlier versions called the directedness "kind".
+        content.setdefault("directedness", content.get("kind"))
+        checked_object(beside, content, _Content, _ANEW)
+        try:
+            return cls._of(content)
+        except (ValueError, TypeError, KeyError) as error:
+            raise GraphFormatError(f"{shown(beside)}: not a sidecar of fastpart ({error}). {_ANEW}") from None
 
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Sidecar:
-        # Earlier versions called the directedness "kind".
-        directedness = choice("directedness", content.get("directedness", content.get("kind")), DIRECTEDNESS)
-        weights = check_description(content.get("weights"))
+        n, m, directedness = content["n"], content["m"], content["directedness"]
         companions = None if "companions" not in content else companions_of(content["companions"])
-        sizes = content["n"], content["m"]
-        sidecar = cls(content["dtype"], *sizes, directedness, content.get("checksum"), weights, companions)
-        choice("dtype", sidecar.dtype, RECORD_BYTES)
-        integer("n", sidecar.n, 0, 2**32 - 1)
-        integer("m", sidecar.m, 0, 2**60)
+        more = content.get("checksum"), content.get("weights"), companions
+        sidecar = cls(content["dtype"], n, m, directedness, *more)
         if "types" in content or "relations" in content:
-            typed = TypedRanges.of(content["types"], content["relations"], *sizes, directedness)
+            typed = TypedRanges.of(content["types"], content["relations"], n, m, directedness)
             sidecar = replace(sidecar, typed=typed if typed.several else None)
         return sidecar
 
@@ -122,10 +146,7 @@ def companions_of(listed: Mapping[str, Any]) -> Companions:
     for suffix in listed:
         if not suffix or "/" in suffix or "\0" in suffix or suffix == "json":
             raise ValueError(f"companions: {suffix!r} is no suffix of a companion")
-    return {
-        suffix: (integer("size", each["size"], 0, 2**63 - 1), str(each["xxh3"]))
-        for suffix, each in listed.items()
-    }
+    return {suffix: (each["size"], each["xxh3"]) for suffix, each in listed.items()}
 
 
 def weights_beside(file: Path) -> tuple[Path | None, dict[str, Any] | None]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from .. import _core
-from ..core import parameters
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import shown
+from ..core.parsing import conform, json_object
 from ..errors import ParameterError
 from . import sidecars
-from .sidecars import INTERRUPTED, Companions, Sidecar
+from .sidecars import INTERRUPTED, Companion, Companions, Sidecar
 
 RAW = ("json", "weights.npy")
 """Suffixes of files that :func:`fastpart.open_graph` looks for beside raw edges."""
@@ -67,15 +67,18 @@ def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pa
 
 
 def _listed(target: Path) -> list[Companions] | None:
-    """Return the lists of companions in a sidecar of fastpart. None if there is no such sidecar."""
+    """Return the lists of companions in a sidecar of fastpart. None if there is no such sidecar.
+
+    A link is none: what it leads to is that of other edges.
+    """
+    if Sidecar.beside(target).is_symlink():
+        return None
     try:
-        content = json.loads(parameters.regular(Sidecar.beside(target)).read_bytes())
-        if content["fastpart"] != 1:
-            return None
-        return [
-            sidecars.companions_of(each) for each in content.get(INTERRUPTED, [content.get("companions", {})])
-        ]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        content = json_object(Sidecar.beside(target), None, {"fastpart": Literal[1]})
+        listed = content.get(INTERRUPTED, [content.get("companions", {})])
+        conform({INTERRUPTED: listed}, {INTERRUPTED: list[dict[str, Companion]]})
+        return [sidecars.companions_of(each) for each in listed]
+    except (OSError, ValueError):
         return None
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ..core.names import RULE, Name, is_name
 from ..core.parameters import integer
+from ..core.parsing import Count
 from ..errors import GraphFormatError, ParameterError
 
 Reverse = bool | Literal["merged"]
@@ -20,8 +22,6 @@ Reverse = bool | Literal["merged"]
 
 REVERSE = "rev_"
 """What the name of a reverse relation begins with."""
-
-_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 _BLOCK = 1 << 18
 """Records that are checked at a time."""
@@ -122,6 +122,23 @@ class EdgeType:
         return within + self.relation.m * against if self.relation.reverse == "merged" else within
 
 
+class TypeEntry(msgspec.Struct):
+    """A type in a JSON file."""
+
+    name: Name
+    n: Count
+
+
+class RelationEntry(msgspec.Struct):
+    """A relation in a JSON file."""
+
+    name: Name
+    source: Name
+    target: Name
+    m: Count
+    reverse: Reverse
+
+
 @dataclass(frozen=True)
 class TypedRanges:
     """All types and relations of a graph, in the order of their ranges."""
@@ -134,7 +151,7 @@ class TypedRanges:
         """Return the types and relations that a sidecar lists. Refuse those that do not add up to n and m."""
         sizes = [integer("types: n", each["n"], 0, n) for each in types]
         made = cls(
-            tuple(map(VertexType, [_name(each) for each in types], _starts(sizes), sizes)),
+            tuple(map(VertexType, [_name("type", each) for each in types], _starts(sizes), sizes)),
             tuple(_relations(relations, m, directedness)),
         )
         for what, total, found in (
@@ -203,20 +220,14 @@ class TypedRanges:
         return sum(each.m for each in self.relations if each.reverse)
 
     def refuse_as_folders(self) -> None:
-        """Refuse names of types and relations that cannot be names of folders, or that are not unique there."""
-        edge_types = [each.name for each in self.edge_types]
-        for what, names in (("type", [each.name for each in self.types]), ("relation", edge_types)):
-            for name in names:
-                if not _FOLDER.fullmatch(name.removeprefix(REVERSE)):
-                    raise ParameterError(
-                        f"graph: the {what} {name!r} cannot be the name of a folder. Use up to 64 letters, digits, "
-                        "'_', '-' and '.', and begin with none of '-' and '.'"
-                    )
-                if names.count(name) > 1:
-                    raise ParameterError(
-                        f"graph: {name!r} is a relation, and the reverse of {name.removeprefix(REVERSE)!r}. Say "
-                        f"`reverse: false` for {name.removeprefix(REVERSE)!r}, or rename one of them"
-                    )
+        """Refuse a relation that has the name of a reverse one: both would be the same folder."""
+        names = [each.name for each in self.edge_types]
+        for name in names:
+            if names.count(name) > 1:
+                raise ParameterError(
+                    f"graph: {name!r} is a relation, and the reverse of {name.removeprefix(REVERSE)!r}. Say "
+                    f"`reverse: false` for {name.removeprefix(REVERSE)!r}, or rename one of them"
+                )
 
     @property
     def content(self) -> dict[str, list[dict[str, Any]]]:
@@ -263,10 +274,13 @@ def default_reverse(source: str, target: str, directedness: str) -> Reverse:
     return "merged" if directedness == "undirected" else False
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    if not isinstance(entry["name"], str):
+def _name(what: str, entry: Mapping[str, Any]) -> str:
+    name = entry["name"]
+    if not isinstance(name, str):
         raise TypeError("a name is no text")
-    return entry["name"]
+    if not is_name(name):
+        raise ParameterError(f"graph: the {what} {name!r} cannot be the name of a folder. {RULE}")
+    return name
 
 
 def _starts(sizes: list[int]) -> Iterator[int]:
@@ -278,9 +292,9 @@ def _relations(entries: Any, m: int, directedness: str) -> Iterator[Relation]:
     for each, first, size in zip(entries, _starts(sizes), sizes, strict=False):
         source, target = each["source"], each["target"]
         reverse = each.get("reverse", default_reverse(source, target, directedness))
-        if reverse not in (True, False, "merged") or (reverse == "merged" and source != target):
+        if not (isinstance(reverse, bool) or (reverse == "merged" and source == target)):
             raise ValueError(f"relations: reverse of {each['name']!r} is {reverse!r}")
-        yield Relation(_name(each), source, target, first, size, reverse)
+        yield Relation(_name("relation", each), source, target, first, size, reverse)
 
 
 def _outside(ids: npt.NDArray[np.uint32], valid: range) -> npt.NDArray[np.bool_]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -103,14 +105,11 @@ class Weights:
         return replace(self, scale=description["scale"])
 
 
-def check_description(description: Any) -> dict[str, Any] | None:
-    """Return the entry of the weights in a sidecar. Refuse an invalid one."""
-    if description is None:
-        return None
-    scale, checksum = description["scale"], description["checksum"]
-    if not (parameters.number("scale", scale) > 0 and math.isfinite(scale) and isinstance(checksum, str)):
-        raise ParameterError("weights: expected a scale above 0 and a checksum")
-    return {"scale": float(scale), "checksum": checksum}
+class Description(msgspec.Struct):
+    """The entry of the weights in a sidecar."""
+
+    scale: Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
+    checksum: str
 
 
 def _opened(file: Path) -> Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch.distributed as dist
 
 from ..errors import GraphFormatError
-from ..store.caches import identity
+from ..store.identities import checksums_of, identity
 
 _TOLD = ("k", "n", "m", "checksum", "halo_hops", "features", "labels", "splits")
 """Entries of the manifest that an error names."""
@@ -19,15 +19,18 @@ _TOLD = ("k", "n", "m", "checksum", "halo_hops", "features", "labels", "splits")
 
 def refuse_other_directories(manifest: Mapping[str, Any]) -> None:
     """Raise an error that names the odd rank unless all ranks have the same partition. All ranks have to call it."""
-    facts = _gathered({"digest": identity(manifest), **{name: manifest.get(name) for name in _TOLD}})
-    usual = facts[_usual([fact["digest"] for fact in facts])]
+    told = {name: manifest.get(name) for name in _TOLD}
+    facts = _gathered({"digest": identity(manifest), "checksums": checksums_of(manifest), **told})
+    usual = facts[_usual([f"{fact['digest']} {fact['checksums']}" for fact in facts])]
     for rank, fact in enumerate(facts):
-        if fact["digest"] != usual["digest"]:
-            wrong = [
-                f"{name} is {fact[name]} instead of {usual[name]}"
-                for name in _TOLD
-                if fact[name] != usual[name]
-            ]
+        wrong = [
+            f"{name} is {fact[name]} instead of {usual[name]}" for name in _TOLD if fact[name] != usual[name]
+        ]
+        # Copies of versions that kept no list of checksums know nothing of them.
+        known = fact["checksums"].keys() & usual["checksums"].keys()
+        others = [what for what in sorted(known) if fact["checksums"][what] != usual["checksums"][what]]
+        wrong += [f"its {what.replace('_', ' ')} differ" for what in others]
+        if wrong or fact["digest"] != usual["digest"]:
             raise GraphFormatError(
                 f"rank {rank} has another partition than the other ranks: {', '.join(wrong) or 'its parts differ'}. "
                 "Copy the same partition directory to all machines"

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.folders import within
 from ..core.options import RunOptions
-from ..core.parsing import damaged, json_object
+from ..core.parameters import shown
+from ..core.parsing import Count, json_object
+from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .engine import Engine
 from .job import ANEW, Job, read_checked, write_checked
@@ -51,6 +54,10 @@ def _between(count: int) -> int:
     return min(max(count, 1), _MOST)
 
 
+_FIELDS = {"pieces": list[tuple[str, Count, Count, Count]], "identity": tuple[Count, Count, Count, str]}
+"""The fields of the table of pieces."""
+
+
 @dataclass(frozen=True)
 class Pieces:
     """The lists of a graph, in files.
@@ -69,16 +76,20 @@ class Pieces:
 
 def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: RunOptions) -> Pieces:
     """Return the lists of a graph. They are made by tasks, unless they are there."""
-    table = job.folder / "pieces.bin"
+    table = job.path / "pieces.bin"
     if table.is_file():
-        content = json_object(table, read_checked(table), {"pieces": list, "identity": list}, ANEW)
-        with damaged(table, f"not what fastpart wrote. {ANEW}"):
-            rows = [
-                (job.folder / name, int(first), int(end), int(size))
-                for name, first, end, size in content["pieces"]
-            ]
-            n, m, loops, checksum = content["identity"]
+        content = json_object(table, read_checked(table), _FIELDS, ANEW)
+        where = f"folder of {shown(table)}, which lists it"
+        rows = [(within(job.path, name, where), *numbers) for name, *numbers in content["pieces"]]
+        n, m, loops, checksum = content["identity"]
+        firsts, ends = [first for _, first, *_ in rows], [end for _, _, end, _ in rows]
+        if (n, m) != (graph.num_vertices, graph.num_edges) or [*firsts, n] != [0, *ends]:
+            raise GraphFormatError(f"{shown(table)}: pieces of another graph. {ANEW}")
         if all(path.is_file() for path, *_ in rows):
+            if any(_core.entries_of_piece(path) != entries for path, *_, entries in rows):
+                raise GraphFormatError(
+                    f"{shown(table)}: other numbers of entries than the pieces have. {ANEW}"
+                )
             return Pieces((n, m, loops, checksum), rows)
     options = replace(options, threads=1)  # a task has one processor
     n, m = graph.num_vertices, graph.num_edges
@@ -96,7 +107,7 @@ def adjacency(engine: Engine, job: Job, graph: Graph, shards: Shards, options: R
     scattered = job.stage(engine, "scattered", scattering, scatter)
     vertices = list(pairwise(starts))
     gathering: dict[str, tuple[Any, ...]] = {
-        f"shard-{s}.bin": (job.folder, len(scattered), s, of_shard, identity, options)
+        f"shard-{s}.bin": (job.path, len(scattered), s, of_shard, identity, options)
         for s, of_shard in enumerate(vertices)
     }
     paths = job.stage(engine, "shards", gathering, gather)

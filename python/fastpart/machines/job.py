@@ -8,22 +8,38 @@ are there, a manifest lists them with their sizes and xxh3-128, and the next run
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from .. import _core
+from ..core.file_states import ends_of
+from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import shown
+from ..core.parameters import regular, shown
+from ..core.parsing import Count, checked_object, conform, json_object
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine
 
 _MARKER = "job.json"
+_FILES = "|".join(
+    (
+        r"(counts|scattered|shards|parts)\.json",
+        r"(counts|scattered|shard)-\d+\.bin",
+        r"(pieces|groups|cut|components)\.bin",
+        r"halo-\d+-\d+\.bin",
+        r"assignment\.npy",
+        r"(lists-\d+|spill)-\d+\.bin",
+        r"steps/checkpoint(-(clusters|lists|parts)-\d+\.bin|\.txt|\.lock)",
+        r"(\.parts-\d+-\d+-[^/]+/)?parts-\d+-\d+/(files\.bin|part-\d+/(.+/)?[^/]+\.(npy|json))",
+    )
+)
+"""What the stages of all jobs write there. A group of parts lies in a temporary folder until it is whole."""
 _DIGITS = 32
 """Digits of an xxh3-128."""
 ANEW = "Remove it, and run again: it is made anew"
@@ -32,8 +48,15 @@ _IN_MEMORY = 1 << 21
 """Records that a graph in memory may have: each task gets a copy of them, 16 MiB at most."""
 
 
-class Job:
-    """What is done of a job.
+class Facts(msgspec.Struct):
+    """What is known of a file that a task wrote."""
+
+    bytes: Count
+    xxh3: str
+
+
+class Job(OwnFolder):
+    """What is done of a job. Other commands are kept from work on the same job until :meth:`close`.
 
     Parameters
     ----------
@@ -45,9 +68,24 @@ class Job:
 
     def __init__(self, shared: Path, identity: Mapping[str, Any]) -> None:
         text = json.dumps(identity, sort_keys=True, default=str)
-        self.folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
-        self.folder.mkdir(exist_ok=True)
-        _core.write_file(self.folder / _MARKER, text.encode())
+        folder = shared / f"fastpart-job-{_core.hash_bytes(text.encode())[:16]}"
+        self._owner = Owner(folder, "shared")
+        try:
+            super().__init__(folder, _MARKER, _FILES, "name another folder as shared")
+            _core.write_file(self.marker, text.encode())
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other commands go on with the job."""
+        self._owner.release()
 
     def stage(
         self, engine: Engine, name: str, files: Mapping[str, tuple[Any, ...]], task: Callable[..., Any]
@@ -65,8 +103,8 @@ class Job:
         task : callable
             Writes a file.
         """
-        paths = {file: self.folder / file for file in files}
-        manifest = self.folder / f"{name}.json"
+        paths = {file: self.path / file for file in files}
+        manifest = self.path / f"{name}.json"
         known = _read(manifest)
         missing = [
             (task, file, (*files[file], path))
@@ -75,23 +113,15 @@ class Job:
             or known.get(file, {}).get("bytes", path.stat().st_size) != path.stat().st_size
         ]
         if missing or not known:
-            done = dict(engine.submit(made, missing))
+            done = _checked(manifest, engine.submit(made, missing))
             found = {file: done.get(file) or known.get(file) or _facts(path) for file, path in paths.items()}
             _core.write_file(manifest, json.dumps(found, indent=1).encode())
         return list(paths.values())
-
-    def alone(self) -> Owner:
-        """Keep other commands from work on the same job until the end of a block."""
-        return Owner(self.folder, "shared")
 
     def forget(self, paths: list[Path]) -> None:
         """Remove files that no later stage reads."""
         for path in paths:
             path.unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Remove the folder of a job that is done."""
-        shutil.rmtree(self.folder)
 
 
 def write_checked(path: Path, content: bytes) -> None:
@@ -101,7 +131,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 def read_checked(path: Path) -> bytes:
     """Return the content of a small file, which is what was written."""
-    whole = path.read_bytes()
+    whole = regular(path).read_bytes()
     digest, content = whole[:_DIGITS], whole[_DIGITS:]
     if digest != _core.hash_bytes(content).encode():
         raise GraphFormatError(f"{shown(path)}: the file is damaged. {ANEW}")
@@ -119,8 +149,9 @@ def source_of(graph: Graph) -> list[Any]:
             )
         return [*known, *graph.identify()]
     files = sorted(graph.path.rglob("*")) if graph.path.is_dir() else [graph.path]
-    stats = [(shown(file), file.stat()) for file in files if file.is_file()]
-    return [*known, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)]
+    # Tasks on other machines may see other inodes.
+    states = ((shown(file), file.stat().st_mtime_ns, ends_of(file)) for file in files if file.is_file())
+    return [*known, *states]
 
 
 def name_of(value: Any) -> Any:
@@ -137,12 +168,25 @@ def made(task: Callable[..., Any], file: str, given: tuple[Any, ...]) -> tuple[s
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3": _core.hash_files([path], RunOptions(threads=1))[0][1]}
+    return {
+        "bytes": path.stat().st_size,
+        "xxh3": _core.hash_files([regular(path)], RunOptions(threads=1))[0][1],
+    }
+
+
+def _checked(manifest: Path, results: Any) -> dict[str, Any]:
+    """Return the results of :func:`made` by file. They may come from a file of another machine."""
+    try:
+        conform({"results": results}, {"results": list[tuple[str, Facts]]})
+    except ValueError as error:
+        raise GraphFormatError(f"{shown(manifest)}: what its tasks returned: {error}. {ANEW}") from None
+    return dict(results)
 
 
 def _read(manifest: Path) -> dict[str, Any]:
+    """Return facts about the files of a stage. A damaged list counts as none: it is made anew."""
     try:
-        content = json.loads(manifest.read_bytes())
-    except (FileNotFoundError, ValueError):
+        content = json_object(manifest)
+        return checked_object(manifest, content, dict.fromkeys(content, Facts))
+    except (FileNotFoundError, GraphFormatError):
         return {}
-    return content if isinstance(content, dict) else {}

@@ -75,15 +75,13 @@ def partition_on(
             "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
         )
     names = {name: name_of(value) for name, value in values.items()}
-    job = Job(
-        place.shared, {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
-    )
+    known = {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}
     quiet = replace(options, progress=None)
     symmetric = graph.directedness == "symmetric"
-    with job.alone():
+    with Job(place.shared, known) as job:
         pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
-        facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.folder, quiet))
-    job.remove()
+        facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.path, quiet))
+        job.remove()
     return _core.VertexResult(**facts)
 
 

@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,8 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import inside, within
+from ..core.names import PathBelow
 from ..core.options import RunOptions
-from ..core.parsing import damaged, json_object
+from ..core.parameters import shown
+from ..core.parsing import Count, damaged, json_object, mapped
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .job import ANEW, Job, name_of, read_checked, source_of, write_checked
@@ -61,12 +63,10 @@ class WrittenParts:
         self._engine, self._graph = place.engine, graph
         self._job = Job(place.shared, {"parts": known, "version": _core.__version__})
         self._assignment, self._k, self._halo_hops = assignment, k, halo_hops
-        self._lock = ExitStack()
-        self._lock.enter_context(self._job.alone())
 
     def write(self, into: Path, options: RunOptions) -> tuple[list[dict[str, Any]], Facts]:
         """Write the folders of all parts. Return what ``part.json`` says of each, and facts about all files."""
-        folder = self._job.folder
+        folder = self._job.path
         assignment = folder / "assignment.npy"
         _core.write_npy(assignment, self._assignment, options)
         names = {f"parts-{first}-{end}": (first, end) for first, end in self._groups()}
@@ -81,31 +81,35 @@ class WrittenParts:
         for path in self._job.stage(self._engine, "parts", files, write_group):
             content = _listed(path)
             sizes += content["sizes"]
-            with damaged(path, "the field 'files' is not what fastpart wrote"):
-                facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            facts |= {name: (size, xxh3) for name, (size, xxh3) in content["files"].items()}
+            where = f"folder of {shown(path)}, which lists it"
             for name in content["files"]:
-                _take(path.parent / name, into / name)
+                _take(inside(path.parent, name, where), within(into, name, where))
+        if len(sizes) != self._k:
+            raise GraphFormatError(
+                f"{shown(folder)}: lists of {len(sizes)} parts, expected {self._k}. {ANEW}"
+            )
         return sizes, facts
 
     def close(self) -> None:
         """Let other commands go on with what the tasks wrote."""
-        self._lock.close()
+        self._job.close()
 
     def remove(self) -> None:
         """Remove what the tasks wrote, once it has been taken over."""
-        self.close()
         self._job.remove()
+        self.close()
 
     def _groups(self) -> list[tuple[int, int]]:
         """Return the parts of each group. A job that goes on with other workers keeps its groups."""
-        table = self._job.folder / "groups.bin"
+        table = self._job.path / "groups.bin"
         if not table.is_file():
             count = min(self._engine.workers, self._k)
             cuts = [self._k * i // count for i in range(count + 1)]
             write_checked(table, json.dumps({"cuts": cuts}).encode())
-        cuts = json_object(table, read_checked(table), {"cuts": list}, ANEW)["cuts"]
+        cuts = json_object(table, read_checked(table), {"cuts": list[Count]}, ANEW)["cuts"]
         with damaged(table, f"the field 'cuts' is not what fastpart wrote. {ANEW}"):
-            if cuts != sorted(map(int, cuts)) or (cuts[0], cuts[-1]) != (0, self._k):
+            if cuts != sorted(cuts) or (cuts[0], cuts[-1]) != (0, self._k):
                 raise ValueError(f"expected numbers from 0 to {self._k}")
         return list(pairwise(cuts))
 
@@ -126,7 +130,7 @@ def write_group(
         new.mkdir()
         sizes = _core.write_vertex_parts(
             graph._source,
-            np.load(assignment, mmap_mode="r"),
+            mapped(assignment),
             k,
             directedness=graph.directedness,
             relations=graph._directions,
@@ -150,7 +154,10 @@ def write_group(
 
 def _listed(file: Path) -> dict[str, Any]:
     """Return the list of a group: the sizes of its parts, and size and checksum of each file."""
-    return json_object(file, read_checked(file), {"sizes": list, "files": dict}, ANEW)
+    return json_object(file, read_checked(file), _FIELDS, ANEW)
+
+
+_FIELDS = {"sizes": list[dict[str, Any]], "files": dict[PathBelow, tuple[Count, str]]}
 
 
 def _is_whole(group: Path) -> bool:

@@ -8,23 +8,27 @@ machine reads there cannot make it run anything else. Replicas run in the proces
 
 from __future__ import annotations
 
+import errno
 import json
-import re
+import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from .. import _core
+from ..core.folders import refuse_links, remove_files
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import StrPath, integer, path, regular, shown
+from ..core.parameters import StrPath, integer, path, shown
 from ..core.parsing import damaged, json_object
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -34,10 +38,14 @@ from .engine import Program, Threads
 from .job import read_checked, source_of, write_checked
 
 _FILE = "tasks.json"
+_RESULT = r"\d+"
+"""Files of results."""
 _LOOK = 0.5
 """Seconds between two looks at the results."""
 _REMIND = 60.0
 """Seconds between two notes about what is missing."""
+
+_Stage = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}\Z")]
 
 _ANEW = "Run the command that waits for the tasks again"
 
@@ -83,7 +91,7 @@ class TaskFiles:
             yield
 
     def _remove(self, results: Path) -> None:
-        shutil.rmtree(results, ignore_errors=True)
+        remove_files(results, _RESULT)
         (self._shared / _FILE).unlink(missing_ok=True)
 
     def _submit(self, task: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -106,11 +114,18 @@ class TaskFiles:
 
 
 def _left(file: Path) -> Path | None:
-    """Return the folder of results that a list of tasks names, if there is such a list."""
-    try:
-        return file.with_name(f"results-{int(json.loads(regular(file).read_bytes())['stage'], 16):016x}")
-    except (OSError, ValueError, KeyError, TypeError, GraphFormatError):
+    """Return the folder of results that a list of tasks names, if there is such a list. Refuse any other file."""
+    if not os.path.lexists(file):
         return None
+    refuse_links(file.parent, [file.name])
+    with suppress(OSError, GraphFormatError):
+        content = json_object(file, None, {"stage": _Stage, "piles": list})
+        return file.with_name(f"results-{content['stage']}")
+    raise FileExistsError(
+        errno.EEXIST,
+        "is no list of tasks of fastpart. Move it away, or name another folder as shared",
+        str(file),
+    )
 
 
 def _results(file: Path, count: int) -> list[Any]:
@@ -181,20 +196,22 @@ def work(shared: StrPath, *, task: int) -> bool:
     if not folder.is_dir():
         raise ParameterError(f"shared: {shown(folder)} is not a folder")
     file = folder / _FILE
+    refuse_links(folder, [_FILE])
     try:
-        content = json_object(file, None, {"stage": str, "piles": list}, _ANEW)
+        content = json_object(file, None, {"stage": _Stage, "piles": list[list[list[Any]]]}, _ANEW)
     except FileNotFoundError:
         return False
     piles, results = content["piles"], folder / f"results-{content['stage']}"
-    if not re.fullmatch("[0-9a-f]{16}", content["stage"]):
-        raise GraphFormatError(f"{shown(file)}: the field 'stage' names no stage. {_ANEW}")
     into = results / str(number)
+    refuse_links(folder, [into.relative_to(folder)])
     if number >= len(piles) or into.exists() or not results.is_dir():
         return False
     with damaged(file, f"task {number} is not what fastpart wrote. {_ANEW}"):
         calls = [_restored(each) for each in piles[number]]
         if not all(call and callable(call[0]) for call in calls):
             raise GraphFormatError(f"{shown(file)}: task {number} names no function. {_ANEW}")
+        for function, *given in calls:
+            signature(function).bind(*given)
     done = [function(*given) for function, *given in calls]
     if results.is_dir():  # the command still waits
         write_checked(into, json.dumps({"results": _plain(done)}).encode())

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.options import RunOptions
+from ..core.parsing import damaged, mapped
 from ..graphs.graph import Graph
-from ..machines.job import Job, name_of, read_checked, source_of, write_checked
+from ..machines.job import ANEW, Job, name_of, read_checked, source_of, write_checked
 from ..machines.partitioning import Place
 
 _PASS = 64
@@ -104,6 +105,10 @@ def _kinds(k: int, workers: int) -> list[Kind]:
     return ["cut", *pairwise(cuts), "components"]
 
 
+_NAMES = {"cut": ("internal", "cut", "volume", "loops", "checksum"), "components": ("components",)}
+"""The arrays in a file of a job, by its name. All other files hold those of halos."""
+
+
 def _counted(
     graph: Graph,
     assignment: npt.NDArray[np.int32],
@@ -133,17 +138,24 @@ def _counted_on(
 ) -> Iterator[Counted]:
     """Yield what tasks counted."""
     known = {"graph": source_of(graph), "assignment": name_of(assignment), "k": k, "types": types}
-    job = Job(place.shared, {"counts": known, "version": _core.__version__})
-    parts = job.folder / "assignment.npy"
-    given = (graph, parts, k, types, replace(options, progress=None))
-    files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
-    with job.alone():
+    with Job(place.shared, {"counts": known, "version": _core.__version__}) as job:
+        parts = job.path / "assignment.npy"
+        given = (graph, parts, k, types, replace(options, progress=None))
+        files = {_file(kind): (*given, kind) for kind in _kinds(k, place.engine.workers)}
         _core.write_npy(parts, assignment, options)
-        contents = [read_checked(path) for path in job.stage(place.engine, "counts", files, count_kind)]
-    job.remove()
-    for content in contents:
-        with np.load(io.BytesIO(content)) as arrays:
-            yield dict(arrays)
+        paths = job.stage(place.engine, "counts", files, count_kind)
+        contents = [_read(path, _NAMES.get(path.stem, ("halo",))) for path in paths]
+        job.remove()
+    yield from contents
+
+
+def _read(file: Path, names: Sequence[str]) -> Counted:
+    """Return the counts in a file of a job. Refuse other arrays than those of these names."""
+    content = read_checked(file)
+    with damaged(file, f"no counts. {ANEW}"), np.load(io.BytesIO(content)) as arrays:
+        if missing := [name for name in names if name not in arrays]:
+            raise KeyError(missing[0])
+        return dict(arrays)
 
 
 def _file(kind: Kind) -> str:
@@ -160,7 +172,7 @@ def count_kind(
     into: Path,
 ) -> None:
     """Write counts of a kind."""
-    counted = _counted(graph, np.load(assignment, mmap_mode="r"), k, types, options, kind)
+    counted = _counted(graph, mapped(assignment), k, types, options, kind)
     buffer = io.BytesIO()
     np.savez(buffer, **counted)  # type: ignore[arg-type]
     write_checked(into, buffer.getvalue())

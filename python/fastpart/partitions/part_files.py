@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.folders import inside
 from ..core.parameters import shown
 from ..core.parsing import mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
@@ -234,22 +234,6 @@ def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, tuple):
         return all(map(np.array_equal, one, other))
     return np.array_equal(one, other) if one is not None and other is not None else one is other
-
-
-def inside(root: Path, name: str) -> Path:
-    """Return a file of a partition directory. Refuse a link that leads out of it, and what is no regular file."""
-    file = root / name
-    if not Path(os.path.realpath(file)).is_relative_to(root):
-        raise GraphFormatError(f"{shown(file)}: leads out of the partition directory")
-    try:
-        found = os.stat(file)
-    except (FileNotFoundError, NotADirectoryError):
-        raise GraphFormatError(f"{shown(file)} is missing. The partition directory is incomplete") from None
-    except OSError as error:
-        raise GraphFormatError(f"{shown(file)}: {error.strerror}") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise GraphFormatError(f"{shown(file)}: not a regular file")
-    return file
 
 
 def refuse_other_size(root: Path, manifest: Mapping[str, Any], name: str) -> None:

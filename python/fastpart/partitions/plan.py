@@ -7,22 +7,25 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
 from ..core.frames import pl
 from ..core.outputs import replaceable
+from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import StrPath, shown, sized
-from ..core.parsing import json_object
+from ..core.parsing import Count, conform, json_object
 from ..core.protocols import tables
 from ..errors import GraphFormatError, ParameterError
 
 MARKER = "plan.json"
 """What the folder of a plan has. It lists the other files."""
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 Key = dict[str, Any]
 """What decides the batches, as JSON has it."""
@@ -42,11 +45,43 @@ _SHOWN = (
 
 _OF = {
     "partition": "another partition",
+    "rows": "other features or other parts",
     "vertices": "other vertices",
     "weights": "other weights",
     "times": "other times of the seeds",
 }
 """What it means if another entry differs."""
+
+
+class _Worker(msgspec.Struct):
+    worker: Count
+    batches: Count
+    rows: Count
+    distinct_rows: Count
+    cached_rows: Count
+    read_rows: Count
+
+
+class _Way(msgspec.Struct):
+    way: str
+    bytes: Count | None
+    seconds: float | None
+    once_bytes: Count
+    once_seconds: float | None
+
+
+class _Key(msgspec.Struct):
+    workers: Count
+
+
+class _Content(msgspec.Struct):
+    """The fields of ``plan.json``. What else decides the batches is compared where they are made."""
+
+    epochs: Count
+    row_bytes: Count
+    key: _Key
+    workers: Annotated[list[_Worker], msgspec.Meta(min_length=1)]
+    ways: list[_Way]
 
 
 @dataclass(frozen=True)
@@ -130,19 +165,22 @@ class Plan:
             raise GraphFormatError(
                 f"{shown(path)} is no plan: it has no {MARKER}. Make one with `fastpart plan`"
             )
-        content = json_object(marker, marker.read_bytes())
+        text = marker.read_bytes()
+        content = json_object(marker, text, None, "Make the plan again", ("schema", _SCHEMA))
+        if (schema := content.get("schema")) != _SCHEMA:
+            raise GraphFormatError(
+                f"{shown(marker)}: schema {schema} is not {_SCHEMA}, that of this version. Make the plan again"
+            )
+        if not is_intact(text):
+            raise GraphFormatError(f"{shown(marker)}: not as it was written. Make the plan again")
         try:
-            if content["schema"] != _SCHEMA:
-                raise GraphFormatError(
-                    f"{shown(marker)}: schema {content['schema']} is not {_SCHEMA}, that of this version. Make the "
-                    "plan again"
-                )
+            conform(content, _Content)
             return cls(
-                int(content["epochs"]),
+                content["epochs"],
                 pl.DataFrame(content["workers"]),
                 pl.DataFrame(content["ways"]),
-                int(content["row_bytes"]),
-                dict(content["key"]),
+                content["row_bytes"],
+                content["key"],
                 path,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -165,7 +203,7 @@ class Plan:
             "ways": self.ways.to_dicts(),
             "files": list(files),
         }
-        return (json.dumps(told, indent=1) + "\n").encode()
+        return with_checksum((json.dumps(told, indent=1) + "\n").encode())
 
     def refuse_other(self, wanted: Mapping[str, Any]) -> None:
         """Raise an error that names what differs unless the plan is for batches with this key."""

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.folders import inside
 from ..core.ids import IdTable
 from ..core.parameters import shown
 from ..core.parsing import named
 from ..errors import GraphFormatError
-from .part_files import MANIFEST, inside
+from .part_files import MANIFEST
 from .typed_parts import typed_of
 
 IDS = "ids"

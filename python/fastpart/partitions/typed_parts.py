@@ -24,7 +24,7 @@ OF_EDGES = ("edge_features", "times")
 
 def typed_of(manifest: Mapping[str, Any]) -> TypedRanges | None:
     """Return the types and relations that a manifest lists, checked. None for a plain graph."""
-    if "types" not in manifest:
+    if not {"types", "relations"} & set(manifest):
         return None
     n, m, directedness = (manifest[name] for name in ("n", "m", "directedness"))
     return TypedRanges.of(manifest["types"], manifest["relations"], n, m, directedness)

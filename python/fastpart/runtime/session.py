@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from ..core.system import try_lock
+from ..core.system import THIS_FILE, try_lock
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -106,7 +106,7 @@ def _is_stale(name: str, pid: int, tmp: Path) -> bool:
 
 def _locked(path: Path) -> int:
     """Lock a file or folder, and return its descriptor. Raise BlockingIOError if another process has the lock."""
-    lock = os.open(path, os.O_RDONLY)
+    lock = os.open(path, os.O_RDONLY | THIS_FILE)
     try:
         if not try_lock(lock):
             raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), str(path))

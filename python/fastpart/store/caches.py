@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -14,28 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.folders import inside, refuse_links
 from ..core.outputs import Owner
 from ..core.parameters import shown
-from ..core.parsing import damaged, mapped
+from ..core.parsing import json_object, mapped
 from ..errors import GraphFormatError
-from ..partitions.part_files import MANIFEST, inside
+from ..partitions.part_files import MANIFEST
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import part_name
-from .manifest import OWN, facts_of, manifest_bytes, read_manifest
+from .identities import identity
+from .manifest import facts_of, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"
 """The list of a part, in its folder, and what the lists are for, beside the manifest."""
 
+_ANEW = "Write the caches anew with save_cache, or remove this file"
+
 Ids = npt.NDArray[np.int64]
-
-_ELSEWHERE = ("input", "fastpart", "schema", "files", OWN)
-"""Entries of the manifest that may differ between copies of a directory."""
-
-
-def identity(manifest: Mapping[str, Any]) -> str:
-    """Return a hash of what copies of a directory have in common."""
-    known = {name: value for name, value in manifest.items() if name not in _ELSEWHERE}
-    return hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[str, Any]) -> None:
@@ -50,6 +44,7 @@ def write_caches(partition: VertexPartition, ids: Sequence[Ids], how: Mapping[st
     told = {**how, "partition": identity(partition.manifest or {})}
     files[RECORD] = json.dumps(told, indent=1).encode()
     with Owner(folder, "partition"):
+        refuse_links(folder, [MANIFEST, *files])
         (folder / RECORD).unlink(missing_ok=True)
         _list(folder, files)
         for name, content_of in files.items():  # the record is the last
@@ -72,13 +67,9 @@ def has_caches(partition: VertexPartition) -> bool:
     if not os.path.lexists(record):
         return False
     content = inside(partition.folder.resolve(), RECORD).read_bytes()
-    with damaged(record, "not what save_cache wrote"):
-        of = json.loads(content)["partition"]
+    of = json_object(record, content, {"partition": str}, _ANEW)["partition"]
     if of != identity(partition.manifest or {}):
-        raise GraphFormatError(
-            f"{shown(record)}: the caches are those of another partition. Write them anew with save_cache, or remove "
-            "this file"
-        )
+        raise GraphFormatError(f"{shown(record)}: the caches are those of another partition. {_ANEW}")
     return True
 
 

@@ -11,17 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
+from ..core.folders import inside
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Of, StrPath, shown
 from ..core.parsing import damaged, json_object, mapped
+from ..core.row_groups import refuse_large, row_groups
+from ..core.text_files import refuse_filling
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.opening import open_graph
-from ..partitions.part_files import MANIFEST, inside, refuse_other_size
+from ..partitions.part_files import MANIFEST, refuse_other_size
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from .manifest import read_manifest, refuse_mistyped
-from .schemas import caps_of, present, restore_caps
+from .schemas import VERSION, caps_of, present, restore_caps
 from .verifying import verify as verify_files
 
 ASSIGNMENT = "assignment.npy"
@@ -164,6 +167,7 @@ def _read_lines(file: Path) -> npt.NDArray[Any]:
         file.open("rb") as opened,
     ):  # Polars opens only paths in UTF-8
         before_polars_threads(f"source: {shown(file)}")
+        refuse_filling(str(file))
         frame = pl.read_csv(opened, has_header=False, schema={"part": pl.Int32})
     if frame["part"].null_count():
         line = frame["part"].is_null().arg_max() or 0
@@ -176,15 +180,16 @@ def _read_parquet(file: Path, k: int | None, of: str | None) -> Partition:
         before_polars_threads(f"source: {shown(file)}")
         metadata = pl.read_parquet_metadata(opened).get("fastpart")
         opened.seek(0)
+        refuse_large(str(file), row_groups(str(file)), [pl.Int32()], whole=True)
         array = pl.read_parquet(opened, columns=["part"])["part"].to_numpy()
     if metadata is None:
         return _wrap(file, array, k, of)
-    return _restore(file, array, present(file, json_object(file, metadata)))
+    return _restore(file, array, present(json_object(file, metadata, version=VERSION)))
 
 
 def _read_directory(folder: Path) -> Partition:
     stored = read_manifest(folder)
-    manifest, root = present(folder, stored), folder.resolve()
+    manifest, root = present(stored), folder.resolve()
     refuse_mistyped(folder / MANIFEST, manifest)
     array = mapped(inside(root, ASSIGNMENT), _NO_PARTS)
     refuse_other_size(root, manifest, ASSIGNMENT)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.folders import below, owned
+from ..core.folders import below, inside, owned
+from ..core.inputs import SPLITS
+from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
+from ..core.own_checksum import with_checksum
 from ..core.parameters import choice, integer, shown
-from ..core.parsing import json_object
+from ..core.parsing import conform, json_object
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..graphs.types import TypedRanges
-from ..partitions.part_files import MANIFEST, coded_type, inside, row_type
+from ..graphs.sidecars import Companion
+from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
+from ..partitions.part_files import MANIFEST, coded_type, row_type
+from ..partitions.parts import part_name
 from ..partitions.typed_parts import OF_EDGES, OF_VERTICES, typed_of
+from .schemas import VERSION
 
 EARLIER = (
     r"assignment\.npy|metrics\.parquet|cache\.json|part-\d{5,}/(part\.json|("
@@ -30,9 +35,6 @@ EARLIER = (
 OWN = "manifest_xxh3"
 """The key of the checksum of the manifest itself, taken while its digits are zeros. It is the last one."""
 
-_OWN = re.compile(rb'"manifest_xxh3": "([0-9a-f]{32})"\n\}\n\Z')
-_ZEROS = b"0" * 32
-
 Files = dict[str, dict[str, Any]]
 Check = Callable[[str, Any], object]
 
@@ -41,7 +43,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a directory as it was written, of any schema."""
     if not os.path.lexists(folder / MANIFEST):
         raise GraphFormatError(f"{shown(folder)} is not a partition directory: it has no {MANIFEST}")
-    return json_object(folder / MANIFEST, inside(folder.resolve(), MANIFEST).read_bytes())
+    return json_object(folder / MANIFEST, inside(folder.resolve(), MANIFEST).read_bytes(), version=VERSION)
 
 
 def refuse_mistyped(file: Path, manifest: Mapping[str, Any]) -> None:
@@ -55,7 +57,8 @@ def refuse_mistyped(file: Path, manifest: Mapping[str, Any]) -> None:
                 check(name, manifest[name])
         if "directedness" in manifest:
             _refuse_without_graph(manifest)
-    except (FastpartError, TypeError) as error:
+            _refuse_undescribed(manifest)
+    except (ValueError, TypeError) as error:
         raise GraphFormatError(f"{shown(file)}: {error}") from None
 
 
@@ -83,12 +86,31 @@ def _refuse_without_graph(manifest: Mapping[str, Any]) -> None:
         integer("halo_hops", manifest.get("halo_hops"), 0, 2)
 
 
+def _refuse_undescribed(manifest: Mapping[str, Any]) -> None:
+    """Refuse rows that the manifest lists as files of the first part, but does not describe: they would be missed."""
+    files = manifest.get("files", {})
+    for of, names in (
+        ("", (*OF_VERTICES, *OF_EDGES, "edge_times")),
+        ("types", OF_VERTICES),
+        ("relations", OF_EDGES),
+    ):
+        for entry in [manifest] if not of else manifest.get(of, []):
+            above = "/".join([part_name(0), *([of, entry["name"]] if of else [])])
+            known = {name for name in names if entry.get(name) is not None} | set(entry.get("splits", []))
+            for name in (*names, *SPLITS):
+                if f"{above}/{name}.npy" in files and name not in known:
+                    raise ParameterError(
+                        f"files: lists {name}.npy, but {of or MANIFEST} has no entry {name!r}"
+                    )
+
+
 def _typed(manifest: Mapping[str, Any]) -> TypedRanges | None:
     """Return the types and relations. Refuse those that contradict each other or cannot be folders."""
     try:
         typed = typed_of(manifest)
         if typed is None:
             return None
+        conform(manifest, {"types": list[TypeEntry], "relations": list[RelationEntry]})
         typed.refuse_as_folders()
         for of, names in (("types", OF_VERTICES), ("relations", OF_EDGES)):
             for entry in manifest[of]:
@@ -117,6 +139,12 @@ def _names(name: str, value: Any) -> None:
         raise TypeError(f"{name}: expected a list of names")
 
 
+def _splits(name: str, value: Any) -> None:
+    _names(name, value)
+    if not set(value) <= set(SPLITS) or len(set(value)) < len(value):
+        raise ParameterError(f"{name}: expected some of {', '.join(SPLITS)}, each once")
+
+
 def _counts(name: str, value: Any) -> None:
     _an(dict, "an object")(name, value)
     for split, count in value.items():
@@ -124,13 +152,7 @@ def _counts(name: str, value: Any) -> None:
 
 
 def _listed(name: str, value: Any) -> None:
-    _an(dict, "an object")(name, value)
-    for file, facts in value.items():
-        if not isinstance(facts, dict) or not isinstance(facts.get("xxh3"), str):
-            raise TypeError(f"{name}: {file!r}: expected an object with size and xxh3")
-        integer(f"{name}: {file!r}: size", facts.get("size"), 0, 2**63 - 1)
-        if file.startswith("/") or ".." in file.split("/") or "\0" in file:
-            raise ParameterError(f"{name}: {file!r} is no path below the directory")
+    conform({name: value}, {name: dict[PathBelow, Companion]})
 
 
 _CHECKS: dict[str, Check] = {
@@ -141,7 +163,7 @@ _CHECKS: dict[str, Check] = {
     "edge_times": row_type,
     "labels": row_type,
     "times": row_type,
-    "splits": _names,
+    "splits": _splits,
     "ids": _names,
     "edge_splits": _counts,
     "held_out_from": lambda name, value: integer(name, value, -(2**63), 2**63 - 1),
@@ -156,22 +178,11 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """Return the bytes of a manifest. A file takes one line of them."""
     told = {name: value for name, value in manifest.items() if name not in ("files", OWN)}
     text = as_json(told, indent=1).decode().removesuffix("\n}\n")
-    if "files" in manifest:
-        lines = (f"  {json.dumps(name)}: {json.dumps(facts)}" for name, facts in manifest["files"].items())
-        text += ',\n "files": {\n' + ",\n".join(lines) + "\n }"
-        text += f',\n "{OWN}": "{_ZEROS.decode()}"'
-    content = f"{text}\n}}\n".encode()
-    return _OWN.sub(_stated(_core.hash_bytes(content)), content)
-
-
-def _stated(digits: str) -> bytes:
-    return f'"{OWN}": "{digits}"\n}}\n'.encode()
-
-
-def is_intact(content: bytes) -> bool:
-    """Return whether the bytes of a manifest are those that were written."""
-    stated = _OWN.search(content)
-    return stated is not None and _core.hash_bytes(_OWN.sub(_stated("0" * 32), content)) == stated[1].decode()
+    if "files" not in manifest:
+        return f"{text}\n}}\n".encode()
+    lines = (f"  {json.dumps(name)}: {json.dumps(facts)}" for name, facts in manifest["files"].items())
+    text += ',\n "files": {\n' + ",\n".join(lines) + "\n }\n}\n"
+    return with_checksum(text.encode(), OWN)
 
 
 def as_json(content: dict[str, Any], indent: int | None = None) -> bytes:

@@ -11,11 +11,12 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.folders import content_of, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
@@ -51,15 +52,14 @@ class Partial:
         """Return the marker of an earlier command, or None if there is none. Refuse a folder that is not ours."""
         if not os.path.lexists(self.folder):
             return None
-        marker = self.folder / self.marker
-        content: Any = None
-        with suppress(OSError, ValueError, RecursionError):
-            content = json.loads(marker.read_bytes()) if marker.is_file() else None
-        if isinstance(content, dict) and "fastpart" in content and _KEY in content:
-            # A command that was killed while it removed the folder leaves the marker for last.
-            return content if all((self.folder / name).is_file() for name in self.files) else None
-        if self.folder.is_dir() and not any(self.folder.iterdir()):
-            return None
+        if self.folder.is_dir() and not self.folder.is_symlink():
+            refuse_links(self.folder, [*self.files, self.marker])
+            content = content_of(self.folder / self.marker)
+            if _KEY in content:
+                # A command that was killed while it removed the folder leaves the marker for last.
+                return content if all((self.folder / name).is_file() for name in self.files) else None
+            if not any(self.folder.iterdir()):
+                return None
         raise FileExistsError(
             errno.EEXIST,
             "exists and is not a result that fastpart has kept. Rename it, or choose another name for the output",

@@ -20,7 +20,7 @@ from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import Options, with_options
 from ..core.outputs import Owner, replaceable
-from ..core.parameters import StrPath, shown
+from ..core.parameters import StrPath, regular, shown
 from ..core.parsing import damaged, mapped
 from ..core.protocols import Assignment
 from ..errors import ParameterError
@@ -258,7 +258,7 @@ def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Itera
 
 def _ids(file: Path) -> Iterator[pl.DataFrame]:
     with damaged(file, "not a Parquet file of ids"):
-        scan = pl.scan_parquet(file).select("id")
+        scan = pl.scan_parquet(regular(file)).select("id")
         batches = scan.collect_batches(chunk_size=_ROWS, maintain_order=True)
         first = next(batches, None)
         yield scan.collect() if first is None else first  # no ids still have a type

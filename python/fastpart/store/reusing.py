@@ -6,7 +6,7 @@ import os
 from filecmp import clear_cache, cmp
 from pathlib import Path
 
-from ..core.folders import below
+from ..core.folders import below, leads_out
 from ..core.parsing import named
 from ..partitions.partition import Partition
 from ..partitions.parts import PART, part_name
@@ -35,7 +35,7 @@ def _keep(new: Path, old: Path | None) -> bool:
     names = set(below(new))
     if old is None or not (old / PART).is_file():
         return False
-    kept = {name for name in names if _link(old / name, new / name)}
+    kept = {name for name in names if not leads_out(old / name, old.parent) and _link(old / name, new / name)}
     return names - _NUMBERS == set(below(old)) - _NUMBERS and names - kept <= _NUMBERS
 
 

@@ -9,20 +9,21 @@ types: so versions which know neither refuse it. Its keys say which of them it h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..core import parameters
-from ..errors import GraphFormatError, ParameterError
+from ..errors import ParameterError
 from ..partitions.caps import Cap, cap_of_parts, plain
 from ..partitions.partition import Partition
 
 SCHEMA, CODED, TYPED = 3, 4, 4
 """What is written, and what is written if features are coded, or if the graph has types."""
+
+VERSION = ("schema", max(SCHEMA, CODED, TYPED))
+"""The field of the version of a manifest, and the newest one that is read."""
 
 _RENAMED = {"kind": "of", "edges": "directedness", "metrics": "summary"}
 _ITEMS = {"vertex": "vertices", "edge": "edges"}
@@ -51,23 +52,9 @@ def caps_of(partition: Partition) -> list[dict[str, Any]]:
     return caps
 
 
-def present(origin: Path, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with the keys of the present schema. Its values are not checked yet.
-
-    Raises
-    ------
-    GraphFormatError
-        An unknown schema.
-    """
-    schema = stored.get("schema")
-    if schema in (2, SCHEMA, CODED):
-        return dict(stored)
-    if schema == 1:
-        return _second(stored)
-    raise GraphFormatError(
-        f"{parameters.shown(origin)}: unknown schema {schema!r}. This fastpart ({_core.__version__}) reads schemas 1 "
-        f"to {CODED}"
-    )
+def present(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest with the keys of the present schema. Its values are not checked yet."""
+    return _second(stored) if stored["schema"] == 1 else dict(stored)
 
 
 def _second(first: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
+from ..core.folders import refuse_links
 from ..core.options import run_options
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
@@ -62,6 +63,7 @@ def upgrade(source: StrPath) -> bool:
 def _upgrade(folder: Path) -> bool:
     partition = open_partition(folder)
     assert partition.manifest is not None
+    refuse_links(folder, [MANIFEST])
     schema = partition.manifest["schema"]
     if schema >= SCHEMA and "files" in partition.manifest:
         return False
@@ -78,7 +80,9 @@ def _write_rows(folder: Path, partition: Partition) -> None:
     """Add the array that schema 3 has to the parts of a vertex partition. Earlier schemas do not look at it."""
     if partition.of == "edges" or "directedness" not in (partition.manifest or {}):
         return
-    files = [folder / part_name(index) / "halo_rows.npy" for index in range(partition.k)]
+    names = [f"{part_name(index)}/halo_rows.npy" for index in range(partition.k)]
+    refuse_links(folder, names)
+    files = [folder / name for name in names]
     try:
         for part, file in zip(partition.parts, files, strict=True):
             _core.write_npy(file, part.halo_rows, run_options())

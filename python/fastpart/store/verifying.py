@@ -10,12 +10,13 @@ from typing import Unpack
 
 from .. import _core
 from ..core import parameters
-from ..core.folders import below
+from ..core.folders import below, inside
 from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.own_checksum import is_intact
 from ..core.parameters import StrPath, shown
 from ..errors import GraphFormatError, ParameterError
-from ..partitions.part_files import MANIFEST, inside
-from .manifest import Files, is_intact, read_manifest, refuse_mistyped
+from ..partitions.part_files import MANIFEST
+from .manifest import OWN, Files, read_manifest, refuse_mistyped
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def verify(source: StrPath, **options: Unpack[Options]) -> Verification:
 
 def _wrong(root: Path, files: Files, run: RunOptions) -> dict[str, str]:
     """Return what is wrong with each file that is not as it was written."""
-    wrong = {} if is_intact((root / MANIFEST).read_bytes()) else {MANIFEST: "differs"}
+    wrong = {} if is_intact((root / MANIFEST).read_bytes(), OWN) else {MANIFEST: "differs"}
     right: list[str] = []
     for name, facts in files.items():
         try:

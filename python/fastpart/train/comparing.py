@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import statistics
 import tempfile
 import warnings
@@ -30,6 +29,7 @@ from ..measures.traffic import predict_traffic
 from ..partitions import partitioners as known_partitioners
 from ..partitions.partition import VertexPartition
 from ..store.loading import open_partition
+from ..store.manifest import read_manifest
 from .config import DEFAULTS, MOST, Options
 from .keywords import ComparisonTraining
 from .lazy import imported
@@ -268,7 +268,7 @@ def _save(
             given |= {name: saved[name] for name in ("splits", "split")}
         partition = partitioner(graph, k=k, **given, **vars(run))
         partition.save(folder, graph=graph, **saved, **vars(run))
-    summary: Mapping[str, Any] = json.loads((folder / "manifest.json").read_bytes())["summary"]
+    summary: Mapping[str, Any] = read_manifest(folder)["summary"]
     return summary
 
 

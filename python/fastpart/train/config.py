@@ -156,6 +156,8 @@ class Options:
     def of_stored(cls, values: Mapping[str, Any]) -> Self:
         """Return what :meth:`stored` returned, without what the user has plugged in."""
         known = {name: value for name, value in values.items() if name not in PLUGGED}
+        fanouts = known.get("relation_fanouts") or known.get("fanouts") or None
+        cls.of({**known, "fanouts": fanouts, "model": cls.model})
         return cls(**{**known, **_of_json(values)})
 
 

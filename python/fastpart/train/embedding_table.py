@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..core.pairs import hashed
+from ..core.parameters import regular
 from ..core.parsing import damaged
 from ..loading.rows.source import RowIds
 from .data import Dataset
@@ -160,7 +161,7 @@ class EmbeddingTable:
         within = self._within(part)
         shape = (tables, within.stop - within.start, *self.row_shape)
         with damaged(file, "not the rows of a part"):
-            saved = np.load(file, allow_pickle=False)
+            saved = np.load(regular(file), allow_pickle=False)
             if saved.shape != shape or saved.dtype != self.dtype:
                 raise ValueError(
                     f"expected {self.dtype} of shape {shape}, got {saved.dtype} of {saved.shape}"

@@ -177,6 +177,7 @@ class LearnedRows:
             if is_first():
                 new.parent.mkdir(parents=True, exist_ok=True)
                 shape = (parts[0].type.n, *table.row_shape)
+                new.unlink(missing_ok=True)  # of a kill, or a link
                 np.lib.format.open_memmap(new, "w+", table.dtype, shape).flush()
             barrier()
             rows = np.lib.format.open_memmap(new, "r+")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..core import parameters
 from ..core.parameters import StrPath, shown
-from ..errors import ParameterError
+from ..core.parsing import Count, json_object
+from ..errors import GraphFormatError, ParameterError
 
 if TYPE_CHECKING:
     from .runs.trained import TrainedModel
@@ -49,12 +50,13 @@ class JsonLines:
 
     def _read(self) -> list[tuple[int, str]]:
         """Return the lines so far with their epochs. The last one may have been cut off."""
-        lines = self._file.read_text("utf-8", "replace").splitlines() if self._file.exists() else []
+        there = parameters.regular(self._file).exists()
+        lines = self._file.read_text("utf-8", "replace").splitlines() if there else []
         found = []
         for place, line in enumerate(lines):
             try:
-                found.append((int(json.loads(line)["epoch"]), line))
-            except (ValueError, TypeError, KeyError):
+                found.append((json_object(self._file, line, {"epoch": Count})["epoch"], line))
+            except GraphFormatError:
                 if not place or place + 1 < len(lines):
                     raise ParameterError(
                         f"log: line {place + 1} of {shown(self._file)} is no epoch. Name another file"

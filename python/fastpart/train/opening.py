@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
-from ..core.parsing import damaged
-from ..errors import ParameterError
+from ..core.parsing import damaged, mapped
+from ..errors import GraphFormatError, ParameterError
 from .config import Options
 from .facts.trained import TrainedEmbeddings
 from .file_names import EMBEDDINGS
@@ -82,10 +79,11 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         raise ParameterError(f"run: {shown(path)} holds no training{_remedy(folder)}")
     with damaged(path / MARKER, "not the list of a training"):
         method = content["must_agree"]["method"]
-        if not isinstance(content["may_change"]["arguments"], dict):
-            raise TypeError("arguments: expected an object")
-        os.fspath(content["may_change"]["source"])
-        options = Options.of_stored(content["options"])
+        _ = content["may_change"]
+        try:
+            options = Options.of_stored(content["options"])
+        except ParameterError as error:
+            raise ValueError(error) from None  # a FastpartError would not name the file
         options = replace(options, model=checked(model) if model is not None else _found(options.model, path))
         task = None if content["task"] is None else task_of(content["task"])
     if task is None:
@@ -99,8 +97,10 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
             refuse_other_model(folder, lambda: make(task, options))
     except ParameterError as error:
-        if model is not None or not own:
+        if model is not None:
             raise
+        if not own:
+            raise GraphFormatError(f"{shown(path / MARKER)}: not the list of a training ({error})") from None
         raise ParameterError(f"{error}. Pass the model: fastpart.train.open(run, model=...)") from None
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
@@ -147,4 +147,4 @@ def _learned(trained: TrainedModel) -> Any:
     """Return the learned rows, which are written when the training ends."""
     if trained.out is None or not (trained.out / EMBEDDINGS).exists():
         return None
-    return np.load(trained.out / EMBEDDINGS, mmap_mode="r", allow_pickle=False)
+    return mapped(trained.out / EMBEDDINGS)

@@ -53,8 +53,8 @@ impl Features {
     }
 
     /// The same rows, of which those in a file of their own stay in memory.
-    fn with_cache(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf) -> PyResult<Self> {
-        Self::of(py, self.inner.with_cache(&copied(&ids, "ids")?, &file), &self.pools)
+    fn with_cache(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf, checksum: u64) -> PyResult<Self> {
+        Self::of(py, self.inner.with_cache(&copied(&ids, "ids")?, &file, checksum), &self.pools)
     }
 
     /// Writes rows of batches behind each other.

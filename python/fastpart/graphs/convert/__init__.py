@@ -230,7 +230,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
     reordered = how.dedup or how.shuffle is not None
     wanted = _OUTPUTS.get(target.suffix, "raw")
     writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if how.relabel else [])]
-    with staged(target, writes, run) as file, unpacked(files, file.parent) as plain:
+    with staged(target, writes, run) as file, unpacked(files, file.parent, run.memory_limit) as plain:
         raw = file if wanted == "raw" else beside(file, "raw")
         weights_from = how.weights
         if only is not None:

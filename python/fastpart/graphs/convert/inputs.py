@@ -19,6 +19,7 @@ from ...core.forks import before_polars_threads
 from ...core.frames import pl
 from ...core.parameters import shown
 from ...core.parsing import damaged
+from ...core.text_files import refuse_expanding
 from ...errors import FastpartError, GraphFormatError, ParameterError
 from ..sidecars import Sidecar
 
@@ -203,7 +204,7 @@ def one_kind(files: Files, format: str | None = None) -> Kind:
 
 
 @contextmanager
-def unpacked(files: Files, folder: Path) -> Iterator[Files]:
+def unpacked(files: Files, folder: Path, memory_limit: int | None) -> Iterator[Files]:
     """Yield the files with those unpacked that the core cannot unpack. The copies lie in ``folder`` until the end.
 
     Errors name the files that the user gave.
@@ -213,6 +214,9 @@ def unpacked(files: Files, folder: Path) -> Iterator[Files]:
 
     packed = {file: how for file in files.files if (how := packing(file))}
     names, copies = dict(files.names), {}
+    for file, how in packed.items():
+        if how == "zstd":
+            refuse_expanding(os.fspath(file), memory_limit)
     into = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder)) if packed else None
     try:
         for number, (file, how) in enumerate(packed.items()):

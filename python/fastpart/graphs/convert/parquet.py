@@ -16,6 +16,7 @@ from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import IdType
 from ...core.parsing import damaged
+from ...core.row_groups import refuse_large, row_groups
 from ...errors import GraphFormatError, ParameterError
 from ..ends import Pair, ends_of
 from ..table_output import ROWS, write_table
@@ -52,6 +53,8 @@ def read(
                 found = _columns(name, frame.collect_schema(), columns, weights)
                 frame = frame.select(found if weights is None else [*found, weights])
                 rows = frame.select(pl.len()).collect().item()
+                groups, dtypes = row_groups(str(file)), frame.collect_schema().dtypes()
+                refuse_large(str(file), groups, dtypes, options.memory_limit)
             columns = found  # those of the first file, in all
             for start in range(0, rows, ROWS):
                 with damaged(file, what):

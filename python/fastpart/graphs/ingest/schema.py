@@ -9,12 +9,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ...core.names import PATTERN, Name
 from ...core.parameters import Directedness
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-"""Names of types and relations. They become folders."""
-
-RelationName = Annotated[str, msgspec.Meta(pattern=r"^(\*|[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})$")]
+RelationName = Annotated[str, msgspec.Meta(pattern=rf"^(\*|{PATTERN})\Z")]
 """``*`` stands for the relations that a column names."""
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import _core
+from ...core.file_states import ends_of, state_of
+from ...partitions.coding import COLUMNS
 from ...partitions.loader_options import LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Key
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Deal
-from ...store.caches import identity
+from ...store.identities import checksums_of, digest, identity
 
 
 def key_of(
@@ -25,6 +27,7 @@ def key_of(
     weights = sampling.pop("weights")
     return {
         "partition": identity(partition.manifest or {}),
+        "rows": _rows(partition),
         "vertices": _hash(deal.seeds.ids),
         "weights": None if weights is None else _hash(weights),
         "fanouts": list(fanouts),
@@ -38,6 +41,20 @@ def key_of(
         "drop_last": deal.drop_last,
         "workers": workers,
     }
+
+
+def _rows(partition: VertexPartition) -> str:
+    """Return a hash that differs if parts have other vertices, or these have other features.
+
+    Copies of a directory have the same, if it lists its checksums. Head and tail notice files that were replaced later.
+    """
+    listed = checksums_of(partition.manifest or {})
+    of_file = ends_of if listed else state_of
+    files = [part._file(name) for part in partition.parts for name in ("vertices.npy", "features.npy")]
+    assert partition.folder is not None
+    columns = partition.folder / COLUMNS
+    found = [of_file(file) for file in [*files, *([columns] if columns.exists() else [])]]
+    return digest({what: listed.get(what) for what in ("parts", "features")} | {"files": found})
 
 
 def _hash(array: npt.NDArray[Any]) -> str:

@@ -6,19 +6,23 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import _core
 from ...core.options import RunOptions
+from ...core.parameters import shown
+from ...core.parsing import mapped
+from ...errors import GraphFormatError
 from ...measures.accesses import Accesses
 from ...measures.reading import BLOCK
 
 Rows = npt.NDArray[np.uint32]
 
-CACHED_IDS, CACHED = "cached_ids.npy", "cached.npy"
-"""Which rows stay in memory, and these rows."""
+CACHED_IDS, CACHED, CACHED_CHECKSUM = "cached_ids.npy", "cached.npy", "cached.checksums.npy"
+"""Which rows stay in memory, these rows, and their checksum."""
 
 
 _HEAD = 128
@@ -139,5 +143,37 @@ def write(folder: Path, packs: Iterable[WorkerPack], features: _core.Features, r
             targets.append((own / rows, each.offsets, each.rows))
             np.save(own / offsets, each.offsets)
     for (file, *_), checksums in zip(targets, features.pack(targets, run), strict=True):
-        if file.name != CACHED:
-            np.save(file.with_name(f"{file.stem}.checksums.npy"), checksums)
+        np.save(file.with_name(f"{file.stem}.checksums.npy"), checksums)
+
+
+def read_cached_ids(folder: Path, n: int) -> Rows:
+    """Return which of ``n`` rows a worker keeps in memory."""
+    file = folder / CACHED_IDS
+    if not file.exists():
+        return np.empty(0, np.uint32)
+    ids = _read(file, np.uint32)
+    if np.any(ids[1:] <= ids[:-1]) or np.any(ids[-1:] >= n):
+        raise _damaged(file)
+    return ids
+
+
+def read_cached_checksum(folder: Path) -> int:
+    """Return the checksum of the rows that a worker keeps in memory."""
+    return int(_read(folder / CACHED_CHECKSUM, np.uint64, 1)[0])
+
+
+def read_steps(offsets: Path, checksums: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Return where the rows of each step of an epoch begin, and their checksums."""
+    return _read(offsets, np.int64), _read(checksums, np.uint64)
+
+
+def _read(file: Path, dtype: npt.DTypeLike, count: int | None = None) -> npt.NDArray[Any]:
+    """Return the numbers of a small file of a pack."""
+    array = mapped(file)
+    if array.dtype != dtype or array.ndim != 1 or len(array) != (count or len(array)):
+        raise _damaged(file)
+    return np.array(array)
+
+
+def _damaged(file: Path) -> GraphFormatError:
+    return GraphFormatError(f"{shown(file)}: not as it was packed. Make the plan again")

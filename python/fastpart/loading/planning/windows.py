@@ -9,13 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
-from ...core.parsing import mapped
 from ...errors import ParameterError
 from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
@@ -23,7 +20,17 @@ from ...partitions.loader_options import LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
 from .key import key_of
-from .packing import CACHED, CACHED_IDS, WorkerPack, epoch_files, without, worker_name, write
+from .packing import (
+    CACHED,
+    WorkerPack,
+    epoch_files,
+    read_cached_checksum,
+    read_cached_ids,
+    read_steps,
+    without,
+    worker_name,
+    write,
+)
 
 PACKING_BYTES = 1 << 27
 """Memory for packing the next window, beside its lists."""
@@ -83,8 +90,7 @@ class PlannedRows:
         self._n, self._left = n, False
         self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
         self._folder = Path(plan) / worker_name(worker)
-        ids = self._folder / CACHED_IDS
-        self._cached = np.array(mapped(ids)) if ids.exists() else np.empty(0, np.uint32)
+        self._cached = read_cached_ids(self._folder, n)
         self.end = plan.epochs
         with suppress(
             OSError, ParameterError
@@ -97,7 +103,9 @@ class PlannedRows:
 
     def with_cache(self, features: _core.Features) -> _core.Features:
         """Return features of which the rows that the plan caches stay in memory."""
-        return features.with_cache(self._cached, self._folder / CACHED) if len(self._cached) else features
+        if not len(self._cached):
+            return features
+        return features.with_cache(self._cached, self._folder / CACHED, read_cached_checksum(self._folder))
 
     def pack_of(self, epoch: int, features: _core.Features) -> _core.Pack:
         """Return the rows of an epoch."""
@@ -109,7 +117,7 @@ class PlannedRows:
         if folder != self._folder:
             folder = folder / worker_name(self._worker)
         rows, offsets, checksums = (folder / name for name in epoch_files(epoch))
-        return features.open_pack(rows, np.array(mapped(offsets)), np.array(mapped(checksums)))
+        return features.open_pack(rows, *read_steps(offsets, checksums))
 
     def _window_of(self, epoch: int) -> Window:
         """Return the window of an epoch beyond the plan."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +13,7 @@ from ...core import parameters
 from ...core.calls import called_well
 from ...core.frames import pl
 from ...core.parameters import StrPath, shown
+from ...core.parsing import Count, json_object
 from ...errors import FastpartError, GraphFormatError
 from ..by_type import RELATIONS, TYPES
 from .comparison import Comparison
@@ -23,6 +24,44 @@ COUNTS = {
     "edges": ("edges", "replicas", "load"),
 }
 """Columns that the parts must have."""
+
+
+_NONE = "The file is not a comparison that `fastpart compare -o NAME.json` wrote"
+
+
+class _Graph(msgspec.Struct):
+    name: str
+    checksum: str
+    n: Count
+    m: Count
+    loops: Count
+
+
+class _Machine(msgspec.Struct):
+    processor: str
+    cores: Count
+    memory: Count | None
+
+
+class _Provenance(msgspec.Struct):
+    date: str
+    balance: float | None
+    seeds: list[int]
+    baseline: str | None
+    threads: Count
+    memory_limit: Count | None
+    time_limit: float | Literal["inf"]
+    versions: dict[str, str]
+    machine: _Machine
+    parameters: dict[str, dict[str, Any]]
+
+
+class _Content(msgspec.Struct):
+    """The fields of a comparison. Rows are checked by their columns."""
+
+    graphs: list[_Graph]
+    provenance: _Provenance
+    rows: list[dict[str, Any]]
 
 
 @called_well
@@ -53,11 +92,8 @@ def open_comparison(source: StrPath) -> Comparison:
     ['spring']
     """
     path = parameters.regular(parameters.path("source", source))
-    text = path.read_bytes()
+    content = json_object(path, None, _Content, _NONE, ("fastpart_comparison", SCHEMA))
     try:
-        content = json.loads(text)
-        if content["fastpart_comparison"] != SCHEMA:
-            raise FastpartError(f"schema {content['fastpart_comparison']!r}, not {SCHEMA}")
         graphs, provenance = tuple(map(_graph, content["graphs"])), _provenance(content["provenance"])
         comparison = Comparison(graphs, tuple(map(_outcome, content["rows"])), provenance)
         names = {graph["name"] for graph in graphs}
@@ -69,41 +105,23 @@ def open_comparison(source: StrPath) -> Comparison:
         ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, pl.exceptions.PolarsError
     ) as error:  # fmt: skip
         reason = str(error).split("\n", 1)[0]
-        raise GraphFormatError(
-            f"{shown(path)}: not a comparison ({type(error).__name__}: {reason}). "
-            "`fastpart compare -o NAME.json` writes one"
-        ) from None
+        raise GraphFormatError(f"{shown(path)}: {type(error).__name__}: {reason}. {_NONE}") from None
 
 
 def _graph(content: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: _text(name, content[name]) for name in ("name", "checksum")}
-    return texts | {name: _count(name, content[name]) for name in ("n", "m", "loops")}
+    return {name: content[name] for name in ("name", "checksum", "n", "m", "loops")}
 
 
 def _provenance(content: dict[str, Any]) -> dict[str, Any]:
     """Return what was recorded of the circumstances. Parameters may be anything that JSON can hold."""
-    balance, baseline, memory = (content[name] for name in ("balance", "baseline", "memory_limit"))
-    machine, parameters_of = content["machine"], content["parameters"]
-    if not all(isinstance(each, dict) for each in parameters_of.values()):
-        raise FastpartError("parameters: expected those of each algorithm by name")
-    return {
-        "date": _text("date", content["date"]),
+    balance, limit = content["balance"], content["time_limit"]
+    checked = {
         "balance": None if balance is None else parameters.ratio("balance", balance),
         "seeds": [_seed(each) for each in content["seeds"]],
-        "baseline": None if baseline is None else _text("baseline", baseline),
-        "threads": _count("threads", content["threads"]),
-        "memory_limit": None if memory is None else _count("memory_limit", memory),
-        "time_limit": "inf"
-        if content["time_limit"] == "inf"
-        else _measure("time_limit", content["time_limit"]),
-        "versions": {name: _text(name, version) for name, version in content["versions"].items()},
-        "machine": {
-            "processor": _text("processor", machine["processor"]),
-            "cores": _count("cores", machine["cores"]),
-            "memory": None if machine["memory"] is None else _count("memory", machine["memory"]),
-        },
-        "parameters": dict(parameters_of),
+        "time_limit": limit if limit == "inf" else _measure("time_limit", limit),
+        "machine": {name: content["machine"][name] for name in _Machine.__struct_fields__},
     }
+    return {name: content[name] for name in _Provenance.__struct_fields__} | checked
 
 
 def _seed(value: Any) -> int:

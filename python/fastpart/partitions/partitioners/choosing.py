@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core import parameters
+from ...core.folders import refuse_links
 from ...core.inputs import splits_of, train_of
 from ...core.options import Options, run_options, with_options
 from ...core.outputs import owning
@@ -283,6 +284,8 @@ def partition(
     folder = None if checkpoints is None else parameters.path("checkpoints", checkpoints)
     try:
         with owning(out=target, checkpoints=folder), at_place(cluster, shared) as place:
+            if folder is not None:
+                refuse_links(folder, [each.name for each in folder.glob("checkpoint*")])
             partition = choose(request, time_limit, target) if place is None else request.on(place)
         if goal == "traffic":
             partition.parameters["chosen"]["objective"] = goal

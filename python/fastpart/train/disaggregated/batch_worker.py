@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from ...core.parsing import json_object
 from ...runtime.reporting import RUN, Reports
 from .rendezvous import Address, address_of, connect
 from .settings import Settings, Source
@@ -35,5 +35,6 @@ def work(reports: Reports, file: Path, worker: int) -> None:
 def _addresses(folder: Path) -> list[Address]:
     file = folder / RECEIVERS
     if file.exists():
-        return [(address, port) for address, port in json.loads(file.read_text())]
+        found = json_object(file, None, {"receivers": list[tuple[str, int]]})["receivers"]
+        return [(address, port) for address, port in found]
     return [address_of(folder)]

@@ -71,7 +71,7 @@ def _meet(file: Path | None, group: Supervisor | None = None, batch_workers: int
     if file is None or group is None:
         mine = [each for each in of_all[: rank()] if each is not None][-1]
         return Path(mine[0])
-    _core.write_file(file.parent / RECEIVERS, json.dumps(receivers).encode())
+    _core.write_file(file.parent / RECEIVERS, json.dumps({"receivers": receivers}).encode())
     machine = receivers.index(address_of(file.parent))
     _start_batch_workers(group, file, range(machine, batch_workers, len(receivers)))
     return file

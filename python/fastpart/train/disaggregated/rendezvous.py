@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import _core
+from ...core.parsing import json_object
 from ...errors import TrainingError
 from .messages import Kind, Link
 from .settings import Settings
@@ -42,7 +43,7 @@ def address_of(folder: Path) -> Address:
         if time.monotonic() > deadline:
             raise TrainingError(f"the receiver did not start within {_START_SECONDS:g} s")
         time.sleep(_LOOK_SECONDS)
-    where = json.loads((folder / ADDRESS).read_text())
+    where = json_object(folder / ADDRESS, None, {"address": str, "port": int})
     return where["address"], where["port"]
 
 

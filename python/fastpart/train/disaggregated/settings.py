@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import _core
 from ...core.cache_size import CacheSize
+from ...core.parsing import json_object
 from ...loading.cached_rows import most_accessed_rows, refuse_large
 from ...measures.ranking import Epoch
 from ...partitions.part_files import RowType
@@ -71,7 +72,7 @@ class Settings:
     @classmethod
     def load(cls, file: Path) -> Settings:
         """Read what :meth:`save` wrote."""
-        values = json.loads(file.read_text())
+        values = json_object(file, None, {"source": str, "fanouts": list[int], "token": str})
         return cls(**{**values, "fanouts": tuple(values["fanouts"])})
 
 

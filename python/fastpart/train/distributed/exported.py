@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ... import export
+import msgspec
+
+from ... import _core, export
+from ...core.folders import within
+from ...core.names import PathBelow
 from ...core.options import RunOptions
 from ...core.parameters import shown
+from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...partitions.partition import PartitionSource, directory_of
 from ...runtime.session import SHARED_MEMORY
@@ -26,6 +30,27 @@ _PER_VERTEX = 8
 
 _SLACK = 32 << 20
 """Bytes of a part beside its files: the partition book and the output of samplers."""
+
+
+_REMEDY = "It is not an export to DGL by fastpart. Pass the partition directory instead"
+
+
+class _Vertices(msgspec.Struct):
+    ranges: list[tuple[Count, Count]] = msgspec.field(name="_N")
+
+
+class _Edges(msgspec.Struct):
+    ranges: list[tuple[Count, Count]] = msgspec.field(name="_N:_E:_N")
+
+
+_FIELDS = {
+    "fastpart": str,
+    "graph_name": str,
+    "num_parts": Annotated[int, msgspec.Meta(ge=1, le=_core.MAX_PARTS)],
+    "node_map": _Vertices,
+    "edge_map": _Edges,
+}
+"""The fields of the JSON file of an export. Those of its parts follow from their number."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +92,15 @@ class Export:
 
     @classmethod
     def _read(cls, path: Path, identity: dict[str, Any]) -> Export:
-        try:
-            content = json.loads(path.read_bytes())
-            name, parts = content["graph_name"], content["num_parts"]
-            vertices, edges = content["node_map"]["_N"], content["edge_map"]["_N:_E:_N"]
-            if "fastpart" not in content or not len(vertices) == len(edges) == parts:
-                raise ValueError
-            files = [[path.parent / file for file in content[f"part-{i}"].values()] for i in range(parts)]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise GraphFormatError(
-                f"{shown(path)} is not an export to DGL by fastpart. Pass the partition directory instead"
-            ) from None
+        content = json_object(path, None, _FIELDS, _REMEDY)
+        name, parts = content["graph_name"], content["num_parts"]
+        vertices, edges = content["node_map"]["_N"], content["edge_map"]["_N:_E:_N"]
+        if not len(vertices) == len(edges) == parts or any(a > b for a, b in (*vertices, *edges)):
+            raise GraphFormatError(f"{shown(path)}: not the vertices and edges of {parts} parts. {_REMEDY}")
+        listed = [f"part-{i}" for i in range(parts)]
+        checked_object(path, content, dict.fromkeys(listed, dict[str, PathBelow]), _REMEDY)
+        where = f"export {shown(path)}"
+        files = [[within(path.parent, file, where) for file in content[each].values()] for each in listed]
         if vertices[-1][1] < parts:
             raise ParameterError(
                 f"source: DGL cannot train over more parts than vertices, but there are {vertices[-1][1]} vertices in "

@@ -5,13 +5,13 @@ DGL starts samplers as processes that import this module, too.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from ...core.parsing import json_object
 from ...errors import ParameterError
 from ...runtime.reporting import Reports, run
 from ..config import Options
@@ -24,7 +24,7 @@ _PATIENCE = timedelta(days=7)
 
 def main(reports: Reports) -> None:
     """Train, and report every epoch to the supervisor."""
-    settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text())
+    settings: dict[str, Any] = json_object(Path(sys.argv[1]), None, {"trainers": int, "options": str})
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if world != settings["trainers"]:
         raise ParameterError(f"WORLD_SIZE: expected {settings['trainers']} trainers, got {world}")

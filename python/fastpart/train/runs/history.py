@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import polars as pl
 from torch import Tensor
 from torch.nn.parameter import is_lazy
@@ -17,6 +18,7 @@ from torch.nn.parameter import is_lazy
 from ... import _core
 from ...core.forks import before_polars_threads
 from ...core.parameters import shown
+from ...core.parsing import Count, conform
 from ...errors import GraphFormatError
 from ..config import Options
 from ..learning.validation import BROKEN, UNSCORED, is_better
@@ -154,10 +156,19 @@ class History:
         try:
             self.rows, self.best = json.loads(content["rows"]), content["best"]
             self.best_epoch, self.state = content["best_epoch"], content["state"]
-        except (KeyError, TypeError, json.JSONDecodeError):
+            conform({"rows": self.rows}, {"rows": list[_Row]})
+        except (KeyError, TypeError, ValueError):
             raise GraphFormatError(f"{self._checkpoint}: not a checkpoint of fastpart") from None
         best = (score_of(row) for row in self.rows if row["epoch"] == self.best_epoch)
         self._best_score = next(best, BROKEN)
+
+
+class _Row(msgspec.Struct):
+    """What every row of a history has."""
+
+    epoch: Count
+    loss: float
+    seconds: float
 
 
 def score_of(row: Mapping[str, Any], weights: Iterable[Tensor] = ()) -> float:

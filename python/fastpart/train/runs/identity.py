@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,26 +9,15 @@ from typing import Any
 
 from ... import _core
 from ...core.options import RunOptions
-from ...core.parameters import shown
+from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError
-from ...partitions.coding import COLUMNS
+from ...store.identities import FILES, ROWS, checksums_of, digest
 from ..config import Options
 from ..plugged.model_source import ModelSource
 from ..plugged.objects import name_of
 
 MAY_CHANGE = frozenset({"epochs", "patience", "eval_every", "metrics"})
 """Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""
-
-_FILES = {
-    "parts": ("vertices.npy", "root.npy"),
-    "labels": ("labels.npy",),
-    "splits": ("train.npy", "val.npy", "test.npy"),
-    "edge splits": ("edge_train.npy", "edge_val.npy", "edge_test.npy"),
-}
-"""Files of a part that are read to tell whether they changed, if the directory does not list their checksums."""
-
-_ROWS = {"features": ("features.npy", COLUMNS), "edge_features": ("edge_features.npy",)}
-"""Files of a part that may be too large to read, or on another machine. The list of the directory has to know them."""
 
 
 def must_agree(
@@ -60,31 +48,18 @@ def model_name(model: ModelSource) -> str:
 def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return checksums of what a training reads of a partition directory: edges, parts, rows and splits."""
     data: dict[str, Any] = {"graph": {name: manifest.get(name) for name in ("checksum", "n", "directedness")}}
-    listed = manifest.get("files")
-    for what, names in _FILES.items():
-        data[what] = {"xxh3": _digest(_listed(listed, names) if listed else _hashed(path, names))}
-    for what, names in _ROWS.items():
-        data[what] = {"type": manifest.get(what)}
-        if listed:
-            data[what]["xxh3"] = _digest(_listed(listed, names))
+    listed = checksums_of(manifest)
+    for what, names in FILES.items():
+        data[what] = {"xxh3": listed[what] if listed else digest(_hashed(path, names))}
+    for what in ROWS:
+        data[what] = {"type": manifest.get(what)} | ({"xxh3": listed[what]} if listed else {})
     return data
-
-
-def _listed(files: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    wanted = set(names)
-    return {
-        file: [known["size"], known["xxh3"]] for file, known in files.items() if Path(file).name in wanted
-    }
 
 
 def _hashed(path: Path, names: Iterable[str]) -> dict[str, Any]:
     files = [file for name in names for file in path.glob(f"part-*/{name}")]
-    hashes = _core.hash_files(files, RunOptions())
+    hashes = _core.hash_files([regular(file) for file in files], RunOptions())
     return {file.relative_to(path).as_posix(): list(found) for file, found in zip(files, hashes, strict=True)}
-
-
-def _digest(of_files: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(of_files, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def earlier(identity: str) -> dict[str, Any]:

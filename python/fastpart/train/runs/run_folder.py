@@ -12,13 +12,17 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ... import _core
 from ...core import parameters
+from ...core.folders import links, refuse_links
+from ...core.names import PathBelow
 from ...core.parameters import StrPath, shown
-from ...core.parsing import json_object
+from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError
 from ...store.saving import refuse_unwritable
 from ..file_names import EMBEDDINGS
@@ -56,6 +60,35 @@ UNKNOWN = "unknown"
 """Recorded origin of parts that these versions made."""
 
 
+_REMEDY = "Restore the file, or choose another folder"
+
+
+class _MustAgree(msgspec.Struct):
+    method: str
+    data: dict[str, dict[str, Any]]
+    options: dict[str, Any]
+    how: dict[str, Any]
+
+
+class _MayChange(msgspec.Struct):
+    source: str
+    arguments: dict[str, Any]
+
+
+class _Content(msgspec.Struct):
+    """The fields of the list. Those of a training are there once it has begun, or ended."""
+
+    fastpart: str
+    files: list[PathBelow] = []
+    checksums: dict[str, list[tuple[Count, str]]] = {}
+    parts: dict[str, str] = {}
+    must_agree: _MustAgree | msgspec.UnsetType = msgspec.UNSET
+    may_change: _MayChange | msgspec.UnsetType = msgspec.UNSET
+    options: dict[str, Any] = {}
+    task: dict[str, Any] | None = None
+    summary: dict[str, Any] | None = None
+
+
 class RunFolder:
     """The folder of a training.
 
@@ -87,12 +120,14 @@ class RunFolder:
             raise ParameterError(
                 "overwrite: resume=True goes on with the training that it would remove. Pass one of them"
             )
-        if path.exists() and not path.is_dir():
+        if os.path.lexists(path) and not path.is_dir():
             raise ParameterError(f"out: {shown(path)} is not a directory")
         path.mkdir(exist_ok=True)
+        refuse_links(path, [MARKER])
         folder = cls(path)
         if not folder.content and not all(each.name.startswith(_UNFINISHED) for each in path.iterdir()):
             folder._adopt(resume)
+        folder._refuse_links()
         if folder.has_checkpoint and not resume:
             if not overwrite:
                 raise ParameterError(
@@ -101,6 +136,13 @@ class RunFolder:
                 )
             folder.clear()
         return folder
+
+    def _refuse_links(self) -> None:
+        """Refuse links in place of the entries of the training, which would be written through."""
+        refuse_links(self.path, self.files)
+        for name in self.files:
+            if name.endswith("/") and name not in (SCRATCH, RAY) and (self.path / name).is_dir():
+                refuse_links(self.path / name, links(self.path / name))
 
     def _adopt(self, resume: bool) -> None:
         """Take over the folder of a version without the list. Refuse any other that is not empty."""
@@ -241,34 +283,15 @@ def _read(path: Path) -> dict[str, Any]:
     file = path / MARKER
     if not os.path.lexists(file):
         return {}
-    content = json_object(file, parameters.regular(file).read_bytes())
+    content = json_object(file, None, None, _REMEDY)
     if "fastpart" not in content:
         return {}
-    files = content.get("files", [])
-    if not isinstance(files, list) or not all(map(_is_below, files)):
-        raise GraphFormatError(f"{shown(file)}: 'files' lists what is not below the folder")
-    for name in ("must_agree", "may_change", "options", "checksums", "parts", "task", "summary"):
-        missing = content.get(name, {}) is None and name in (
-            "task",
-            "summary",
-        )  # of a training that has not ended
-        if not missing and not isinstance(content.get(name, {}), dict):
-            raise GraphFormatError(f"{shown(file)}: {name!r} is not an object")
-    if not all(isinstance(sums, list) for sums in content.get("checksums", {}).values()):
-        raise GraphFormatError(f"{shown(file)}: 'checksums' does not list them by file")
-    return content
+    return checked_object(file, content, _Content, _REMEDY)
 
 
 def _hash(content: bytes) -> list[Any]:
     """Return size and checksum, as JSON has them."""
     return [len(content), _core.hash_bytes(content)]
-
-
-def _is_below(name: object) -> bool:
-    if not isinstance(name, str) or not name:
-        return False
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _remove(folder: Path, name: str) -> None:

@@ -91,7 +91,9 @@ def open_catalog(
         More than 2^32 - 2 vertices.
     """
     declared = {
-        name: open_table(f"vertices.{name}", entry.files, entry.format, root, options.tmp_dir)
+        name: open_table(
+            f"vertices.{name}", entry.files, entry.format, root, options.tmp_dir, options.memory_limit
+        )
         for name, entry in sorted(schema.vertices.items())
         if entry.files is not None
     }
@@ -100,7 +102,7 @@ def open_catalog(
         schema.relations.items(), key=lambda item: item[0] == "*"
     ):  # whose names come last
         place = f"relations.{name}"
-        reader = open_table(place, entry.files, entry.format, root, options.tmp_dir)
+        reader = open_table(place, entry.files, entry.format, root, options.tmp_dir, options.memory_limit)
         table = _relation(place, name, entry, reader)
         for part in _parts(place, table, related, options.tmp_dir) if name == "*" else [table]:
             related[part.name] = part

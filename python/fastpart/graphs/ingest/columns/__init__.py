@@ -103,14 +103,19 @@ class _Columns:
         widths = self._widths(number)
         return found | ({"widths": widths} if widths else {})
 
-    def begin(self, folder: Path, surveys: Sequence[Survey]) -> None:
-        """Create the arrays in ``folder``. Those that are there are left as they are, and so is a finished folder."""
+    def begin(self, folder: Path, surveys: Sequence[Survey], anew: bool = False) -> None:
+        """Create the arrays in ``folder``. Those that are there are left as they are, and so is a finished folder.
+
+        ``anew``: in place of those that are there.
+        """
         if not self.wanted:
             return
         self._prepare(surveys)
         if not (folder / DESCRIPTION).exists():
             folder.mkdir(parents=True, exist_ok=True)
             for name, shape, dtype in self._arrays().values():
+                if anew:
+                    (folder / name).unlink(missing_ok=True)
                 create(folder / name, shape, dtype)
 
     def files(self, folder: Path) -> list[Path]:

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....core.parameters import regular
+from ....core.parsing import mapped
+from ....errors import GraphFormatError
+
 Array = npt.NDArray[Any]
 
 RESTART = "Pass restart=True to begin anew"
@@ -46,22 +50,20 @@ def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
 
 
 def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Return whether a file holds such an array. What a damaged one held is made again, see the journal."""
+    if not regular(file).exists():
+        return False
     try:
         there = opened(file)
-    except (OSError, ValueError):
+    except GraphFormatError:
         return False
     return there.shape == shape and there.dtype == dtype
 
 
 def opened(file: Path, *, write: bool = False) -> Array:
     """Map an array."""
-    try:
-        array: Array = np.load(file, "r+" if write else "r")
-    except ValueError:
-        array = np.load(file)
-        if array.size:
-            raise
-    return array
+    array: Array = mapped(file, f"not the array of an ingest. {RESTART}")
+    return np.load(file, "r+") if write and array.size else array
 
 
 def flush(array: Array) -> None:

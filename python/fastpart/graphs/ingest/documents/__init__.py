@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from ....core.parameters import meant, one_line, shown
+from ....core.names import is_name
+from ....core.parameters import meant, one_line, regular, shown
 from ....core.parameters import path as checked_path
 from ....errors import ParameterError
 from ..schema import Column, Csv, Entry, Format, Key, Rates, Relation, Schema, Vertices
@@ -36,8 +37,6 @@ _NESTED: dict[str, type[Entry]] = {
 }
 """Types of what lies below a key of an entry."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-
 Made = TypeVar("Made", bound=Entry)
 
 
@@ -58,7 +57,10 @@ def read_schema(source: Any) -> tuple[Schema, str]:
         checks.check(source)
         return source, joined(".", source.root or ".")
     if isinstance(source, Mapping):
-        return _schema(source, ".")
+        try:
+            return _schema(source, ".")
+        except RecursionError:
+            raise ParameterError("schema: a value contains itself, or is nested too deeply") from None
     if not isinstance(source, str | bytes | os.PathLike):
         raise TypeError(f"schema: expected a path or a dict, got {type(source).__name__}")
     file = checked_path("schema", source)
@@ -78,7 +80,7 @@ def _naming(file: str) -> Any:
 
 
 def _parsed(file: Path) -> Any:
-    content = file.read_bytes()
+    content = regular(file).read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,7 +127,7 @@ def _check_name(section: str, name: object) -> None:
     if not isinstance(name, str):
         read = "`no`, `off`, `yes` or `on`" if isinstance(name, bool) else f"`{name}`"
         raise ParameterError(f"{section}: a name is written as {read}, which is no text in YAML. Quote it")
-    if not _NAME.fullmatch(name) and not (section == "relations" and name == "*"):
+    if not is_name(name) and not (section == "relations" and name == "*"):
         raise ParameterError(
             f"{section}: {name!r} is no name. Names become folders: they have at most 64 letters, digits and the signs "
             "_ . -, and do not begin with . or -"

@@ -13,7 +13,7 @@ from ....core.folders import leads_out
 from ....core.forks import before_polars_threads
 from ....core.frames import pl
 from ....core.parameters import shown
-from ....errors import FastpartError
+from ....errors import FastpartError, GraphFormatError
 from ..columns.kinds import is_text
 from ..columns.surveys import Missing, elements
 from ..schema import Csv, Format
@@ -201,6 +201,8 @@ def _look_at(name: str, files: str, found: list[Found]) -> Look:
     format = _format(first, notes)
     source = snapshots.source_of(first) if first.table else source_of(first, format, None)
     with reading(first.path, source):
+        if wrong := source.check():
+            raise GraphFormatError(f"{shown(first.path)}: not {source.what}: {wrong}")
         rows = with_partitions(source).head(ROWS).collect()
     if source.text:
         rows = rows.with_columns(_typed(column) for column in rows.get_columns())

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from .... import _core
+from ....core.notes import log
+from ....core.parameters import shown
 from ..columns import DESCRIPTION, RelationColumns, VertexColumns
+from ..columns.arrays import opened
+from ..columns.pieces import LEFT_OUT
 from .job import Job, NumberedType
 from .records import Records
 from .units import Unit
+
+Slots = npt.NDArray[np.uint32] | npt.NDArray[np.int64] | slice
+"""The vertices or records of some rows."""
+
+_BLOCK_BYTES = 8 << 20
+"""Bytes of rows that are hashed at a time."""
+
+_VERTICES = 1 << 20
+"""Vertices that are looked at at a time."""
 
 
 def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict[str, dict[str, Any]]:
@@ -23,7 +38,9 @@ def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict
             continue
         folder = job.path("graph", "types", name, "features.npy").parent
         rows = np.memmap(job.path("types", name, "rows.u32"), np.uint32, "r") if table.reader.rows else None
-        attributes = _Attributes(job, f"types/{name}", columns, folder, len(table.reader.files))
+        attributes = _Attributes(
+            job, f"types/{name}", columns, folder, len(table.reader.files), _vertices_of(rows), types[name].n
+        )
         for unit in attributes.todo(job.units[f"vertices/{name}"]):
             assert rows is not None
             for each in unit.slices:
@@ -31,6 +48,17 @@ def write_vertex_attributes(job: Job, types: Mapping[str, NumberedType]) -> dict
                 columns.write(folder, each.file, vertices, each.start, each.stop)
         found[name] = attributes.finish()
     return found
+
+
+def _vertices_of(rows: npt.NDArray[np.uint32] | None) -> Callable[[Unit], Slots]:
+    """Return what tells the vertices of the rows of a unit."""
+
+    def vertices(unit: Unit) -> Slots:
+        assert rows is not None
+        given = rows[unit.first : unit.first + unit.rows]
+        return np.array(given[given != LEFT_OUT])
+
+    return vertices
 
 
 def write_record_attributes(job: Job, records: list[Records]) -> dict[str, dict[str, Any]]:
@@ -42,7 +70,9 @@ def write_record_attributes(job: Job, records: list[Records]) -> dict[str, dict[
         if not columns.wanted:
             continue
         folder = job.path("graph", "relations", name, "features.npy").parent
-        attributes = _Attributes(job, f"relations/{name}", columns, folder, len(each.relation.reader.files))
+        attributes = _Attributes(
+            job, f"relations/{name}", columns, folder, len(each.relation.reader.files), each.of_unit, each.m
+        )
         for unit in attributes.todo(job.units[f"relations/{name}"]):
             for piece in unit.slices:
                 first, kept = each.of_slice(unit, piece)
@@ -55,33 +85,70 @@ class _Attributes:
     """The arrays of one type or relation, and what the journal tells of them."""
 
     def __init__(
-        self, job: Job, name: str, columns: VertexColumns | RelationColumns, folder: Path, files: int
+        self,
+        job: Job,
+        name: str,
+        columns: VertexColumns | RelationColumns,
+        folder: Path,
+        files: int,
+        slots: Callable[[Unit], Slots],
+        count: int,
     ) -> None:
         self.job, self.name, self.columns, self.folder, self.files = job, name, columns, folder, files
+        self.slots, self.count = slots, count
 
     def todo(self, units: Sequence[Unit]) -> Iterator[Unit]:
         """Yield the units whose rows have to be written. Each is noted as done when the next one is asked for."""
         journal = self.job.journal
         if journal.done("columns", self.name) is not None:
             return
-        names = {unit.number: ("attributes", f"{self.name}/{unit.name}") for unit in units}
-        self._forget_lost(list(names.values()))
-        self.columns.begin(self.folder, self._surveys())
+        (self.folder / DESCRIPTION).unlink(missing_ok=True)
+        self._begin(units)
         for unit in units:
-            stage, name = names[unit.number]
-            if journal.done(stage, name, files=False) is None:
+            if journal.done(*self._noted(unit)) is None:
                 yield unit
-                journal.add(stage, name, self.columns.files(self.folder))
+                arrays = self.columns.files(self.folder)
+                rows = [_hash_of_rows(array, self.slots(unit)) for array in arrays]
+                journal.add(*self._noted(unit), counts={"rows": rows})
             self.job.advance("attributes", 0)
 
-    def _forget_lost(self, units: list[tuple[str, str]]) -> None:
-        """Begin again if an array is lost: its rows are those of all units."""
-        journal, description = self.job.journal, self.folder / DESCRIPTION
-        if journal.done("columns", self.name, files=False) is not None:
-            description.unlink(missing_ok=True)
-        noted = [each for each in units if journal.done(*each, files=False) is not None]
-        if not description.exists() and any(journal.done(*each) is None for each in noted):
-            journal.forget([*noted, ("columns", self.name)])
+    def _noted(self, unit: Unit) -> tuple[str, str]:
+        """Return stage and name of a unit in the journal."""
+        return "attributes", f"{self.name}/{unit.name}"
+
+    def _begin(self, units: Sequence[Unit]) -> None:
+        """Create the arrays, if they are not there. Begin again if one is damaged: its rows are those of all units."""
+        journal, surveys = self.job.journal, self._surveys()
+        noted = [unit for unit in units if journal.done(*self._noted(unit)) is not None]
+        self.columns.begin(self.folder, surveys, anew=not noted)
+        if noted and not self._are_whole(units, noted):
+            log.info("%s: the arrays of %s are damaged. They are made again", shown(self.folder), self.name)
+            journal.forget([*map(self._noted, noted), ("columns", self.name)])
+            self.columns.begin(self.folder, surveys, anew=True)
+
+    def _are_whole(self, units: Sequence[Unit], noted: list[Unit]) -> bool:
+        """Return whether the rows of some units are those that were written, and the rows of no unit are still 0."""
+        arrays = self.columns.files(self.folder)
+        for unit in noted:
+            done = self.job.journal.done(*self._noted(unit))
+            if done is None or done["rows"] != [_hash_of_rows(array, self.slots(unit)) for array in arrays]:
+                return False
+        return not any(
+            block.count(0) < len(block)
+            for places in self._unwritten(units)
+            for array in arrays
+            for block in _rows_of(array, places)
+        )
+
+    def _unwritten(self, units: Sequence[Unit]) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the vertices that no unit writes. Each record is written by some unit."""
+        if isinstance(self.columns, RelationColumns):
+            return
+        unwritten = np.ones(self.count, np.bool_)
+        for unit in units:
+            unwritten[self.slots(unit)] = False
+        for start in range(0, self.count, _VERTICES):
+            yield np.flatnonzero(unwritten[start : start + _VERTICES]) + start
 
     def finish(self) -> dict[str, Any]:
         """Complete the arrays, and return what is known of them."""
@@ -99,3 +166,23 @@ class _Attributes:
                 survey = journal.add("survey", f"{self.name}/{number}", (), self.columns.survey(number))
             surveys.append(survey)
         return surveys
+
+
+def _hash_of_rows(array: Path, slots: Slots) -> str:
+    """Return a hash of the head of an array and of some of its rows."""
+    head = array.stat().st_size - opened(array).nbytes
+    with array.open("rb") as file:
+        hashes = [_core.hash_bytes(file.read(head))]
+    hashes += [_core.hash_bytes(block) for block in _rows_of(array, slots)]
+    return _core.hash_bytes("".join(hashes).encode())
+
+
+def _rows_of(array: Path, slots: Slots) -> Iterator[bytes]:
+    """Yield the bytes of some rows of an array, a few megabytes at a time."""
+    rows = opened(array)
+    rows = rows[slots] if isinstance(slots, slice) else rows
+    places = None if isinstance(slots, slice) else slots
+    step = max(_BLOCK_BYTES // max(rows.nbytes // max(len(rows), 1), 1), 1)
+    for start in range(0, len(rows) if places is None else len(places), step):
+        block = rows[start : start + step] if places is None else rows[places[start : start + step]]
+        yield block.tobytes()

@@ -29,7 +29,7 @@ from .journal import Journal
 from .units import units_of
 from .work_folder import WorkFolder
 
-FORMAT = 3
+FORMAT = 4
 """Version of the work folder. One of another version is not gone on with."""
 
 _READER = 230 << 20

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ....core.parameters import shown
+from .... import _core
+from ....core.notes import log
+from ....core.options import RunOptions
+from ....core.parameters import regular, shown
 from ....core.parsing import json_object
 from ....errors import GraphFormatError
 from ..columns.arrays import RESTART
@@ -17,6 +20,9 @@ from ..columns.arrays import RESTART
 NAME = "journal.jsonl"
 
 _CHECKSUM = "checksum"
+
+_BLOCK = 8 << 20
+"""Bytes of a file that are hashed at a time."""
 
 
 class Journal:
@@ -26,14 +32,20 @@ class Journal:
     that is cut off is ignored. Other damage is refused, which the checksum of each line finds. A unit whose results are
     lost is forgotten in the file as well, before they are made again. Otherwise a kill in between would leave lines
     about results that are there, but not filled.
+
+    A line has size and checksum of each file of its unit, and of each piece of a file that several units write. They
+    are compared once for units of an earlier run. What differs is lost.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._done: dict[tuple[str, str], dict[str, Any]] = {}
+        self._compared: set[tuple[str, str]] = set()
         file = folder / NAME
         kept = 0
-        for number, line in enumerate(file.read_bytes().split(b"\n")[:-1] if file.exists() else (), 1):
+        for number, line in enumerate(
+            regular(file).read_bytes().split(b"\n")[:-1] if file.exists() else (), 1
+        ):
             entry = _read(file.with_name(f"{NAME}: line {number}"), line)
             kept += len(line) + 1
             if "forgotten" in entry:
@@ -46,27 +58,61 @@ class Journal:
     def done(self, stage: str, unit: str, files: bool = True) -> dict[str, Any] | None:
         """Return what was noted when the unit was done. None if it was not, or if any of its ``files`` is not whole."""
         entry = self._done.get((stage, unit))
-        if entry is None or (files and not all(map(self._whole, entry["files"].items()))):
+        if entry is None or (files and not self._whole((stage, unit), entry)):
             return None
         counts: dict[str, Any] = entry["counts"]
         return counts
 
-    def _whole(self, named: tuple[str, int]) -> bool:
+    def _whole(self, unit: tuple[str, str], entry: dict[str, Any]) -> bool:
+        """Return whether the files of a unit are there, as they were when it was noted."""
+        files = {self.folder / name: facts for name, facts in entry["files"].items()}
         try:
-            return (self.folder / named[0]).stat().st_size == named[1]
+            if any(file.stat().st_size != size for file, (size, _) in files.items()):
+                return False
+            if unit not in self._compared:
+                found = [list(facts) for facts in _core.hash_files(list(files), RunOptions())]
+                pieces = ((self.folder / name, *facts) for name, facts in entry["pieces"].items())
+                if found != [*files.values()] or any(
+                    hash_of(file, start, stop) != xxh3 for file, start, stop, xxh3 in pieces
+                ):
+                    log.info("%s: %s of %s is damaged. It is made again", shown(self.folder), *unit)
+                    return False
+                self._compared.add(unit)
         except FileNotFoundError:
             return False
+        return True
 
     def add(
-        self, stage: str, unit: str, files: Iterable[Path] = (), counts: Mapping[str, Any] | None = None
+        self,
+        stage: str,
+        unit: str,
+        files: Iterable[Path] = (),
+        counts: Mapping[str, Any] | None = None,
+        *,
+        pieces: Iterable[tuple[Path, int, int]] = (),
     ) -> dict[str, Any]:
-        """Note that a unit is done. Its files are on the disk."""
-        sizes = {os.path.relpath(file, self.folder): file.stat().st_size for file in files}
+        """Note that a unit is done. Its files are on the disk.
+
+        Of a file in ``pieces`` only the bytes from a number to another are those of the unit.
+        """
+        whole = list(files)
+        hashes = _core.hash_files(whole, RunOptions())
+        facts = {self._name(file): list(each) for file, each in zip(whole, hashes, strict=True)}
         noted = dict(counts or {})
-        entry = {"stage": stage, "unit": unit, "files": sizes, "counts": noted}
+        entry = {
+            "stage": stage,
+            "unit": unit,
+            "files": facts,
+            "pieces": {self._name(file): [*ends, hash_of(file, *ends)] for file, *ends in pieces},
+            "counts": noted,
+        }
         self._write([entry])
         self._done[stage, unit] = entry
+        self._compared.add((stage, unit))
         return noted
+
+    def _name(self, file: Path) -> str:
+        return os.path.relpath(file, self.folder)
 
     def forget(self, units: Iterable[tuple[str, str]]) -> None:
         """Take these units, each a stage and a name, as not done from now on."""
@@ -74,6 +120,7 @@ class Journal:
         self._write([{"stage": stage, "unit": unit, "forgotten": True} for stage, unit in known])
         for each in known:
             del self._done[each]
+            self._compared.discard(each)
 
     def _write(self, entries: Iterable[dict[str, Any]]) -> None:
         self._file.write(b"".join(map(_line, entries)))
@@ -83,6 +130,16 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def hash_of(file: Path, start: int, stop: int) -> str:
+    """Return a hash of some bytes of a file."""
+    hashes = []
+    with file.open("rb") as opened:
+        opened.seek(start)
+        for at in range(start, stop, _BLOCK):
+            hashes.append(_core.hash_bytes(opened.read(min(_BLOCK, stop - at))))
+    return _core.hash_bytes("".join(hashes).encode())
 
 
 def _line(entry: dict[str, Any]) -> bytes:

@@ -18,6 +18,7 @@ from ..catalog import RelationTable
 from ..columns.arrays import replacing
 from .ids import PER_ID
 from .job import Job, NumberedType, blocks
+from .journal import hash_of
 from .units import Slice, Unit, groups_of, place
 
 RECORD = 8
@@ -43,6 +44,13 @@ class Records:
     """The number of the first record of each unit within the relation."""
     kept: dict[str, Path]
     """Units of which records were dropped, and the file that says which are kept."""
+
+    def of_unit(self, unit: Unit) -> slice:
+        """Return which records of the relation are those of a unit."""
+        count = unit.rows
+        if unit.name in self.kept:
+            count = int(np.fromfile(self.kept[unit.name], np.bool_).sum())
+        return slice(self.starts[unit.name], self.starts[unit.name] + count)
 
     def of_slice(self, unit: Unit, each: Slice) -> tuple[int, npt.NDArray[np.bool_] | None]:
         """Return the number of the first record of a slice within the relation, and which of its rows are kept."""
@@ -124,6 +132,10 @@ class _Writer:
                 row += len(frame)
         self.job.advance("read records", unit.bytes)
 
+    def piece(self, first: int, count: int) -> tuple[Path, int, int]:
+        """Return where so many records lie."""
+        return self.edges, first * RECORD, (first + count) * RECORD
+
     def at(self, row: int) -> str:
         """Return file and row of a row of the relation."""
         return place(self.relation.reader, row)
@@ -168,7 +180,9 @@ class _Lookup(_Writer):
                 if row is not None and first_missing is None:
                     first_missing = unit.first + row[0], row[1]
                 if not missing:
-                    self.job.journal.add("records", self.name(unit))
+                    self.job.journal.add(
+                        "records", self.name(unit), pieces=[self.piece(self.first + at, unit.rows)]
+                    )
             else:
                 self.job.advance("read records", unit.bytes)
             at += unit.rows
@@ -217,8 +231,13 @@ class _Join(_Writer):
                 ]
                 _core.join_ends(units, self.layout, self.first_vertices, self.job.run)
                 for index in some:
-                    files = [kept[group[index].name]] if group[index].name in kept else []
-                    self.job.journal.add("records", self.name(group[index]), files)
+                    name, count = group[index].name, counts[index]["records"]
+                    self.job.journal.add(
+                        "records",
+                        self.name(group[index]),
+                        [kept[name]] if name in kept else [],
+                        pieces=[self.piece(self.first + starts[name], count)],
+                    )
             for file in folder.iterdir():
                 file.unlink()
         return Records(self.relation, self.first, at, nulls, missing, starts, kept)
@@ -230,7 +249,8 @@ class _Join(_Writer):
             return
         spilled = [unit for unit in group if journal.done("spill", self.name(unit), files=False) is not None]
         there = all(journal.done("spill", self.name(unit)) is not None for unit in spilled) and all(
-            journal.done("resolve", self._bucket(group, bucket)) is not None or _ends(folder, bucket).exists()
+            journal.done("resolve", self._bucket(group, bucket)) is not None
+            or self._has_ends(spilled, folder, bucket)
             for bucket in range(len(self.buckets) if spilled else 0)
         )
         if not there:
@@ -242,6 +262,18 @@ class _Join(_Writer):
                     *(("spill", self.name(unit)) for unit in group),
                 ]
             )
+
+    def _has_ends(self, spilled: list[Unit], folder: Path, bucket: int) -> bool:
+        """Return whether the ends of a bucket that units have spilled are there, as they were written."""
+        file, before = _ends(folder, bucket), 0
+        if not file.exists():
+            return False
+        for unit in spilled:
+            counts = self.job.journal.done("spill", self.name(unit), files=False) or {}
+            if hash_of(file, before, counts["lengths"][bucket]) != counts["ends"][bucket]:
+                return False
+            before = counts["lengths"][bucket]
+        return True
 
     def _bucket(self, group: list[Unit], bucket: int) -> str:
         """Return the name of a bucket of a group in the journal."""
@@ -275,7 +307,10 @@ class _Join(_Writer):
             raise self.missing(row, source, sum(each[2] for each in found))
         return [
             self.job.journal.add(
-                "count", self.name(unit), (), {"records": records, "nulls": nulls, "missing": lacking}
+                "count",
+                self.name(unit),
+                [self._kept(unit)] if records < unit.rows else [],
+                {"records": records, "nulls": nulls, "missing": lacking},
             )
             for unit, (records, nulls, lacking, _) in zip(group, found, strict=True)
         ]
@@ -295,12 +330,17 @@ class _Join(_Writer):
             spill.begin(self._order(unit, folder))
             drop = self.relation.entry.nulls == "drop"
             self.read(unit, lambda frame, spill=spill, drop=drop: spill.push(frame, drop))
+            before = lengths
             records, lengths = spill.end()
+            ends = [
+                hash_of(_ends(folder, bucket), *piece)
+                for bucket, piece in enumerate(zip(before, lengths, strict=True))
+            ]
             self.job.journal.add(
                 "spill",
                 self.name(unit),
                 [self._order(unit, folder)],
-                {"records": records, "lengths": lengths},
+                {"records": records, "lengths": lengths, "ends": ends},
             )
 
     def _resolve(self, group: list[Unit], folder: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from ....core.forks import before_polars_threads
 from ....core.frames import pl
 from ....core.parameters import shown
+from ....core.row_groups import refuse_large
 from ....errors import EdgeFileChangedError, GraphFormatError
 from ..schema import Format
 from . import idcasts
@@ -30,8 +31,8 @@ _AT_ONCE = 8
 class TableReader:
     """A table of a schema: its files in the order of their rows, which is that of their paths."""
 
-    def __init__(self, files: Sequence[TableFile]) -> None:
-        self.files = tuple(files)
+    def __init__(self, files: Sequence[TableFile], memory_limit: int | None = None) -> None:
+        self.files, self._memory_limit = tuple(files), memory_limit
         self.sources: tuple[Source, ...] = tuple(
             each.source or source_of(Found(each.path, each.bytes, each.mark), None, None) for each in files
         )
@@ -60,12 +61,16 @@ class TableReader:
             The file is damaged. The text names it.
         EdgeFileChangedError
             The file is not the one that was opened.
+        MemoryBudgetError
+            A row group of a Parquet file takes more memory than there is.
         """
         file, source = self.files[number], self.sources[number]
         stop = file.rows if stop is None else stop
         before_polars_threads(shown(file.path))
         self._require_unchanged(number)
         read = 0
+        dtypes = [file.dtypes[column] for column in columns if column in file.dtypes]
+        refuse_large(file.path, source.row_groups, dtypes, self._memory_limit)
         with reading(file.path, source):
             frame = with_partitions(source).select(columns)
             if (start, stop) != (0, file.rows):
@@ -118,7 +123,12 @@ class TableReader:
 
 
 def open_table(
-    name: str, files: Any, format: Format | None = None, root: str = ".", tmp_dir: Path | None = None
+    name: str,
+    files: Any,
+    format: Format | None = None,
+    root: str = ".",
+    tmp_dir: Path | None = None,
+    memory_limit: int | None = None,
 ) -> TableReader:
     """Find the files of a table and read what they say of their columns and rows.
 
@@ -134,6 +144,8 @@ def open_table(
         Where relative paths begin: a folder or a URL.
     tmp_dir : path, optional
         Folder of unpacked copies of .bz2 and .xz files.
+    memory_limit : int, optional
+        What a row group of Parquet and an unpacked .zst may take. None: what is available.
 
     Raises
     ------
@@ -150,8 +162,10 @@ def open_table(
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return TableReader(list(pool.map(lambda each: open_file(each, format, tmp_dir), found)))
-    return TableReader([open_file(each, format, tmp_dir) for each in found])
+            opened = list(pool.map(lambda each: open_file(each, format, tmp_dir, memory_limit), found))
+    else:
+        opened = [open_file(each, format, tmp_dir, memory_limit) for each in found]
+    return TableReader(opened, memory_limit)
 
 
 def _changed(path: str) -> EdgeFileChangedError:

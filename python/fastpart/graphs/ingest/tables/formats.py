@@ -13,12 +13,13 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 
+from ....core import text_files
 from ....core.frames import pl
 from ....core.parameters import shown
+from ....core.row_groups import RowGroups, row_groups
 from ....errors import GraphFormatError
 from ..schema import Csv, Format
 from . import texts
-from .footers import row_groups
 from .paths import URL, Found
 
 _SUFFIXES = {
@@ -47,7 +48,7 @@ class Source:
     fault: Callable[[], str | None] = lambda: None
     """Says what is wrong with a file that could not be read."""
     check: Callable[[], str | None] = lambda: None
-    """Says what is wrong with a file that Polars reads without an error."""
+    """Says what is wrong with a file that Polars reads without an error, or that would fill memory."""
     line: Callable[[int], int] | None = None
     """The line on which a row begins. None: rows are counted from 0."""
     place: Callable[[int], str] | None = None
@@ -56,8 +57,8 @@ class Source:
     """Whether all columns are text, which is converted where it is used."""
     divisible: bool = True
     """Whether a pass may begin at any row without reading those before it."""
-    row_groups: Callable[[str], int | None] | None = None
-    """Counts the pieces that are decoded as a whole, if there are such."""
+    row_groups: RowGroups | None = None
+    """The pieces that are decoded as a whole, if there are such."""
     watched: bool = True
     """Whether it is a file that may change. Data frames and versions of a table do not."""
     partitions: Mapping[str, Any] = field(default_factory=dict)
@@ -79,9 +80,13 @@ def known(path: str) -> bool:
     return _suffix(path)[0] in _SUFFIXES
 
 
-def source_of(found: Found, format: Format | None, tmp_dir: Path | None) -> Source:
+def source_of(
+    found: Found, format: Format | None, tmp_dir: Path | None, memory_limit: int | None = None
+) -> Source:
     """Return how a file is read, by its suffix, by what the schema says, or by its first bytes."""
     kind = _kind(found, format)
+    if found.path.lower().endswith(".zst") and not URL.match(found.path):
+        text_files.refuse_expanding(found.path, memory_limit)
     path, keep = _unpacked(found.path, tmp_dir)
     if kind == "text":
         return _text(found.path, path, (format and format.csv) or Csv(), keep)
@@ -128,7 +133,7 @@ def _unpacked(path: str, tmp_dir: Path | None) -> tuple[str, Any]:
     folder = Copy(tmp_dir)
     copy = os.path.join(folder.path, "table")
     try:
-        with texts.unpacked(path) as packed, open(copy, "xb") as file:
+        with text_files.unpacked(path) as packed, open(copy, "xb") as file:
             shutil.copyfileobj(packed, file, 1 << 20)
     except (OSError, EOFError, LZMAError) as error:  # what bz2 and lzma raise of damaged files
         if isinstance(error, OSError) and error.errno is not None:
@@ -157,7 +162,7 @@ def _text(shown_path: str, path: str, csv_format: Csv, keep: Any) -> Source:
         "a text table in UTF-8",
         lambda: texts.scan(path, csv_format, separator),
         lambda: texts.fault(path, csv_format, separator) if local else None,
-        lambda: texts.open_quote(path, csv_format, separator, local),
+        lambda: texts.misfit(path, csv_format, separator, local),
         line,
         text=True,
         divisible=False,
@@ -169,7 +174,7 @@ def _parquet(path: str, keep: Any) -> Source:
     return Source(
         "a Parquet file",
         lambda: pl.scan_parquet(path, glob=path.startswith("hf://"), hive_partitioning=False),
-        row_groups=None if URL.match(path) else row_groups,
+        row_groups=None if URL.match(path) else row_groups(path),
         keep=keep,
     )
 
@@ -201,7 +206,13 @@ def _ndjson(path: str, keep: Any) -> Source:
             known.append(pl.scan_ndjson(escaped, infer_schema_length=None).collect_schema())
         return pl.scan_ndjson(escaped, schema=known[0])
 
-    return Source("NDJSON", scan, divisible=False, keep=keep)
+    def check() -> str | None:
+        if URL.match(path) or path.lower().endswith(".zst"):
+            return None
+        line = text_files.examined(path, None).long
+        return None if line is None else text_files.too_long(line)
+
+    return Source("NDJSON", scan, check=check, divisible=False, keep=keep)
 
 
 def _literally(path: str) -> str:

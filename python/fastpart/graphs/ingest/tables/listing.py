@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ....core.file_states import state_of
 from ....core.folders import leads_out
 from ....core.parameters import path as checked_path
-from ....core.parameters import shown
+from ....core.parameters import regular, shown
 from ....errors import GraphFormatError
 from . import cloud
 from .paths import MAGIC, URL, Found, hidden
@@ -70,13 +71,14 @@ def _matches(name: str, pattern: str) -> list[Found]:
     if os.path.isdir(pattern):
         folder = pattern.rstrip("/") or "/"
         return _folder(name, folder, folder)
+    regular(Path(pattern))
     if not (magic := MAGIC.search(pattern)):
         raise FileNotFoundError(2, f"{name}.files: no such file or folder", pattern)
     found: list[Found] = []
     root = os.path.dirname(pattern[: magic.start()]) or "."
     for path in glob.glob(pattern, recursive=True):
         _refuse_outside(name, path, root)
-        if os.path.isfile(path):
+        if not os.path.isdir(path):
             found.append(_file(path))
         elif not pattern.endswith("**"):  # which matches the folders and all that is in them
             found += _folder(name, path, root)
@@ -129,8 +131,8 @@ def table_kind(folder: str, names: Iterable[str]) -> str | None:
 
 
 def _file(path: str) -> Found:
-    state = os.stat(path)
-    return Found(path, state.st_size, str(state.st_mtime_ns))
+    size, *rest = state_of(regular(Path(path)), changes=True)
+    return Found(path, int(size), " ".join(map(str, rest)))
 
 
 def unchanged(found: Found) -> bool:
@@ -141,5 +143,5 @@ def unchanged(found: Found) -> bool:
         return cloud.current(found) == found
     try:
         return _file(found.path) == found
-    except OSError:
+    except (OSError, GraphFormatError):
         return False

@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ....core.folders import below
 from ....core.frames import pl
-from ....core.parameters import shown
+from ....core.parameters import regular, shown
 from ....errors import GraphFormatError
 from .cloud import find, needed
 from .formats import Source
@@ -26,6 +27,9 @@ _SETTINGS = {
 
 def source_of(found: Found) -> Source:
     """Return how the newest version of a table is read, and note the version."""
+    if not URL.match(found.path):
+        for name in below(Path(found.path)):
+            regular(Path(found.path, name))
     return _delta(found.path) if found.table == "delta" else _iceberg(found.path)
 
 

@@ -37,21 +37,23 @@ class TableFile:
     """How its rows are read. None: it is a local file, whose suffix says it."""
 
 
-def open_file(found: Found, format: Format | None, tmp_dir: Path | None) -> TableFile:
-    """Read what a file says of its columns and rows. Text is counted by a pass over it."""
+def open_file(
+    found: Found, format: Format | None, tmp_dir: Path | None, memory_limit: int | None
+) -> TableFile:
+    """Read what a file says of its columns and rows. Text is checked by a pass over it, and counted by another."""
     if found.table is None:
-        source = source_of(found, format, tmp_dir)
+        source = source_of(found, format, tmp_dir, memory_limit)
     else:
         source = snapshots.source_of(found)
         mark, size = snapshots.mark_of(found)
         found = replace(found, mark=mark, bytes=size)
     with reading(found.path, source):
+        if wrong := source.check():
+            raise GraphFormatError(f"{shown(found.path)}: not {source.what}: {wrong}")
         frame = source.scan()
         dtypes = dict(frame.collect_schema())
         rows = int(frame.select(pl.len()).collect().item())
-    if wrong := source.check():
-        raise GraphFormatError(f"{shown(found.path)}: not {source.what}: {wrong}")
-    if source.row_groups is not None and rows > LARGEST_GROUP * (source.row_groups(found.path) or rows):
+    if source.row_groups is not None and rows > LARGEST_GROUP * (source.row_groups.groups or rows):
         source = replace(source, divisible=False)
     if source.text:
         _require_names(found.path, list(dtypes))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
+from ....core import text_files
 from ....core.frames import pl
 from ..schema import Csv
 
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 """Suffixes of compressed files. Polars reads the first two itself."""
-
-_BLOCK = 1 << 20
 
 SEPARATORS = {".tsv": "\t", ".txt": "\t"}
 """Between the columns of a text file of this suffix, where the schema does not say it. A comma in all others."""
@@ -79,17 +76,19 @@ def fault(path: str, csv_format: Csv, separator: str) -> str | None:
     return None
 
 
-def open_quote(path: str, csv_format: Csv, separator: str, local: bool) -> str | None:
-    """Return where a quote does not close, if there is one. Polars takes all behind it for one field.
+def misfit(path: str, csv_format: Csv, separator: str, local: bool) -> str | None:
+    """Return where a record is too long for memory, or a quote does not close, which makes it so, if there is one.
 
-    Quotes come in pairs: at both ends of a field, and doubled in its text.
+    Polars takes all behind such a quote for one field. Quotes come in pairs: at both ends of a field, and doubled in
+    its text.
     """
     quote = csv_format.quote
-    if not quote:
-        return None
     if local:
-        with unpacked(path) as file:
-            count = sum(block.count(quote.encode()) for block in iter(lambda: file.read(_BLOCK), b""))
+        count, long = text_files.examined(path, quote)[1:]
+        if long is not None:
+            return text_files.too_long(long, quote)
+    elif not quote:
+        return None
     else:
         lines = pl.scan_lines(path).select(pl.first().str.count_matches(quote, literal=True).sum())
         count = lines.collect(engine="streaming").item() or 0
@@ -134,15 +133,6 @@ def _reader(lines: Iterator[str], csv_format: Csv, separator: str) -> Any:
 
 def opened(path: str) -> Any:
     """Open a local text file, compressed or not. Bytes that are not UTF-8 become surrogates."""
-    return io.TextIOWrapper(unpacked(path), encoding="utf-8-sig", errors="surrogateescape", newline="")
-
-
-def unpacked(path: str) -> IO[bytes]:
-    """Open a local file, and unpack what it holds while it is read."""
-    if path.endswith(".gz"):
-        return gzip.open(path)  # type: ignore[return-value]
-    if path.endswith(".bz2"):
-        return bz2.open(path)
-    if path.endswith(".xz"):
-        return lzma.open(path)
-    return open(path, "rb")
+    return io.TextIOWrapper(
+        text_files.unpacked(path), encoding="utf-8-sig", errors="surrogateescape", newline=""
+    )

@@ -1,0 +1,34 @@
+"""Links, pipes, devices and folders in the place of files: a command ends soon, and leaves the user's files alone."""
+
+import tempfile
+from pathlib import Path
+from random import Random
+
+import pytest
+from plants import Child, numbers
+from verbs import COMMANDS
+
+SAMPLE = sorted(Random(1).sample(list(numbers(torch=False)), 8))
+"""The commands that every run tries, with some of their cases. ``benches/planted.py`` tries all."""
+
+CASES = 12
+"""Cases of a command."""
+
+
+@pytest.fixture(scope="module")
+def child():
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        child = Child(Path(folder, "root"), torch=False)
+        yield child
+        child.close()
+
+
+@pytest.mark.parametrize("number", SAMPLE, ids=lambda number: COMMANDS[number].name)
+def test_a_command_ends_soon_and_leaves_the_users_files(child, number):
+    cases = child.cases(number)
+    chosen = Random(number).sample(cases, min(CASES, len(cases)))
+    told = {str(case): child.wrong(case) for case in chosen}
+    wrong = [f"{case}: {text}" for case, text in told.items() if text]
+    again = f'Run `python benches/planted.py --command "{COMMANDS[number].words}"`'
+    assert not wrong, "\n".join([*wrong, again])
