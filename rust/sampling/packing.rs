@@ -272,7 +272,7 @@ mod tests {
             };
             assert!(read(&mut found, other).is_err());
             let whole = fs::read(&pack).unwrap();
-            for place in whole.len() - 18..whole.len() - 9 {
+            for (place, &byte) in whole.iter().enumerate().rev().skip(9).take(9) {
                 // Written in place: the pack has the file open.
                 let flip = |byte: u8| {
                     File::options()
@@ -282,13 +282,13 @@ mod tests {
                         .write_all_at(&[byte], place as u64)
                         .unwrap()
                 };
-                flip(whole[place] ^ 1);
+                flip(byte ^ 1);
                 let error = read(&mut found, &[49, 2, 31]).unwrap_err().to_string();
                 assert!(
                     error.contains("pack.npy: step 0: its rows are not those that were packed"),
                     "{error}"
                 );
-                flip(whole[place]);
+                flip(byte);
                 read(&mut found, &[49, 2, 31]).unwrap();
             }
         }

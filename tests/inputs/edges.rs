@@ -175,7 +175,7 @@ fn no_permission() {
 fn not_regular(path: &Path, expected: &str) {
     let (sender, answer) = mpsc::channel();
     let owned = path.to_path_buf();
-    std::thread::spawn(move || sender.send(EdgeFile::open(&owned, None, None, Io::Map)));
+    std::thread::spawn(move || _ = sender.send(EdgeFile::open(&owned, None, None, Io::Map)));
     match answer.recv_timeout(Duration::from_secs(10)).expect("opening blocks").unwrap_err() {
         Error::NotARegularFile { path: named, kind } => assert_eq!((named.as_path(), kind), (path, expected)),
         other => panic!("{other:?}"),

@@ -157,7 +157,8 @@ impl<const D: usize> Clusterer<D> {
                 break;
             }
         }
-        state.propose::<true>(&[0..n as u32], &mut maps, &mut hubs, &mut targets, run)?;
+        let all = 0..n as u32;
+        state.propose::<true>(std::slice::from_ref(&all), &mut maps, &mut hubs, &mut targets, run)?;
         drop((maps, hubs));
         state.pair_singles(&targets, run)?;
         drop(targets);
