@@ -3,11 +3,12 @@
 //! An array with an item for each cluster costs a cache miss per neighbour. A table of twice the neighbourhood
 //! stays in the first-level cache for all vertices but hubs.
 
-use super::shared_sums::LONG;
 use crate::base::{Buffer, Result, reserved};
 
 /// Below so many clusters each has a slot of its own.
 pub(super) const DIRECT: usize = 1 << 15;
+/// Entries from which on a list is *long*. Shorter ones are worth a thread each.
+pub(super) const LONG: usize = 1 << 14;
 /// Initial capacity, in clusters, of a table that grows: few collide, and the cache holds it.
 const INITIAL: usize = 127;
 

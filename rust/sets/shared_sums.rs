@@ -11,11 +11,9 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::rating_map::DIRECT;
+use super::rating_map::{DIRECT, LONG};
 use crate::base::{Buffer, Result, prefetch, shared};
 
-/// Entries from which on a list is *long*. Shorter ones are worth a thread each.
-pub(super) const LONG: usize = 1 << 14;
 /// Entries of a list that a thread looks up ahead.
 const AHEAD: usize = 32;
 

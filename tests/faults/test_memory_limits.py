@@ -97,3 +97,58 @@ def test_address_space_below_need(graph, folder, call, headroom, refusal):
         assert re.search(refusal, outcome.out), outcome.out
         assert re.search("Raise memory_limit|Use fewer", outcome.out)
         assert os.listdir(folder) == []
+
+
+# Forks for each address limit and prints how the call ended there, until it has succeeded twice.
+SWEEP = """
+import os, re, resource, sys
+import numpy as np, fastpart as fp, fastpart.methods
+call, random = sys.argv[1], np.random.default_rng(1)
+n = (1 << 15) + 5
+around = [np.stack([np.full(n // 2, hub), random.choice(n, n // 2, replace=False)], 1) for hub in range(2)]
+edges = np.concatenate([random.integers(0, n, (60_000, 2)), *around]).astype(np.uint32)
+graph = fp.open_graph(edges[edges[:, 0] != edges[:, 1]], num_vertices=n)
+start = fp.hash(graph, k=4, threads=1)
+limit, ended = 1, []
+while ended.count("complete") < 2 and limit < 400:
+    pid = os.fork()
+    if pid == 0:
+        with open("/proc/self/status") as status:
+            used = int(re.search(r"VmSize:\\s+(\\d+) kB", status.read())[1]) * 1024
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (used + (limit << 20),) * 2)
+        try:
+            eval(call)
+        except MemoryError:
+            os._exit(4)
+        except fp.CapacityError as error:
+            os._exit(5 if "cannot start" in str(error) else 6)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    names = {0: "complete", 4: "MemoryError", 5: "no threads"}
+    what = os.WIFSIGNALED(status) and f"signal {os.WTERMSIG(status)}" or names.get(os.WEXITSTATUS(status), "failed")
+    ended.append(what)
+    limit += 6
+print(*ended, sep=", ")
+"""
+
+SWEEP_CALLS = [
+    "fp.hdrf(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.two_phase(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.sigma(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.grem(graph, k=4, threads=2, refine=True, memory_limit=10**10)",
+    "fp.multilevel(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.multilevel(graph, k=4, threads=12)",
+    "fp.multilevel(graph, k=1000, threads=2, path='two_levels', effort='fast', memory_limit=10**10)",
+    "fp.refine(start, threads=2, rounds=1, objective='halo', memory_limit=10**10)",
+    "fp.update(start, graph, threads=2, memory_limit=10**10)",
+]
+
+
+@pytest.mark.parametrize("call", SWEEP_CALLS)
+def test_no_address_limit_ends_the_interpreter(call):
+    outcome = run_child(SWEEP, call, timeout=240)
+    assert outcome.rc == 0, outcome.err
+    ended = set(outcome.out.strip().split(", "))
+    assert "complete" in ended, outcome.out
+    assert ended <= {"complete", "MemoryError", "no threads"}, outcome.out
