@@ -4,7 +4,9 @@
 //! directions of every edge.
 //!
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64
-//! parts, and 80 per vertex and 24 more per vertex and bound. The finest graph is the adjacency itself.
+//! parts, and 80 per vertex and 24 more per vertex and bound. Each thread beyond the first takes 1 MB and 16 bytes per
+//! part, and no more for long lists. The plan is chosen for one thread, so that it does not depend on the threads, and as
+//! many work as the rest of the memory allows ([`refiner::Size`]). The finest graph is the adjacency itself.
 //! Coarser graphs take 8 bytes per entry, and a level that has nearly the entries of the one above it is not
 //! kept. Connections to parts are summed on the fly. Only small graphs have a table of them. Where that is
 //! too much, the largest graphs lie in files ([`semi_external`]).
