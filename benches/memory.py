@@ -1,11 +1,11 @@
-"""Print what partitioners take beside what they state, for many threads, hubs and parts; or how address limits end them.
+"""Print what partitioners take beside what they state, by threads, hubs and parts, or how address limits end them.
 
-memory.py peaks [--of two_levels,refine] [--threads 1,2,8,32] [--parts 4,65536] [--hubs 0,32] [--n 1048581] [--m 2000000]
+memory.py peaks [--of two_levels,refine] [--threads 1,2,8,32] [--parts 4,65536] [--hubs 0,32] [--n N] [--m M]
 memory.py sweep [--threads 2] [--step 4]
 
-``peaks``: the growth of the anonymous memory of a process with the memory limit that the partitioner states for one thread.
-A hub has a quarter of the vertices around it. ``sweep``: each call in a fork whose address space ends ``step`` MB later than
-that of the one before, until two have succeeded.
+``peaks``: the growth of the anonymous memory of a process, with the memory limit that the partitioner states for one
+thread. A hub has a quarter of the vertices around it. ``sweep``: each call in a fork whose address space ends ``step``
+MB later than that of the one before, until two have succeeded.
 """
 
 import argparse
@@ -83,7 +83,8 @@ def peak(what: str, n: int, m: int, hubs: int, k: int, threads: int) -> None:
             except fp.MemoryBudgetError as error:
                 # What it needs beside what is in use, which is off the budget by then.
                 found = re.search(r"needs ([\d.]+) (\w+).*budget is ([\d.]+) (\w+)", str(error))
-                assert found, error
+                if not found:
+                    raise
                 more = float(found[1]) * UNITS[found[2]] - float(found[3]) * UNITS[found[4]]
                 limit += int(more + 0.001 * float(found[1]) * UNITS[found[2]] + 100_000)
                 continue
