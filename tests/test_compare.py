@@ -274,7 +274,8 @@ def test_memory_is_the_growth_of_the_call():
     held = np.ones(1 << 20)
     with peak() as taken:
         more = np.ones(4 << 20)
-    assert more.nbytes <= taken.growth < more.nbytes + held.nbytes
+    # The system may take a few pages of others back meanwhile.
+    assert more.nbytes - (64 << 10) <= taken.growth < more.nbytes + held.nbytes
 
 
 # Files.

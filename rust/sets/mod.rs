@@ -18,5 +18,5 @@ pub(crate) use groups::{Groups, to_starts};
 pub(crate) use incidence::Incidence;
 pub(crate) use ranked::LocalSet;
 pub(crate) use rating_map::RatingMap;
-pub(crate) use shared_sums::{SharedSums, Sums};
+pub(crate) use shared_sums::SharedSums;
 pub use sparse_sums::SparseSums;

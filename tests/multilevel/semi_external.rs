@@ -210,7 +210,8 @@ fn costs_say_which_limit_leads_where() {
             let io = costs.seconds_at(1e6) - costs.seconds;
             assert!((io - (costs.read + costs.written) as f64 / 1e6).abs() < 1e-6);
             let limited = Run::new(Some(2), Some(costs.memory)).unwrap();
-            let (path, notes) = solve(&multilevel, &input, &limited);
+            let (path, mut notes) = solve(&multilevel, &input, &limited);
+            notes.retain(|note| !note.contains("1 of 2 threads work"));
             assert_eq!(path, costs.plan.path.name(), "{index}");
             assert!(notes.len() == usize::from(has_files) && notes.iter().all(|note| note.contains(&path)));
         }

@@ -5,7 +5,7 @@ use super::graph::{Graph, VertexWeights, largest, sum_of};
 use crate::base::{Buffer, Growing, NONE, Result, Run, reserve};
 use crate::capacity::{Load, plus};
 use crate::exec::share;
-use crate::sets::{RatingMap, Sums};
+use crate::sets::RatingMap;
 
 /// What the memory is for.
 const LISTS: &str = "neighbours of clusters";
@@ -19,6 +19,8 @@ pub(crate) struct Lists<const D: usize> {
     pub weights: Vec<u32>,
     /// Number of entries of each vertex, and what it weighs.
     pub vertices: Vec<(usize, Load<D>)>,
+    /// Clusters that were left out, and how many vertices come before each.
+    left_out: Vec<(u32, usize)>,
 }
 
 impl<const D: usize> Lists<D> {
@@ -42,15 +44,6 @@ impl<const D: usize> Lists<D> {
         self.weights.push((sum >> shift).max(1));
     }
 
-    /// Adds the entry of a cluster, for which there is place, if its sum was not taken before.
-    #[inline(always)]
-    pub(crate) fn entry_of(&mut self, sums: Sums, cluster: u32, shift: u32) {
-        match sums.take(cluster) {
-            0 => {}
-            sum => self.entry([cluster, sum], shift),
-        }
-    }
-
     /// Makes a vertex of this weight of the last entries.
     pub(crate) fn end(&mut self, entries: usize, weight: Load<D>) -> Result<()> {
         reserve(&mut self.vertices, 1, LISTS)?;
@@ -58,8 +51,21 @@ impl<const D: usize> Lists<D> {
         Ok(())
     }
 
+    /// Leaves a cluster out, whose vertex belongs here.
+    pub(crate) fn leave_out(&mut self, cluster: u32) -> Result<()> {
+        reserve(&mut self.left_out, 1, LISTS)?;
+        self.left_out.push((cluster, self.vertices.len()));
+        Ok(())
+    }
+
+    /// Whether no cluster was left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left_out.is_empty()
+    }
+
     /// Forgets them, and keeps the memory.
     pub(crate) fn clear(&mut self) {
+        self.left_out.clear();
         self.targets.clear();
         self.weights.clear();
         self.vertices.clear();
@@ -124,6 +130,28 @@ impl<const D: usize> Builder<D> {
         self.edge_weight += sums.into_iter().sum::<u64>();
         for &(entries, weight) in lists.iter().flat_map(|lists| &lists.vertices) {
             self.end += entries;
+            self.vertex(weight);
+        }
+        Ok(())
+    }
+
+    /// Adds the vertices of `lists`, in their order. `add` adds those of the clusters that were left out.
+    pub(crate) fn append_with(
+        &mut self,
+        lists: &Lists<D>,
+        mut add: impl FnMut(&mut Self, u32) -> Result<()>,
+    ) -> Result<()> {
+        let mut left_out = lists.left_out.iter().peekable();
+        let mut start = 0;
+        for index in 0..=lists.vertices.len() {
+            while let Some(&(cluster, _)) = left_out.next_if(|&&(_, before)| before == index) {
+                add(self, cluster)?;
+            }
+            let Some(&(entries, weight)) = lists.vertices.get(index) else { break };
+            for at in start..start + entries {
+                self.entry(lists.targets[at], lists.weights[at]);
+            }
+            start += entries;
             self.vertex(weight);
         }
         Ok(())
