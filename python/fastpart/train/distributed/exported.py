@@ -110,7 +110,7 @@ class Export:
             i for i, ranges in enumerate(zip(vertices, edges, strict=True)) if any(a == b for a, b in ranges)
         ]
         counts = [end - first for first, end in vertices]
-        return cls(path.absolute(), name, files, counts, empty, identity or {"n": vertices[-1][1]})
+        return cls(path.absolute(), name, files, counts, empty, identity or {"graph": {"n": vertices[-1][1]}})
 
     @property
     def parts(self) -> int:

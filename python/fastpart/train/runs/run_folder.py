@@ -65,7 +65,7 @@ _REMEDY = "Restore the file, or choose another folder"
 
 class _MustAgree(msgspec.Struct):
     method: str
-    data: dict[str, dict[str, Any]]
+    data: dict[str, dict[str, Any] | int]  # earlier trainings over an export to DGL noted a number
     options: dict[str, Any]
     how: dict[str, Any]
 
