@@ -85,10 +85,20 @@ def test_processes_make_a_partition_and_its_directory_though_one_is_killed(graph
     assert list(shared.iterdir()) == []
 
 
-def in_background(function, *given):
-    thread = threading.Thread(target=function, args=given, daemon=True)
-    thread.start()
-    return thread
+@pytest.fixture
+def in_background():
+    """Start a function in a thread, which must have ended with the test: its notes would reach the tests behind it."""
+    threads = []
+
+    def start(function):
+        threads.append(threading.Thread(target=function, daemon=True))
+        threads[-1].start()
+        return threads[-1]
+
+    yield start
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 def tasks_in(shared):
@@ -98,7 +108,7 @@ def tasks_in(shared):
     return json.loads(file.read_text())
 
 
-def test_what_is_missing_is_named(graph, shared, monkeypatch, caplog, capsys):
+def test_what_is_missing_is_named(graph, shared, in_background, monkeypatch, caplog, capsys):
     caplog.set_level(logging.INFO, "fastpart")
     monkeypatch.setattr("fastpart.machines.tasks._REMIND", 0.0)
     partition = fp.spring(graph, 4)
@@ -172,12 +182,18 @@ def test_a_second_command_is_refused_and_what_a_killed_one_left_is_removed(graph
     assert list(shared.iterdir()) == []
 
 
-def test_another_file_of_the_graph_is_refused(graph, shared):
-    in_background(lambda: fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared), shared=shared))
-    tasks_in(shared)
+def test_another_file_of_the_graph_is_refused(graph, shared, in_background):
+    def measure():
+        with pytest.raises(fp.GraphFormatError, match="expected a JSON object"):
+            fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared), shared=shared)
+
+    in_background(measure)
+    tasks = tasks_in(shared)
     np.save(graph.path, planted(3000, 20_001))
     with pytest.raises(fp.EdgeFileChangedError, match=r"g\.npy: it is another file here"):
         work(shared, task=0)
+    for number in range(len(tasks["piles"])):  # what ends the wait
+        write_checked(shared / f"results-{tasks['stage']}" / str(number), b"[]")
 
 
 STAGE = "0123456789abcdef"
@@ -226,7 +242,9 @@ def test_what_is_no_list_of_tasks_is_refused(shared, content, said):
         ),
     ],
 )
-def test_results_with_a_right_checksum_and_another_content_are_refused(graph, shared, content, said):
+def test_results_with_a_right_checksum_and_another_content_are_refused(
+    graph, shared, content, said, in_background
+):
     found = []
 
     def measure():
@@ -248,8 +266,8 @@ def test_results_with_a_right_checksum_and_another_content_are_refused(graph, sh
 def test_only_known_functions_are_written_and_called(graph):
     assert _restored(_plain([made, write_group])) == (made, write_group)
     assert len(FUNCTIONS) == 6
-    with pytest.raises(fp.ParameterError, match="in_background is no task"):
-        _plain(in_background)
+    with pytest.raises(fp.ParameterError, match="tasks_in is no task"):
+        _plain(tasks_in)
     for hostile in ({"function": "os:system"}, {"function": "machines.tasks:open_graph"}, {"eval": "1"}):
         with pytest.raises(fp.ParameterError, match="is unknown"):
             _restored(hostile)
