@@ -4,7 +4,6 @@
 //! one thread that reads [`BLOCK`] bytes at a time: a file that changes or is cut meanwhile is read as it is, and nothing
 //! is mapped. Memory: one block per thread.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::error::{Error, Result};
+use super::regular_file::open_regular;
 use super::run::Run;
 
 /// Bytes read at once: larger than what a disk likes, smaller than a cache.
@@ -44,7 +44,7 @@ fn digits(hash: u128) -> String {
 
 fn of_file(path: &Path, run: &Run) -> Result<FileHash> {
     let failed = |error| Error::io(path, error);
-    let mut file = File::open(path).map_err(failed)?;
+    let (mut file, _) = open_regular(path)?;
     let (mut hasher, mut size, mut block) = (Xxh3::new(), 0, vec![0; BLOCK]);
     loop {
         let count = file.read(&mut block).map_err(failed)?;

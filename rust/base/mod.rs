@@ -10,6 +10,7 @@ pub(crate) mod npy;
 pub(crate) mod output;
 pub(crate) mod prefetch;
 pub(crate) mod random;
+pub(crate) mod regular_file;
 pub(crate) mod run;
 pub(crate) mod spare;
 pub(crate) mod system;

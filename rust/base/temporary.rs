@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::error::{Error, Result};
+use super::regular_file::open_own;
 use super::system::{self, FileExt as _};
 
 /// A file without a name, read and written at any place, by several threads if need be.
@@ -99,7 +100,7 @@ impl TempFile {
 
     /// The file with this name, which another process has written.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let file = open_own(path, File::options().read(true))?;
         Ok(Self { path: path.into(), file, taken: Taken::default() })
     }
 

@@ -10,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::sink::Intake;
 use super::{Convert, Format, WeightsFrom, matrix, metis, text, with_suffix};
 use crate::base::npy::MAGIC;
+use crate::base::regular_file::open_regular;
 use crate::base::system::FileExt as _;
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::{EdgeFile, EdgeStream, Io, MAX_VERTICES, WideRecord, plausible};
@@ -236,7 +237,7 @@ fn from_metis(source: impl Read, path: &Path, intake: &mut Intake, run: &Run) ->
 }
 
 fn from_binary(edges: &EdgeFile, weights: Option<&Path>, intake: &mut Intake, run: &Run) -> Result<()> {
-    let open = |path| Ok((path, File::open(path).map_err(|error| Error::io(path, error))?));
+    let open = |path| open_regular(path).map(|(file, _)| (path, file));
     let weights = weights.map(open).transpose()?;
     let mut weighed: Vec<f64> = Vec::new();
     run.begin("convert", edges.num_edges());

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use super::input::{Input, check_unchanged, unpacked};
 use super::text::{self, Asked, Cut, Seen};
 use super::{Column, Convert, WeightsFrom, no_record, origin_of};
+use crate::base::regular_file::open_regular;
 use crate::base::{Error, Result, Run};
-use crate::edges::open_file::open_regular;
 
 /// Whether the first lines of a file of text say that its ids are names.
 pub fn holds_names(input: &Path, options: &Convert, run: &Run) -> Result<bool> {

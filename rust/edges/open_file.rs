@@ -1,6 +1,6 @@
 //! Files that are open for reading: mapped or read, and watched for changes.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use memmap2::Mmap;
 
 use crate::base::npy::LONGEST_HEADER;
+use crate::base::regular_file::open_regular;
 use crate::base::system::{self, Access, FileExt as _};
 use crate::base::{Error, Result, shown};
 
@@ -94,37 +95,12 @@ impl OpenFile {
     }
 }
 
-/// Opens a regular file for reading and refuses everything else, without ever blocking on a FIFO.
-pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata)> {
-    let opened = system::without_waiting(OpenOptions::new().read(true)).open(path);
-    refuse_special(path, opened)
-}
-
 /// Opens a regular file, and reads its first bytes.
 pub(crate) fn open_with_head(path: &Path) -> Result<(File, Metadata, Vec<u8>)> {
     let (file, metadata) = open_regular(path)?;
     let mut head = Vec::new();
     (&file).take(LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|error| Error::io(path, error))?;
     Ok((file, metadata, head))
-}
-
-/// A regular file that was opened without blocking. Everything else is refused.
-pub(crate) fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metadata)> {
-    let file = opened.map_err(|error| match error.raw_os_error() {
-        // What open(2) answers for a socket, and for a FIFO to write that nobody reads.
-        Some(libc::ENXIO) => {
-            Error::NotARegularFile { path: path.into(), kind: "a FIFO, a socket or a device" }
-        }
-        _ => Error::io(path, error),
-    })?;
-    let metadata = file.metadata().map_err(|error| Error::io(path, error))?;
-    let kind = metadata.file_type();
-    let kind = match () {
-        () if kind.is_file() => return Ok((file, metadata)),
-        () if kind.is_dir() => "a directory",
-        () => system::kind_of(kind),
-    };
-    Err(Error::NotARegularFile { path: path.into(), kind })
 }
 
 /// Maps the file, which must still have the `size` that its shape was read from. The map must only be read through

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::base::checked::{Fault, Head, Read, Reader, Writer};
+use crate::base::regular_file::open_own;
 use crate::base::{Buffer, Error, Result, Run, TempFile, shown, zeros};
 use crate::exec::Division;
 
@@ -56,9 +57,8 @@ pub(crate) fn write(
 pub fn entries(path: &Path) -> Result<u64> {
     let io = |error| Error::io(path, error);
     let mut head = [0_u64; 6];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(bytemuck::cast_slice_mut(&mut head[..])))
-        .map_err(io)?;
+    let mut file = open_own(path, File::options().read(true))?;
+    file.read_exact(bytemuck::cast_slice_mut(&mut head[..])).map_err(io)?;
     // The kind and the key come first.
     if head[0].to_le_bytes() == KIND { Ok(head[5]) } else { Err(damaged(path)) }
 }
@@ -177,7 +177,7 @@ fn read(
     degrees: &mut [u32],
     (targets, weights, at): (&TempFile, Option<&TempFile>, u64),
 ) -> Result<u64> {
-    let file = File::open(&piece.path).map_err(|error| Error::io(&piece.path, error))?;
+    let file = open_own(&piece.path, File::options().read(true))?;
     let load = || -> Read<u64> {
         let mut reader = Reader::begin(file, &piece.path, head, run)?;
         let mut counts = [0_u64; 4];

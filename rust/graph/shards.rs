@@ -25,6 +25,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use super::checksum::{self, Hasher, UNIT};
 use super::identity::Identity;
 use super::pieces::{self, Piece};
+use crate::base::regular_file::open_own;
 use crate::base::system::FileExt as _;
 use crate::base::{AtomicFile, Error, Result, Run, reserved, shown, zeros};
 use crate::edges::{EdgeStream, Record};
@@ -281,7 +282,7 @@ fn section(source: &Path, shard: usize, entries: &mut Vec<Record>) -> Result<()>
     let io = |error| Error::io(source, error);
     let damaged =
         || Error::format(shown(source), "the file is damaged. Remove it, and run again: it is made anew");
-    let file = File::open(source).map_err(io)?;
+    let file = open_own(source, File::options().read(true))?;
     let len = file.metadata().map_err(io)?.len();
     let mut tail = Tail::zeroed();
     let at = len.checked_sub(size_of::<Tail>() as u64).ok_or_else(damaged)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::key::{Key, Kind};
 use super::spill::{NULL, Side};
 use super::table::{MISSING, Table, read_full};
+use crate::base::regular_file::open_own;
 use crate::base::system::FileExt as _;
 use crate::base::{Error, Result, Run};
 use crate::exec::map;
@@ -39,7 +40,7 @@ fn resolve(bucket: &Bucket, run: &Run) -> Result<u64> {
     let table = Table::load(&bucket.keys, bucket.kind)?;
     let at = |error| Error::io(&bucket.ends, error);
     let to = |error| Error::io(&bucket.vertices, error);
-    let mut ends = File::open(&bucket.ends).map_err(at)?;
+    let mut ends = open_own(&bucket.ends, File::options().read(true))?;
     let mut file = BufWriter::with_capacity(1 << 18, File::create(&bucket.vertices).map_err(to)?);
     let width = bucket.kind.key_bytes();
     let mut block = vec![0; width * BLOCK];
@@ -104,7 +105,7 @@ struct Cursor {
 impl Cursor {
     fn open(path: &Path, first: u64) -> Result<Self> {
         let at = |error| Error::io(path, error);
-        let mut file = File::open(path).map_err(at)?;
+        let mut file = open_own(path, File::options().read(true))?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(first * 4)).map_err(at)?;
         Ok(Cursor { path: path.into(), file: BufReader::with_capacity(BUFFER, file) })
     }
@@ -124,7 +125,7 @@ pub fn join_all(units: &[Unit], sides: [Side; 2], first: [u32; 2], run: &Run) ->
 
 fn join(unit: &Unit, sides: [Side; 2], first: [u32; 2], run: &Run) -> Result<Joined> {
     let at = |error| Error::io(&unit.order, error);
-    let mut order = File::open(&unit.order).map_err(at)?;
+    let mut order = open_own(&unit.order, File::options().read(true))?;
     let open = |(path, before): &(PathBuf, u64)| Cursor::open(path, *before);
     let mut cursors = unit.vertices.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut out = unit.out.as_ref().map(|(path, first)| Out::open(path, *first)).transpose()?;

@@ -17,6 +17,7 @@ use super::appended::Appended;
 use super::arrow::{Column, Ids};
 use super::key::{Key, Kind, ordered};
 use super::table::Table;
+use crate::base::regular_file::open_own;
 use crate::base::{Error, Result};
 
 /// The row of an id that no table declares.
@@ -263,7 +264,7 @@ struct Cursor {
 impl Cursor {
     /// The first id of a run, if it has any.
     fn open(path: &Path, kind: Kind, buffer: usize) -> Result<Option<Self>> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let file = open_own(path, File::options().read(true))?;
         let file = BufReader::with_capacity(buffer, file);
         let mut cursor = Cursor { kind, path: path.into(), file, prefix: 0, bytes: Vec::new(), row: 0 };
         Ok(cursor.next()?.then_some(cursor))

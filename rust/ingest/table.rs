@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::key::{Key, Kind};
 use crate::base::prefetch::prefetch;
+use crate::base::regular_file::open_own;
 use crate::base::{Buffer, Error, Result};
 
 /// The vertex of an id that nobody declared.
@@ -42,7 +43,7 @@ impl Table {
     }
 
     fn fill(&mut self, path: &Path, kind: Kind) -> Result<()> {
-        let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let mut file = open_own(path, File::options().read(true))?;
         let width = kind.key_bytes();
         let mut block = vec![0; (width + 4) * BLOCK];
         loop {

@@ -264,9 +264,11 @@ fn what_is_no_file_is_refused_by_name_and_never_waited_for() {
     let csr = small();
     let lists = [("checkpoint.txt", false), ("checkpoint.lock", false), ("checkpoint-clusters-0.bin", true)];
     for (name, begun) in lists {
-        for kind in ["fifo", "socket", "device", "folder", "loop"] {
+        for kind in ["fifo", "socket", "device", "folder", "loop", "link", "dangling"] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(name);
+            let elsewhere = tempfile::tempdir().unwrap();
+            let other = elsewhere.path().join("other");
             if begun {
                 begin(folder.path(), &csr);
             }
@@ -280,11 +282,17 @@ fn what_is_no_file_is_refused_by_name_and_never_waited_for() {
                 "socket" => Some(UnixListener::bind(&path).unwrap()),
                 "device" => symlink("/dev/zero", &path).map(|()| None).unwrap(),
                 "folder" => fs::create_dir(&path).map(|()| None).unwrap(),
+                "link" => {
+                    fs::write(&other, "").unwrap();
+                    symlink(&other, &path).map(|()| None).unwrap()
+                }
+                "dangling" => symlink(&other, &path).map(|()| None).unwrap(),
                 _ => symlink(&path, &path).map(|()| None).unwrap(),
             };
             let error = kept(Path::TwoLevels, folder.path()).partition(&csr, &run(1)).unwrap_err();
             assert!(error.to_string().contains(name), "{kind}: {error}");
             assert!(fs::symlink_metadata(&path).is_ok(), "{kind} at {name}");
+            assert_eq!(other.exists(), kind == "link", "{name}");
         }
     }
 }

@@ -235,7 +235,7 @@ impl Place {
             let Some(rest) = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes()) else {
                 continue;
             };
-            if rest.is_empty() || !rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
+            if !is_of_a_writer(rest) {
                 continue;
             }
             let Ok(kind) = entry.file_type() else { continue };
@@ -251,6 +251,14 @@ impl Place {
             }
         }
     }
+}
+
+/// Whether the end of a name is `PID.COUNT`, as [`Place::sibling`] writes it. Any other name is somebody else's.
+fn is_of_a_writer(end: &[u8]) -> bool {
+    let mut numbers = end.split(|&byte| byte == b'.');
+    let mut number =
+        || numbers.next().is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    number() && number() && numbers.next().is_none()
 }
 
 /// A locked temporary beside its target. Removed when dropped, unless it got its name.

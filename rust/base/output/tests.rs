@@ -212,10 +212,18 @@ fn threads_and_appends_share_a_file_of_usual_permissions() {
 fn leftovers_of_the_dead_are_swept_and_those_of_the_living_kept() {
     let home = TempDir::new().unwrap();
     let target = home.path().join("out");
-    std::fs::write(home.path().join(".out.tmp-1"), "dead").unwrap();
+    std::fs::write(home.path().join(".out.tmp-1.2"), "dead").unwrap();
     std::fs::create_dir(home.path().join(".out.tmp-1.7")).unwrap();
     std::fs::write(home.path().join(".out.tmp-1.7/x"), "dead").unwrap();
-    let others = [".out.tmp-x", ".out.old-1.1", ".another.tmp-1.1"];
+    let others = [
+        ".out.tmp-x",
+        ".out.tmp-1",
+        ".out.tmp-1.",
+        ".out.tmp-.1",
+        ".out.tmp-1.2.3",
+        ".out.old-1.1",
+        ".another.tmp-1.1",
+    ];
     for name in others {
         std::fs::write(home.path().join(name), "").unwrap();
     }

@@ -48,12 +48,12 @@ pub(crate) use self::unix::memory_left;
 #[cfg(unix)]
 pub(crate) use self::unix::{
     FileExt, advise, has_no_name, is_unsupported, kind_of, most_open_files, open_dir, open_to_sync, private,
-    processor_time, same_file, sync_dir, without_waiting,
+    processor_time, same_file, sync_dir, without_links, without_waiting,
 };
 #[cfg(windows)]
 pub(crate) use self::windows::{
     FileExt, advise, has_no_name, is_unsupported, kind_of, memory_left, most_open_files, open_dir,
-    open_to_sync, private, processor_time, same_file, sync_dir, without_waiting,
+    open_to_sync, private, processor_time, same_file, sync_dir, without_links, without_waiting,
 };
 
 /// How bytes in memory are going to be accessed.

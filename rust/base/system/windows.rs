@@ -56,6 +56,12 @@ pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
+/// Opens a link itself, which is then no regular file.
+pub(crate) fn without_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+    options.custom_flags(OPEN_REPARSE_POINT)
+}
+
 /// Who may read a file is up to its directory.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options

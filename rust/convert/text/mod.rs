@@ -20,6 +20,7 @@
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
 
 mod dialect;
+mod finding;
 mod line;
 pub mod names;
 
@@ -179,7 +180,7 @@ impl<'a, R: Read> Reader<'a, R> {
         self.fill(&mut head, HEAD)?;
         let text = after_mark(&head, self.path)?;
         foreign::check(text, self.path)?;
-        let found = dialect::find(text, head.len() == HEAD, asked).map_err(|unknown| match unknown {
+        let found = finding::find(text, head.len() == HEAD, asked).map_err(|unknown| match unknown {
             Unknown::Line(line, what) => {
                 Error::Text { path: self.path.into(), line: line + 1, column: 1, what }
             }

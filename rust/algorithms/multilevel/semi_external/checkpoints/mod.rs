@@ -27,7 +27,7 @@
 
 mod steps;
 
-use std::fs::{self, File, Metadata, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,9 +38,9 @@ pub(super) use steps::{clusters, lists, parts};
 
 use super::path::{self, Plan};
 use crate::algorithms::multilevel::Multilevel;
-use crate::base::system::{has_no_name, without_waiting};
+use crate::base::regular_file::open_own;
+use crate::base::system::has_no_name;
 use crate::base::{Error, Result, Run, output, shown};
-use crate::edges::open_file::{open_regular, refuse_special};
 use crate::graph::Csr;
 
 /// What all files begin with.
@@ -139,9 +139,10 @@ fn is_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// The file that was opened. Anything else in its place is refused.
-fn regular(opened: Result<(File, Metadata)>) -> Result<File> {
-    opened.map(|(file, _)| file).map_err(|error| match error {
+/// Opens a file of checkpoints. Neither a FIFO nor a terminal of that name may stop the run, and no link may lead out of
+/// the folder.
+fn opened(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    open_own(path, options).map_err(|error| match error {
         Error::NotARegularFile { path, kind } => {
             let what = format!("{} is {kind} and no file of checkpoints. Name another folder", shown(&path));
             Error::parameter("checkpoints", what)
@@ -155,7 +156,7 @@ fn read_list(path: &Path) -> Result<Option<String>> {
     if !is_there(path)? {
         return Ok(None);
     }
-    let file = regular(open_regular(path))?;
+    let file = opened(path, File::options().read(true))?;
     let mut bytes = Vec::new();
     file.take(LONGEST_LIST).read_to_end(&mut bytes).map_err(|error| Error::io(path, error))?;
     Ok(Some(String::from_utf8(bytes).unwrap_or_default()))
@@ -224,11 +225,8 @@ fn locked(dir: &Path) -> Result<File> {
         _ => {}
     }
     let path = lock_of(dir);
-    let mut options = File::options();
-    // Neither a FIFO nor a terminal of that name may stop the run.
-    without_waiting(options.create(true).truncate(false).write(true));
     loop {
-        let file = regular(refuse_special(&path, options.open(&path)))?;
+        let file = opened(&path, File::options().create(true).truncate(false).write(true))?;
         match file.try_lock() {
             // A run that is done has removed it between the two calls.
             Ok(()) if has_no_name(&file) => {}

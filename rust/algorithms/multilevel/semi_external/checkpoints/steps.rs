@@ -1,7 +1,9 @@
 //! The steps in a directory of checkpoints: each is read if it is there and whole, else made and written.
 //! The format is that of [`checked`](crate::base::checked) files.
 
-use super::{Checkpoints, is_there, regular};
+use std::fs::File;
+
+use super::{Checkpoints, is_there, opened};
 use crate::algorithms::multilevel::assignment::Quality;
 use crate::algorithms::multilevel::clustering::Clustering;
 use crate::algorithms::multilevel::graph::{Arrays, Graph};
@@ -9,7 +11,6 @@ use crate::algorithms::multilevel::problem::{Solution, copied};
 use crate::base::checked::{Fault, Head, Read, Reader, Writer};
 use crate::base::{Buffer, Error, Result, Run, TempFile, shown};
 use crate::capacity::Load;
-use crate::edges::open_file::open_regular;
 use crate::exec::Division;
 
 /// The first bytes of a step.
@@ -32,7 +33,7 @@ impl Checkpoints {
         if !is_there(&path)? {
             return Ok(None);
         }
-        let file = regular(open_regular(&path))?;
+        let file = opened(&path, File::options().read(true))?;
         let read = Reader::begin(file, &path, self.head(), run).and_then(|mut reader| {
             let item = load(&mut reader)?;
             reader.finish().map(|()| item)
