@@ -13,7 +13,7 @@ import fastpart as fp
 from fastpart.cli import main
 from fastpart.core.folders import OwnFolder, refuse_links, remove_files
 from fastpart.machines.engine import Threads
-from fastpart.machines.tasks import TaskFiles, work
+from fastpart.machines.tasks import TaskFiles, _text, work
 from fastpart.runtime.session import remove_stale
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
@@ -329,7 +329,7 @@ def test_what_is_planted_stays_as_it_is(home, tmp_path, monkeypatch, capsys, nam
 
 def test_a_list_of_tasks_of_somebody_else_stays(home, tmp_path):
     mine = tmp_path / "mine"
-    put(mine, {"tasks.json": '{"stage": "0123456789abcdef", "piles": [[]]}', "0": "years"})
+    put(mine, {"tasks.json": _text("0123456789abcdef", [[]]).decode(), "0": "years"})
     before = content(mine)
     file = home / "tasks.json"
 
@@ -344,9 +344,9 @@ def test_a_list_of_tasks_of_somebody_else_stays(home, tmp_path):
     file.symlink_to(mine / "tasks.json")
     refused("is a link, and fastpart makes none there")
     file.unlink()
-    for text in ("[]", "mine", '{"stage": 3}'):
+    for text in ("[]", "mine", '{"stage": 3}', '{"stage": "0123456789abcdef", "piles": [[]]}'):
         file.write_text(text)
-        refused("no list of tasks of fastpart|expected a JSON object|not JSON|field")
+        refused("no list of tasks of fastpart|expected a JSON object|not JSON|field|not as it was written")
         assert file.read_text() == text
     shutil.copy(mine / "tasks.json", file)
     results = home / "results-0123456789abcdef"

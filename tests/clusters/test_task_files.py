@@ -17,6 +17,7 @@ from test_directory import same
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.core.own_checksum import with_checksum
 from fastpart.machines.job import made, write_checked
 from fastpart.machines.parts import write_group
 from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, work
@@ -203,6 +204,7 @@ STAGE = "0123456789abcdef"
     ("content", "said"),
     [
         ("", "not JSON"),
+        (json.dumps({"stage": STAGE, "piles": [[]]}), "tasks.json: not as it was written. Run the command"),
         ("[]", "expected a JSON object"),
         ("{}", "the field 'stage' is missing"),
         ({"stage": STAGE}, "the field 'piles' is missing"),
@@ -223,7 +225,11 @@ STAGE = "0123456789abcdef"
     ],
 )
 def test_what_is_no_list_of_tasks_is_refused(shared, content, said):
-    (shared / "tasks.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    (shared / "tasks.json").write_bytes(
+        content.encode()
+        if isinstance(content, str)
+        else with_checksum(json.dumps(content).encode()[:-1] + b"\n}\n")
+    )
     (shared / f"results-{STAGE}").mkdir()
     with pytest.raises(fp.GraphFormatError, match=said):
         work(shared, task=0)

@@ -28,7 +28,8 @@ from ..core.folders import refuse_links, remove_files
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.parameters import StrPath, integer, path, shown
+from ..core.own_checksum import is_intact, with_checksum
+from ..core.parameters import StrPath, integer, path, regular, shown
 from ..core.parsing import damaged, json_object
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -100,7 +101,7 @@ class TaskFiles:
         folder, file = self._shared / f"results-{stage}", self._shared / _FILE
         try:
             # The list comes first: it tells whose folder that is, also after a kill. No task begins without the folder.
-            _core.write_file(file, json.dumps({"stage": stage, "piles": piles}).encode())
+            _core.write_file(file, _text(stage, piles))
             folder.mkdir()
             _wait(folder, count)
             results = [_results(folder / str(number), len(piles[number])) for number in range(count)]
@@ -113,13 +114,26 @@ class TaskFiles:
         return Threads(1).replicas(program)
 
 
+def _text(stage: str, piles: list[list[Any]]) -> bytes:
+    return with_checksum(f'{{\n "stage": {json.dumps(stage)},\n "piles": {json.dumps(piles)}\n}}\n'.encode())
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the list of tasks, which is what a command wrote."""
+    text = regular(file).read_bytes()
+    content = json_object(file, text, {"stage": _Stage, "piles": list[list[list[Any]]]}, _ANEW)
+    if not is_intact(text):
+        raise GraphFormatError(f"{shown(file)}: not as it was written. {_ANEW}")
+    return content
+
+
 def _left(file: Path) -> Path | None:
     """Return the folder of results that a list of tasks names, if there is such a list. Refuse any other file."""
     if not os.path.lexists(file):
         return None
     refuse_links(file.parent, [file.name])
     with suppress(OSError, GraphFormatError):
-        content = json_object(file, None, {"stage": _Stage, "piles": list})
+        content = _read(file)
         return file.with_name(f"results-{content['stage']}")
     raise FileExistsError(
         errno.EEXIST,
@@ -198,7 +212,7 @@ def work(shared: StrPath, *, task: int) -> bool:
     file = folder / _FILE
     refuse_links(folder, [_FILE])
     try:
-        content = json_object(file, None, {"stage": _Stage, "piles": list[list[list[Any]]]}, _ANEW)
+        content = _read(file)
     except FileNotFoundError:
         return False
     piles, results = content["piles"], folder / f"results-{content['stage']}"
