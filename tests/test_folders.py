@@ -208,8 +208,8 @@ VERBS = {
     ),
     "train": Verb("train full parts --epochs 1 --hidden 2 --out out -q", "out", "checkpoint.pt"),
 }
-PLANTED = ("link", "folder", "dangling", "file", "inside", "behind", "list", "lock")
-"""In place of the folder, in place of its file, in place of the folder of that, in its list, in place of the lock."""
+PLANTED = ("link", "folder", "dangling", "file", "inside", "pipe", "behind", "list", "lock")
+"""In place of the folder, in place of its file (a link and a pipe), in place of the folder of that, in its list, in place of the lock."""
 SCHEMA = """
 vertices: {user: {}}
 relations: {knows: {files: knows.csv, source: {user: a}, target: {user: b}}}
@@ -273,7 +273,7 @@ def test_what_is_planted_stays_as_it_is(home, tmp_path, monkeypatch, capsys, nam
         shutil.rmtree(job)
         verb = Verb(verb.words, job, verb.file, verb.stopped)
     folder = home / verb.folder
-    if planted in ("inside", "behind", "list"):
+    if planted in ("inside", "pipe", "behind", "list"):
         if verb.stopped is not None:
             with monkeypatch.context() as patch:
                 patch.setattr(verb.stopped, stop)
@@ -287,6 +287,9 @@ def test_what_is_planted_stays_as_it_is(home, tmp_path, monkeypatch, capsys, nam
         if planted == "inside":
             file.unlink(missing_ok=True)
             file.symlink_to(mine / verb.file)
+        elif planted == "pipe":
+            file.unlink(missing_ok=True)
+            os.mkfifo(file)
         elif planted == "behind":
             top = folder / verb.file.split("/")[0]
             shutil.rmtree(top)

@@ -115,7 +115,7 @@ def inside(folder: Path, name: str, what: str = "partition directory") -> Path:
 
 def links(folder: Path) -> list[str]:
     """Return the links below a folder by their paths there, in order."""
-    return sorted(name for name, is_link in _entries(folder) if is_link)
+    return sorted(name for name, entry in _entries(folder) if entry.is_symlink())
 
 
 def refuse_links(folder: Path, names: Iterable[StrPath]) -> None:
@@ -201,7 +201,7 @@ class OwnFolder:
     Raises
     ------
     FileExistsError
-        Somebody else's link, file or folder has the name, or somebody else's file or any link lies in the folder.
+        Somebody else's link, file or folder has the name, or somebody else's file, a link, a pipe or a device lies in the folder.
     """
 
     def __init__(self, path: Path, marker: str, files: str, instead: str) -> None:
@@ -218,7 +218,12 @@ class OwnFolder:
                 f"of this name. Move it away, or {instead}",
                 str(self.path),
             )
-        foreign = [name for name, is_link in _entries(self.path) if is_link or not self._is_own(name, True)]
+        # A link would lead to somebody else's file, and a pipe would never end.
+        foreign = [
+            name
+            for name, entry in _entries(self.path)
+            if not entry.is_file(follow_symlinks=False) or not self._is_own(name, True)
+        ]
         if foreign:
             more = [f"{len(foreign) - _NAMED} more"] if len(foreign) > _NAMED else []
             named = ", ".join([*(str(shown(name)) for name in sorted(foreign)[:_NAMED]), *more])
@@ -282,8 +287,8 @@ def _final(name: str) -> str:
     return _TEMPORARY.sub(r"\1\2", name)
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
-    """Yield what lies below a folder but folders, by its path there, and whether it is a link. No link is followed."""
+def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield all entries below a folder except folders, with their paths there. No link is followed."""
     pending = [""]
     while pending:
         within = pending.pop()
@@ -296,4 +301,4 @@ def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(f"{name}/")
                 else:
-                    yield name, entry.is_symlink()
+                    yield name, entry
