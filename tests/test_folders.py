@@ -209,7 +209,8 @@ VERBS = {
     "train": Verb("train full parts --epochs 1 --hidden 2 --out out -q", "out", "checkpoint.pt"),
 }
 PLANTED = ("link", "folder", "dangling", "file", "inside", "pipe", "behind", "list", "lock")
-"""In place of the folder, in place of its file (a link and a pipe), in place of the folder of that, in its list, in place of the lock."""
+"""In place of the folder, in place of its file (a link and a pipe), in place of the folder of that, in its list, in
+place of the lock."""
 SCHEMA = """
 vertices: {user: {}}
 relations: {knows: {files: knows.csv, source: {user: a}, target: {user: b}}}

@@ -201,7 +201,8 @@ class OwnFolder:
     Raises
     ------
     FileExistsError
-        Somebody else's link, file or folder has the name, or somebody else's file, a link, a pipe or a device lies in the folder.
+        Somebody else's link, file or folder has the name, or somebody else's file, a link, a pipe or a device lies in
+        the folder.
     """
 
     def __init__(self, path: Path, marker: str, files: str, instead: str) -> None:
