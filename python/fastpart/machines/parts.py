@@ -35,7 +35,7 @@ from .partitioning import Place
 _LISTED = "files.bin"
 """What a group holds: the sizes of its parts, and size and xxh3-128 of each of its files."""
 
-Facts = dict[str, tuple[int, str]]
+Hashes = dict[str, tuple[int, str]]
 """Size and xxh3-128 of files, by their paths below a folder."""
 
 
@@ -64,7 +64,7 @@ class WrittenParts:
         self._job = Job(place.shared, {"parts": known, "version": _core.__version__})
         self._assignment, self._k, self._halo_hops = assignment, k, halo_hops
 
-    def write(self, into: Path, options: RunOptions) -> tuple[list[dict[str, Any]], Facts]:
+    def write(self, into: Path, options: RunOptions) -> tuple[list[dict[str, Any]], Hashes]:
         """Write the folders of all parts. Return what ``part.json`` says of each, and facts about all files."""
         folder = self._job.path
         assignment = folder / "assignment.npy"
@@ -77,7 +77,7 @@ class WrittenParts:
         given = (self._graph, assignment, self._k, self._halo_hops, quiet)
         files = {f"{name}/{_LISTED}": (*given, parts) for name, parts in names.items()}
         sizes: list[dict[str, Any]] = []
-        facts: Facts = {}
+        facts: Hashes = {}
         for path in self._job.stage(self._engine, "parts", files, write_group):
             content = _listed(path)
             sizes += content["sizes"]
