@@ -392,7 +392,7 @@ def parquet_changed(path: Path, chance: Random) -> str:
                 )
             )
             # Polars casts no numbers to lists, and no text to times.
-            bare = isinstance(dtype, pl.List) or dtype == pl.Datetime and frame.schema[name] == pl.String
+            bare = isinstance(dtype, pl.List) or (dtype == pl.Datetime and frame.schema[name] == pl.String)
             values = (
                 pl.lit(None, dtype)
                 if bare or chance.random() < 0.3
