@@ -70,6 +70,7 @@ test-dgl: NAMED := dgl\|torch_geometric.dist
 test-train test-dgl test-oldest: test-%: .venv-%/.package
 	.venv-$*/bin/python $(PYTEST) -m "$(MARK) and not slow and not soak" \
 		$$(grep -rl --include='test_*.py' '$(NAMED)' tests)
+	$(if $(filter dgl,$*),$(PYTHON) tools/dgl_digest.py > tests/dgl.digest)
 	$(if $(TIDY),rm -rf .venv-$*)
 
 # The cases that `make test` leaves out, and new examples for property tests.
