@@ -3,8 +3,12 @@
 //! What rayon needs to split a loop, to join its halves and to wait is compiled anew for everything that runs in it. It
 //! was a third of the code that the compiler had to translate. Here it is compiled once, for a closure behind a pointer
 //! that is called once for each item. The loops inside that closure are compiled for their types as before.
+//!
+//! **Memory.** No more items are begun at a time than there are threads. If each item were a task of rayon's, a thread that
+//! waits for a loop inside one item would begin the next one, until all items are in memory at once.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -27,7 +31,14 @@ pub(crate) fn side_by_side<T: Send, R: Send>(
 }
 
 fn each(run: &Run, count: usize, work: &(dyn Fn(usize) + Sync)) {
-    run.install(|| (0..count).into_par_iter().with_max_len(1).for_each(work));
+    let next = AtomicUsize::new(0);
+    let take_all = |_| {
+        while let Some(index) = Some(next.fetch_add(1, Relaxed)).filter(|&index| index < count) {
+            work(index);
+        }
+    };
+    let threads = run.threads().min(count);
+    run.install(|| (0..threads).into_par_iter().with_max_len(1).for_each(take_all));
 }
 
 /// Hands out `items`, each to the thread that asks for the next one.

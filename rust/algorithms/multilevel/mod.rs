@@ -106,14 +106,10 @@ pub use clustering::Rating;
 use goal::bounds_of;
 pub use goal::{Bound, Goal};
 pub use problem::Objective;
-use refiner::Size;
 pub use scheme::{Effort, Scheme};
 pub use semi_external::{Costs, Path, Plan};
 use start::Start;
 use symmetry::check_symmetry;
-
-/// Parts up to which the coarsest graph is small beside the given one.
-const FEW_PARTS: u32 = 64;
 
 /// Seconds from which on the expected time is announced.
 const LONG: f64 = 10.0;
@@ -155,7 +151,7 @@ impl Multilevel {
     /// threads.
     pub fn needed(&self, n: u64, entries: u64, threads: usize) -> u64 {
         let (goal, size) = (&self.goal, self.goal.size(n, entries, threads as u64));
-        working_memory(&size)
+        size.of_partition()
             .max(refiner::memory(&goal.objective.refiners::<1>(), &size))
             .saturating_add(size.of_threads())
             .saturating_add(goal.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
@@ -178,6 +174,7 @@ impl Multilevel {
     fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
         check_symmetry(csr, run)?;
         let placement = self.placement(csr, run)?;
+        let _reserved = run.reserve(placement.used);
         run.begin("partition", csr.graph().n + csr.num_entries());
         let (partition, rounds) = self.goal.partition(Start::Anew(self.effort, &placement), csr, run)?;
         if let Some(checkpoints) = placement.checkpoints {
@@ -185,12 +182,6 @@ impl Multilevel {
         }
         Ok((partition, rounds, placement.plan))
     }
-}
-
-/// Bytes that the partition of a graph takes beside its lists.
-fn working_memory(&Size { n, entries, k, bounds, .. }: &Size) -> u64 {
-    let per_entry = if k > FEW_PARTS.into() { 24 } else { 12 };
-    entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
 }
 
 words! {

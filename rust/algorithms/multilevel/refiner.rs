@@ -29,6 +29,8 @@ pub struct Size {
 const THREAD: u64 = 1 << 19;
 /// Bytes per part of a thread's tables.
 const PART: u64 = 16;
+/// Parts up to which the coarsest graph is small beside the given one.
+const FEW_PARTS: u64 = 64;
 
 impl Size {
     /// Bytes of the scratch space of all threads but the first, which is counted where it is used. Lists that are long
@@ -36,6 +38,13 @@ impl Size {
     pub fn of_threads(&self) -> u64 {
         let each = THREAD + RatingMap::memory_of_short() + PART * self.k;
         (most_threads(self.entries, self.threads) - 1).saturating_mul(each)
+    }
+
+    /// Bytes that the partition of a graph of this size takes beside its lists, with one thread.
+    pub fn of_partition(&self) -> u64 {
+        let &Size { n, entries, k, bounds, .. } = self;
+        let per_entry = if k > FEW_PARTS { 24 } else { 12 };
+        entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
     }
 
     /// Has as many threads work as the budget of the run allows, if a size takes so much `memory`. The first is always

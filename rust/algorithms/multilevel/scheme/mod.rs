@@ -36,7 +36,7 @@ use super::graph::Graph;
 use super::jet::Jet;
 use super::problem::{Problem, Solution, copied};
 use super::rebalancing::Rebalance;
-use super::refiner::{Refiners, refined};
+use super::refiner::{Refiners, Size, refined};
 use super::uncoarsening::{Uncoarsening, share};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
@@ -183,10 +183,7 @@ impl Scheme {
         let levels =
             self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: quarter }, None)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
-        // A graph that did not get small is not worth as many attempts.
-        let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
-        let affordable = (given / middle.num_entries().max(1)).max(least);
-        let best = self.best(&Problem { graph: middle, ..*problem }, affordable as usize, quarter)?;
+        let best = self.best(&Problem { graph: middle, ..*problem }, given, quarter)?;
         if levels.is_empty() {
             problem.run.advance(quarter + last)?;
             return Ok(best);
@@ -226,17 +223,27 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, at most `affordable`, combined with each of the others.
-    fn best<const D: usize>(&self, problem: &Problem<D>, affordable: usize, units: u64) -> Result<Solution> {
-        let run = problem.run;
+    /// The best of several attempts, combined with each of the others. The graph that was coarsened for them had so many
+    /// entries.
+    fn best<const D: usize>(&self, problem: &Problem<D>, given: u64, units: u64) -> Result<Solution> {
+        let &Problem { graph, caps, run, .. } = problem;
         let seed = |index: usize| splitmix64(problem.seed ^ splitmix64(index as u64 + 1));
-        let ratings = &self.ratings[..self.ratings.len().min(affordable)];
+        // A graph that did not get small is not worth as many attempts.
+        let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
+        let affordable = (given / graph.num_entries().max(1)).max(least);
+        let ratings = &self.ratings[..self.ratings.len().min(affordable as usize)];
+        // Attempts side by side take no more memory than the given graph unless there are more of them than that.
+        let at_once = ratings.len().min(run.threads()) as u64;
+        let (n, entries) = (graph.len() as u64, graph.num_entries());
+        let each = Size { n, entries, k: caps.len() as u64, bounds: D as u64, threads: 1 }.of_partition();
+        let fits = at_once * entries <= given
+            || (at_once - 1).saturating_mul(each) <= run.budget().saturating_sub(run.reserved());
         let each = units / (2 * ratings.len() as u64 - 1);
         let attempt = |(index, &rating): (usize, &Rating)| {
             let solution = self.cycle(problem, rating, seed(index))?;
             run.advance(each).map(|()| solution)
         };
-        let mut attempts: Vec<Solution> = if self.entries > problem.graph.num_entries() {
+        let mut attempts: Vec<Solution> = if self.entries > entries || !fits {
             ratings.iter().enumerate().map(attempt).collect::<Result<_>>()?
         } else {
             side_by_side(run, ratings.iter().enumerate(), attempt).into_iter().collect::<Result<_>>()?

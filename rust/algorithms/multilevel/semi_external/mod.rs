@@ -31,6 +31,7 @@ pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
 pub use path::{Path, Plan};
 
+use super::Multilevel;
 use super::clustering::{Clusterer, Clustering, Rating};
 use super::coarsening::{Next, Policy, Step, Store, coarsen};
 use super::graph::Graph;
@@ -38,7 +39,6 @@ use super::problem::{Problem, Solution};
 use super::refiner::{Refiner, Size, refined};
 use super::scheme::{Scheme, skewed};
 use super::uncoarsening::Uncoarsening;
-use super::{Multilevel, working_memory};
 use crate::base::system::trim_heaps;
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
@@ -61,6 +61,8 @@ const STALLED: f64 = 0.95;
 pub(crate) struct Placement {
     /// Where the levels lie.
     pub plan: Plan,
+    /// Bytes that the plan needs beside the adjacency, with the threads that work.
+    pub used: u64,
     /// Bytes that are available for lists in files. Larger lists are packed.
     pub available: u64,
     /// Checkpoints of coarsening and uncoarsening.
@@ -76,7 +78,7 @@ impl Multilevel {
         self.goal.size(n, entries, 1).limit_threads(run, "multilevel", memory);
         let used = plan.memory(self, n, entries, run.threads());
         let available = path::available(run.budget().saturating_sub(used), run);
-        Ok(Placement { plan, available, checkpoints })
+        Ok(Placement { plan, used, available, checkpoints })
     }
 }
 
@@ -128,7 +130,7 @@ fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run
     let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
     let size = Size { n, entries, k: k as u64, bounds, threads: 1 };
     let needed =
-        |size: &Size| path::levels(graph.len() as u64, bounds) + working_memory(size) + size.of_threads();
+        |size: &Size| path::levels(graph.len() as u64, bounds) + size.of_partition() + size.of_threads();
     run.require(needed(&size), format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))?;
     size.limit_threads(run, "multilevel", needed);
     Ok(())
@@ -154,7 +156,7 @@ impl<const D: usize> Store<D> for Files<'_> {
     fn contract(&self, step: Step<D>, clustering: &Clustering) -> Result<Graph<'static, D>> {
         let Step { number, graph, run, .. } = step;
         trim_heaps();
-        let Placement { plan, available, checkpoints: done } = self.placement;
+        let Placement { plan, available, checkpoints: done, .. } = self.placement;
         let is_last = number + 1 >= plan.path.levels();
         let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
         let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, number)) };

@@ -5,8 +5,8 @@
 
 use super::contraction;
 use super::sampling::LEAST_DEGREE;
+use crate::algorithms::multilevel::Multilevel;
 use crate::algorithms::multilevel::refiner::{self, Size};
-use crate::algorithms::multilevel::{Multilevel, working_memory};
 use crate::base::{Error, Result, Run};
 use crate::partition::Need;
 use crate::partition::parameters::words;
@@ -89,7 +89,7 @@ impl Plan {
         let graph = n * (64 + 8 * bounds);
         let contraction = memory_of_contraction(n, bounds).saturating_add(contraction::memory(entries));
         // A sample has the size that is asked for in expectation.
-        let top = working_memory(&Size { n: vertices, entries: top + top / 32, ..size });
+        let top = Size { n: vertices, entries: top + top / 32, ..size }.of_partition();
         let top = levels(n, bounds).saturating_add(top);
         let objective = refiner::memory(&multilevel.goal.objective.refiners::<1>(), &size);
         let most = graph.max(contraction).max(top).max(objective);
