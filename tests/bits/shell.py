@@ -25,7 +25,10 @@ SCHEMAS = Path(__file__).parents[1] / "data" / "schemas"
 
 FAMILIES = ("", "generate", "export", "partition", "train")
 TRAINING = (*METHODS, "links", "embeddings", "compare")
-HELP = (*FAMILIES, *COMMANDS, "conversions", *(f"train {name}" for name in TRAINING))
+HELP = tuple(
+    f"fastpart {verb}".strip()
+    for verb in (*FAMILIES, *COMMANDS, "conversions", *(f"train {name}" for name in TRAINING))
+)
 """All verbs and those below them."""
 
 LABELLED = "--labels g.bin.labels.npy --splits s.npz"
@@ -38,7 +41,9 @@ convert g.bin g.txt
 generate typed lake --scale 0.0001
 ingest lake/schema.yaml -o graph
 partition g.bin -k 3 --algorithm spring -o parts {GIVEN}
+partition g.bin -k 1 --algorithm spring -o one-part {GIVEN}
 partition g.bin -k 2 --algorithm hdrf -o edge-parts {GIVEN}
+partition g.bin -k 1 --algorithm hdrf -o one-edge-part {GIVEN}
 partition graph -k 2 --algorithm spring -o typed-parts
 split-edges g.bin t.bin
 partition t.bin -k 2 --algorithm spring -o link-parts --edge-splits t.bin.splits.npz
@@ -93,6 +98,7 @@ upgrade old
 restore typed-parts --graph graph -o out
 verify parts
 verify typed-parts
+work job --task 0
 """.strip().split("\n")
 """Commands that print JSON. Each runs in a folder of its own with the files of the workspace."""
 
@@ -106,8 +112,12 @@ train full parts {QUICK}
 train sampled parts {QUICK} --workers 1
 train bytegnn parts {QUICK} --workers 1
 train sdt parts {QUICK} --workers 1
+train armada one-part {QUICK}
+train distgnn one-edge-part {QUICK}
+train sancus one-part {QUICK}
 train links link-parts {QUICK} --embeddings 4 --workers 1
 train embeddings link-parts --width 4 --epochs 2 --batch-size 100 --threads 1 --workers 1
+train compare g.bin -k 2 {GIVEN} --methods sdt,full --partitioners spring {QUICK}
 """.strip().split("\n")
 """Commands that print JSON and need torch."""
 
@@ -139,9 +149,9 @@ def run(words):
 
 
 def help_of(verb):
-    """Return the digest of a help text."""
+    """Return the digest of a help text, in lines of a fixed width."""
     with shell(root()):
-        return digest(stable_text(run(f"{verb} --help")).encode())
+        return digest(stable_text(run(f"{verb.removeprefix('fastpart')} --help")).encode())
 
 
 @cache
@@ -152,6 +162,7 @@ def workspace():
     order = np.random.default_rng(0).permutation(120)
     np.savez(folder / "s.npz", train=order[:60], val=order[60:90], test=order[90:])
     shutil.copytree(SCHEMAS / "1" / "vertices", folder / "old")
+    (folder / "job").mkdir()
     with shell(folder):
         for line in WORKSPACE.strip().split("\n"):
             run(f"{line} --quiet")
@@ -162,7 +173,10 @@ def workspace():
 def in_workspace(words, folder):
     """Run a command in a folder with a copy of the workspace, and return what it prints."""
     shutil.copytree(workspace(), folder, dirs_exist_ok=True)
-    with shell(folder), one_worker() if words.startswith("train ") else nullcontext():
+    here = words.startswith("train ") and not words.startswith(
+        "train armada"
+    )  # which has two processes at least
+    with shell(folder), one_worker() if here else nullcontext():
         return run(words)
 
 
