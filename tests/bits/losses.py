@@ -23,8 +23,8 @@ from .digests import digest
 from .graphs import directory, root
 
 TOLERANCE = 2e-5
-"""Of losses, relative. Six digits round by 5e-6 at most. Kernels without AVX change losses by 3e-7, and torch 2.2 changes
-them by 2e-6."""
+"""Of losses, relative. Six digits round by 5e-6 at most. Kernels without AVX change losses by 3e-7, torch 2.2 does by
+2e-6."""
 
 SCORES_TOLERANCES = {"accuracy": (0.0, 0.041), "f1": (0.0, 0.041), "hits": (0.0, 0.02)}
 """Of scores that count, relative and absolute. A vertex whose two best classes are nearly equal may change its class,

@@ -112,14 +112,14 @@ train full parts {QUICK}
 train sampled parts {QUICK} --workers 1
 train bytegnn parts {QUICK} --workers 1
 train sdt parts {QUICK} --workers 1
-train armada one-part {QUICK}
 train distgnn one-edge-part {QUICK}
 train sancus one-part {QUICK}
 train links link-parts {QUICK} --embeddings 4 --workers 1
 train embeddings link-parts --width 4 --epochs 2 --batch-size 100 --threads 1 --workers 1
 train compare g.bin -k 2 {GIVEN} --methods sdt,full --partitioners spring {QUICK}
 """.strip().split("\n")
-"""Commands that print JSON and need torch."""
+"""Commands that print JSON and need torch. ``train armada`` is left out: its messages hold times, so the bytes that it
+sends differ."""
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 - The version of fastpart, wherever text has it, and versions of libraries.
 - The folder of the run.
-- Dates, times that were measured, memory that was measured, and facts about the machine.
+- Dates, times that were measured, memory that was measured, and facts about the machine and its file systems.
 - Checksums and sizes of files that themselves hold something of this list, or that Polars wrote in its own way.
 - Numbers that kernels of torch computed: of these, names, dtypes and shapes stay.
 - The order of what a file of torch holds by name, and which settings its optimizers have.
@@ -46,8 +46,10 @@ def stable(content, folder="\0", trained=False):
 
 def _varies(name, value, content):
     """Return whether a value of a mapping differs between runs, machines and versions."""
-    if name == "bytes":  # of a whole directory with its manifest
-        return "files" in content
+    if name == "bytes":  # of a whole directory with its manifest, or of an input, which may be a folder
+        return "files" in content or "path" in content
+    if name == "grem" or (name == "memory" and content.get("adjacency") == "files"):
+        return True  # temporary files count as memory where their file system is in memory
     if name == "seconds" and isinstance(
         value, dict
     ):  # by the rates that a user may have, not by those measured
