@@ -269,6 +269,10 @@ def test_the_verb(store, capsys, monkeypatch):
         capsys.readouterr().out
     )
     assert (folder / "schema.yaml").read_text() == text
+    for out in (None, "again.yaml"):
+        assert main(["ingest", "--guess", "t", "--json", *(["-o", out] if out else [])]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts == {"out": out, "in_doubt": False, "schema": text}
     assert main(["ingest", "--guess", "t", "-o", "schema.yaml"]) == 2
     assert "-o: schema.yaml exists" in capsys.readouterr().err
     assert main(["ingest", "schema.yaml", "-o", "graph", "--json"]) == 0

@@ -98,20 +98,20 @@ def _print_guess(call: Call) -> None:
     from ..graphs.ingest.guess import guess, in_doubt
 
     text = guess(call["schema"])
+    doubt = in_doubt(text.split("\n"))
+    facts = json.dumps({"out": call["out"], "in_doubt": doubt, "schema": text})
     if call["out"] is None:
-        print(text, end="")
+        print(facts if call["json"] else text.removesuffix("\n"))
         return
     try:
         with Path(call["out"]).open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise ParameterError(f"-o: {shown(call['out'])} exists. Name another file, or remove it") from None
-    if not call["quiet"]:
-        todo = (
-            "look over the lines with `# ?`, then run"
-            if in_doubt(text.split("\n"))
-            else "no line is in doubt. Next:"
-        )
+    if call["json"]:
+        print(facts)
+    elif not call["quiet"]:
+        todo = "look over the lines with `# ?`, then run" if doubt else "no line is in doubt. Next:"
         print(f"{shown(call['out'])}: {todo} `fastpart ingest {shown(call['out'])} -o graph/`")
 
 
@@ -142,7 +142,7 @@ def info(call: Call) -> None:
 
 def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
     """Refuse options that have no meaning here."""
-    for name in call.values.keys() - known:
+    for name in sorted(call.values.keys() - known):
         raise ParameterError(f"{flag(name)}: {remedy}")
 
 

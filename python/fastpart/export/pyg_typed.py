@@ -48,7 +48,7 @@ class TypedWriter:
 
     def _tensors(self, arrays: dict[str, Any]) -> dict[str, Any]:
         numbers = {name: value for name, value in arrays.items() if isinstance(value, int)}
-        return tensors(self._torch, {name: arrays[name] for name in arrays.keys() - numbers.keys()}) | numbers
+        return tensors(self._torch, {name: arrays[name] for name in arrays if name not in numbers}) | numbers
 
     def _nested(self, found: dict[str, Any]) -> dict[str, Any]:
         feats = self._tensors(found["feats"])

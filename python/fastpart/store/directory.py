@@ -17,6 +17,7 @@ from ..core.parsing import named
 from ..core.rows import Rows
 from ..core.standardising import STATISTICS
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import EDGES
 from ..graphs.types import TypedRanges
 from ..machines.partitioning import Place
 from ..machines.parts import WrittenParts
@@ -126,7 +127,9 @@ def _describe(graph: Graph, evaluation: Evaluation, options: RunOptions) -> dict
     }
     if graph.path is not None:
         name = os.fsencode(graph.path).decode(errors="replace")
-        described["input"] = {"path": name, "bytes": graph.path.stat().st_size}
+        # A folder has a size of its own, which depends on the file system.
+        records = graph.path / EDGES if graph.path.is_dir() else graph.path
+        described["input"] = {"path": name, "bytes": records.stat().st_size}
     return described
 
 
