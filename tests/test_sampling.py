@@ -364,7 +364,7 @@ def test_threads_of_python_may_share_an_iterator(stored):
     assert sorted(found) == rows[::10].tolist()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(graph=edge_lists(12, 40), seed=st.integers(0, 5))
 @pytest.mark.parametrize("kind", ["uniform", "labor"])
 def test_a_graph_in_memory_is_as_its_only_part(tmp_path_factory, graph, kind, seed):

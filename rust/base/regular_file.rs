@@ -43,10 +43,11 @@ fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metada
     Err(Error::NotARegularFile { path: path.into(), kind })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn only_regular_files_are_opened_and_only_open_regular_follows_a_link() {
         let folder = tempfile::tempdir().unwrap();

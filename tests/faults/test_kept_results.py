@@ -155,7 +155,7 @@ if os.fork() == 0:
     os._exit(main([*sys.argv[1:], "-o", "whole"]))
 assert os.wait()[1] == 0
 once = time.monotonic() - began
-for turn in range(40):
+for turn in range(25):
     child = os.fork()
     if child == 0:
         os._exit(main(command))

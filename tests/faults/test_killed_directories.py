@@ -40,7 +40,7 @@ begun = time.monotonic()
 save(0)
 once = time.monotonic() - begun
 interrupted = 0
-for turn in range(1, 41):
+for turn in range(1, 21):
     timer = threading.Timer(moments.uniform(0, min(3 * once, 0.5)), os.kill, (os.getpid(), signal.SIGINT))
     try:
         timer.start()
@@ -83,7 +83,7 @@ print(refused)
 KINDS = pytest.mark.parametrize("kind", ["vertex", "edge"])
 
 
-KILLS = [("vertex", 40), ("edge", 40), ("vertex", 200), ("edge", 200)]
+KILLS = [("vertex", 25), ("edge", 25), ("vertex", 200), ("edge", 200)]
 
 
 @pytest.mark.timeout(300)
@@ -95,7 +95,7 @@ def test_killed_at_any_time(kind, kills, folder):
 @KINDS
 @pytest.mark.timeout(120)
 def test_interrupted_at_any_time(kind, folder):
-    assert_interrupts_hit(HEAD + INTERRUPT, 40, folder / "parts", kind, timeout=110)
+    assert_interrupts_hit(HEAD + INTERRUPT, 20, folder / "parts", kind, timeout=110)
 
 
 @KINDS

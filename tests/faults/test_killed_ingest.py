@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from fastpart.graphs.ingest.stages.journal import Journal
 from fastpart.graphs.ingest.stages.work_folder import WorkFolder
 from flipped import bits_of, flipped
 from ingest_tables import plain, small
+from soaked import some_of
 
 RUN = """
 import hashlib, json, os, random, signal, sys, time
@@ -346,20 +348,25 @@ def test_what_is_lost_is_made_again_and_a_kill_meanwhile_leaves_no_hole(tables, 
         assert (tables / "graph" / name).read_bytes() == (tables / "again" / name).read_bytes(), name
 
 
-@pytest.mark.parametrize("missing", ["drop", "add"])
+STOPS = [
+    ("number", "v"),
+    ("spill", "e/00004"),
+    ("resolve", "e/00000/0"),
+    ("records", "e/00005"),
+    ("attributes", "types/v/00001"),
+    ("columns", "types/v"),
+    ("attributes", "relations/e/00003"),
+    ("columns", "relations/e"),
+    "the end",
+]
+
+
 @pytest.mark.parametrize(
-    "stop",
-    [
-        ("number", "v"),
-        ("spill", "e/00004"),
-        ("resolve", "e/00000/0"),
-        ("records", "e/00005"),
-        ("attributes", "types/v/00001"),
-        ("columns", "types/v"),
-        ("attributes", "relations/e/00003"),
-        ("columns", "relations/e"),
-        "the end",
-    ],
+    ("missing", "stop"),
+    some_of(
+        product(("drop", "add"), STOPS),
+        [("drop", STOPS[3]), ("drop", STOPS[5]), ("add", STOPS[0]), ("add", STOPS[1]), ("add", "the end")],
+    ),
 )
 def test_a_flipped_bit_in_the_work_folder_changes_nothing_in_silence(tables, missing, stop):
     if missing == "add":  # then records are looked up at once
