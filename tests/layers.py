@@ -5,7 +5,7 @@ A tree is the modules by their dotted names, the root by the empty one, and the 
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile, pairwise
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 
 class Arrow(NamedTuple):
-    """An import: the module that has it, the module that it names, and what of that."""
+    """An import: the module that has it, the module that it names, what of that, and the function that it stands in."""
 
     source: str
     target: str
     symbol: str
+    function: str = ""
 
 
 @dataclass
@@ -33,13 +34,19 @@ class Tree:
     files: dict[str, Path] = field(default_factory=dict)
     arrows: list[Arrow] = field(default_factory=list)
 
-    def add(self, source, target, symbol):
+    def add(self, source, target, symbol, function=""):
         if source != target:
-            self.arrows.append(Arrow(source, target, symbol))
+            self.arrows.append(Arrow(source, target, symbol, function))
 
     def told(self, arrow):
         source, target = (self.files[end].relative_to(self.root) for end in arrow[:2])
-        return f"{source} -> {target}: {arrow.symbol or 'itself'}"
+        where = f", {arrow.function}" if arrow.function else ""
+        return f"{source}{where} -> {target}: {arrow.symbol or 'itself'}"
+
+    def without(self, told):
+        """Return the tree without some of its arrows."""
+        arrows = [arrow for arrow in self.arrows if self.told(arrow) not in told]
+        return replace(self, arrows=arrows)
 
 
 def joined(module, name):
@@ -87,10 +94,13 @@ def within(tree, unit):
         name.removeprefix(start): file for name, file in tree.files.items() if name.startswith(start)
     }
     inside.files[""] = tree.files[unit]
-    for source, target, symbol in tree.arrows:
+    for source, target, symbol, function in tree.arrows:
         if source.startswith(start) and f"{target}.".startswith(start):
             inside.add(
-                source.removeprefix(start), target.removeprefix(start) if target != unit else "", symbol
+                source.removeprefix(start),
+                target.removeprefix(start) if target != unit else "",
+                symbol,
+                function,
             )
     return inside
 
@@ -141,13 +151,23 @@ def python_tree(package):
         if file.suffix == ".pyi":
             continue  # compiled: it imports nothing when it runs
         folder = module if file.name == "__init__.py" else parent(module)
-        for node in ast.walk(ast.parse(file.read_bytes())):
+        for node, function in _statements(ast.parse(file.read_bytes())):
             for name, symbol in _imported(node, folder, package.name):
                 whole = joined(name, symbol)
-                tree.add(
-                    module, whole if whole in tree.files else name, "" if whole in tree.files else symbol
-                )
+                target, symbol = (whole, "") if whole in tree.files else (name, symbol)
+                tree.add(module, target, symbol, function)
     return tree
+
+
+def _statements(node, scope="", function=""):
+    """Yield all nodes, each with the qualified name of the function that it stands in, if it stands in one."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = joined(scope, child.name)
+            yield from _statements(child, name, function if isinstance(child, ast.ClassDef) else name)
+        else:
+            yield child, function
+            yield from _statements(child, scope, function)
 
 
 def _imported(node, folder, package):

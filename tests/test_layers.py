@@ -21,7 +21,7 @@ store
 export, loading
 compat, report, pyg
 train
-cli, methods
+cli
 __main__
 """
 """Lowest first; commas separate units that do not import each other."""
@@ -33,7 +33,7 @@ cache_size, calls, forks
 options, parsing, protocols, row_groups, text_files
 folders, ids, shared_parameters
 vertex_tables
-declared, facts, inputs, outputs, rows
+facts, inputs, outputs, rows
 standardising, vertex_rows
 """,
     "graphs": """
@@ -101,6 +101,28 @@ sampling, convert, ingest, generate
 choices, internals
 """
 
+UPWARD = """
+measures/compare/comparison.py, Comparison.__str__ -> report/text.py: comparison_text
+measures/compare/comparison.py, Comparison._repr_html_ -> report/text.py: comparison_html
+measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_comparison
+measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
+measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
+partitions/loadable.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
+partitions/loadable.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
+partitions/loadable.py, Loadable.loader -> loading/__init__.py: Loader
+partitions/loadable.py, Loadable.loader -> loading/__init__.py: TypedLoader
+partitions/loadable.py, Loadable.plan -> loading/planning/building.py: plan
+partitions/loadable.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
+partitions/partition.py, Partition.evaluate -> measures/evaluate.py: evaluate
+partitions/partition.py, Partition.plot -> report/partitions.py: plot_partition
+partitions/partition.py, Partition.save -> store/saving.py: save
+partitions/partition.py, read_partition -> store/loading.py: open_partition
+partitions/results.py, Evaluation.__str__ -> report/text.py: evaluation_text
+partitions/results.py, Evaluation.plot -> report/partitions.py: draw
+partitions/results.py, Evaluation.save -> report/files.py: save_evaluation
+""".strip().split("\n")
+"""The imports that lead up: those of the methods of results, each in the method, which calls what it imports."""
+
 TREES = {
     "python": (lambda: python_tree(HOME / "python" / "fastpart"), PYTHON),
     "rust": (lambda: rust_tree(HOME / "rust"), RUST),
@@ -108,9 +130,9 @@ TREES = {
 
 
 @pytest.mark.parametrize("language", TREES)
-def test_every_import_leads_down(language):
+def test_every_import_leads_down_except_in_methods_of_results(language):
     read, units = TREES[language]
-    assert against_the_order(read(), units) == []
+    assert sorted(against_the_order(read(), units)) == (UPWARD if language == "python" else [])
 
 
 @pytest.mark.parametrize("unit", INSIDE)
@@ -125,7 +147,7 @@ READ["bindings"] = lambda: rust_tree(HOME / "rust" / "python")
 
 @pytest.mark.parametrize("tree", READ)
 def test_no_import_leads_in_a_circle(tree):
-    assert cycles(READ[tree]()) == []
+    assert cycles(READ[tree]().without(UPWARD)) == []
 
 
 # The checks themselves, on trees of a few lines.
@@ -151,7 +173,12 @@ def grown(folder, files, read):
         ({"low.py": "from .high import x"}, "low.py -> high.py: x"),
         ({"low.py": "import tiny.high"}, "low.py -> high.py: itself"),
         ({"low.py": "from tiny import high"}, "low.py -> high.py: itself"),
-        ({"low.py": "def f():\n    from .high import x"}, "low.py -> high.py: x"),
+        ({"low.py": "def f():\n    from .high import x"}, "low.py, f -> high.py: x"),
+        (
+            {"low.py": "class A:\n    def f(self):\n        if 1:\n            from .high import x"},
+            "low.py, A.f -> high.py: x",
+        ),
+        ({"low.py": "class A:\n    from .high import x"}, "low.py -> high.py: x"),
         ({"low.py": "if TYPE_CHECKING:\n    from .high import x"}, "low.py -> high.py: x"),
         ({"low.py": "from . import version"}, "low.py -> __init__.py: version"),
         ({"left.py": "from .right import x"}, "left.py -> right.py: x"),
@@ -187,7 +214,7 @@ def test_order_inside_a_unit(tmp_path, files, wrong):
         ({"high.py": "from .low import x", "left.py": "from .low import x"}, set()),
         (
             {"high.py": "from .low import x", "low.py": "def f():\n    from .high import y"},
-            {"high.py -> low.py: x", "low.py -> high.py: y"},
+            {"high.py -> low.py: x", "low.py, f -> high.py: y"},
         ),
         (
             {
@@ -201,7 +228,9 @@ def test_order_inside_a_unit(tmp_path, files, wrong):
     ],
 )
 def test_cycles_of_python(tmp_path, files, ring):
-    assert set(cycles(grown(tmp_path / "tiny", files, python_tree))) == ring
+    tree = grown(tmp_path / "tiny", files, python_tree)
+    assert set(cycles(tree)) == ring
+    assert cycles(tree.without(ring)) == []
 
 
 EXPORTING = {"high/mod.rs": "pub use deep::Thing;", "high/deep.rs": ""}

@@ -11,7 +11,7 @@ from soaked import some_of
 # Prints the refusal of `call`, for which no memory may have been touched.
 LIMITED = """
 import re, sys
-import numpy as np, fastpart as fp, fastpart.methods
+import numpy as np, fastpart as fp, fastpart.store
 graph = np.array([[0, 1], [1, 2]], np.uint32)
 edges = fp.open_graph(graph, num_vertices=300_000_000)
 many = fp.VertexPartition([0, 1, 2], 1 << 20)
@@ -57,7 +57,7 @@ def test_memory_limit_below_need(call, folder, tmp_path):
 # The refusal of `call` by a process that may take `headroom` MB more; or what came of it.
 SHORT = """
 import re, resource, sys
-import numpy as np, fastpart as fp, fastpart.methods
+import numpy as np, fastpart as fp, fastpart.store
 path, folder, headroom, call = sys.argv[1:]
 edges = fp.open_graph(np.array([[0, 1], [1, 2]], np.uint32), num_vertices=20_000_000)
 part = fp.VertexPartition(np.arange(1 << 18) % 4, 4)
@@ -113,7 +113,7 @@ def test_address_space_below_need(graph, folder, call, headroom, refusal):
 # Forks for each address limit and prints how the call ended there, until it has succeeded twice.
 SWEEP = """
 import os, re, resource, sys
-import numpy as np, fastpart as fp, fastpart.methods
+import numpy as np, fastpart as fp, fastpart.store
 call, random = sys.argv[1], np.random.default_rng(1)
 n = (1 << 15) + 5
 around = [np.stack([np.full(n // 2, hub), random.choice(n, n // 2, replace=False)], 1) for hub in range(2)]

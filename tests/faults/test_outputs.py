@@ -100,7 +100,7 @@ def test_output_that_is_mapped_is_replaced_beside_it(folder):
 
 
 AS_NOBODY = """
-import os, sys, fastpart as fp, fastpart.methods, fastpart.store, numpy as np
+import os, sys, fastpart as fp, fastpart.store, numpy as np
 graph, folder = sys.argv[1:]
 os.chdir(folder)
 edges = fp.open_graph(graph)

@@ -1,13 +1,19 @@
-"""How wrong calls of public functions are refused: unknown, missing and superfluous arguments, in one form."""
+"""How wrong calls of public functions are refused: unknown, missing and superfluous arguments, in one form.
+
+The traceback of a refused argument ends at the public function: see :class:`Boundary`.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
+from ..errors import ParameterError
 from .parameters import no_parameter
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,6 +67,59 @@ def refuse_misuse(
             raise TypeError(f"{function}() needs {name!r}. Pass {name}=")
 
 
+_OURS = {__name__.partition(".")[0], "contextlib", "functools"}
+"""The package, and the modules through which it enters its own contexts and properties."""
+
+_REFUSED = re.compile(r"(\w+)(?:, \w+)*[:\[]")
+"""The parameter that the text of a refusal begins with: ``k: ...``, ``balance_on[1]: ...`` or ``val, test: ...``."""
+
+
+class Boundary:
+    """The context in which the decorator of a public function calls it, or checks its arguments.
+
+    A refused argument leaves it with two frames of this package in its traceback: that of the decorator, and that of
+    the function, or of the check if it was not called. What lies between and below is how arguments are checked, which
+    tells users nothing. All other errors keep their frames, and so do refusals from code of users or of other packages
+    that the function called.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+        self._function = function
+        self._given = given
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, caller: TracebackType | None
+    ) -> None:
+        if caller is None or not isinstance(error, ParameterError | TypeError):
+            return
+        below = list(_frames(caller.tb_next))
+        modules = {each.tb_frame.f_globals.get("__name__", "").partition(".")[0] for each in below}
+        if not below or modules - _OURS:
+            return
+        body = inspect.unwrap(self._function).__code__
+        called = next((each for each in below if each.tb_frame.f_code is body), None)
+        if called is None or self._refuses(error):
+            last = called or below[-1]
+            last.tb_next = None
+            caller.tb_next = last
+
+    def _refuses(self, error: BaseException) -> bool:
+        """Return whether the text begins with an argument of the function, as no error of Python does."""
+        named = _REFUSED.match(str(error))
+        return named is not None and (
+            named[1] in self._given or named[1] in inspect.signature(self._function).parameters
+        )
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
 def called_well(function: Function) -> Function:
     """Decorate a public function without options, so that a call with wrong arguments is refused as everywhere."""
     known = inspect.signature(function)
@@ -68,7 +127,8 @@ def called_well(function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-        refuse_misuse(name, known, args, given)
-        return function(*args, **given)
+        with Boundary(call, given):
+            refuse_misuse(name, known, args, given)
+            return function(*args, **given)
 
     return cast(Function, call)

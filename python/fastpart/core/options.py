@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from ..errors import ParameterError
-from .calls import Function, refuse_misuse
+from .calls import Boundary, Function, refuse_misuse
 from .parameters import Progress, StrPath, integer, meant, memory_size, path, shown
 from .progress import Bar
 
@@ -112,7 +112,8 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
     if foreign := [name for name in options if name not in NAMES]:
         close = meant(foreign[0], NAMES) or f". Pass {foreign[0]!r} to each call that takes it"
         raise TypeError(f"config() takes only {', '.join(NAMES)}{close}")
-    _checked(options)
+    with Boundary(config, options):
+        _checked(options)
     return _configured(options)
 
 
@@ -149,11 +150,13 @@ def with_options(
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        refuse_misuse(function.__name__, known, args, given, missing)
-        wanted = {**_CONFIG.get(Options()), **given}
-        run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
+        bar = None
         try:
-            return function(*args, **given | {name: getattr(run, name) for name in taken})
+            with Boundary(call, given):
+                refuse_misuse(function.__name__, known, args, given, missing)
+                wanted = {**_CONFIG.get(Options()), **given}
+                run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
+                return function(*args, **given | {name: getattr(run, name) for name in taken})
         finally:
             if bar is not None:
                 bar.close()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, cast, is_typeddict
 
-from .calls import Function, refuse_misuse
+from .calls import Boundary, Function, refuse_misuse
 from .options import expanded, unpacked
 
 _ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
@@ -29,8 +29,9 @@ def with_parameters(
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        refuse_misuse(function.__name__, known, args, given)
-        return function(*args, **entries | given)
+        with Boundary(call, given):
+            refuse_misuse(function.__name__, known, args, given)
+            return function(*args, **entries | given)
 
     if entries:
         call.__doc__ = _documented(function, entries)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from .. import _core
 from ..core import parameters
-from ..core.declared import declared, elsewhere
+from ..core.calls import called_well
 from ..core.options import with_options
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
+from ..core.shared_parameters import with_parameters
 from ..errors import ParameterError
 from .loader_options import (
     LINK_DEFAULTS,
@@ -39,6 +40,11 @@ class Loadable:
 
         @property
         def parts(self) -> Parts[Any]: ...  # noqa: D102
+
+    @property
+    def _partition(self) -> Any:
+        """The object itself, for what takes a VertexPartition. No other class has this base."""
+        return self
 
     def refuse_without_edges(self, name: str = "partition") -> None:
         """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
@@ -91,7 +97,7 @@ class Loadable:
             )
         return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
 
-    @partial(declared, defaults=LOADER_DEFAULTS)
+    @partial(with_parameters, defaults=LOADER_DEFAULTS)
     def loader(
         self,
         vertices: Any = "train",
@@ -170,10 +176,18 @@ class Loadable:
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
         """
-        elsewhere()
+        from ..loading import Loader, TypedLoader
+
+        if self.is_typed:
+            return TypedLoader(self._partition, vertices, fanouts=fanouts, input=input, plan=plan, **given)
+        if input is not None:
+            raise ParameterError(
+                "input: this graph has no types, so all of its vertices are of one. Leave it out"
+            )
+        return Loader(self._partition, vertices, fanouts=parameters.fanouts_of(fanouts), plan=plan, **given)
 
     @with_options
-    @partial(declared, defaults=PLAN_DEFAULTS)
+    @partial(with_parameters, defaults=PLAN_DEFAULTS)
     def plan(
         self,
         epochs: int = 1,
@@ -247,9 +261,20 @@ class Loadable:
         >>> stored.plan(2, fanouts=[2], batch_size=2, pack=folder + ".plan")  # doctest: +ELLIPSIS
         <Plan: 2 epochs, 16 rows, 16 from the disk, packed in ...>
         """
-        elsewhere()
+        from ..loading.planning.building import plan
 
-    @partial(declared, defaults=LINK_DEFAULTS)
+        return plan(
+            self._partition,
+            epochs,
+            fanouts=fanouts,
+            vertices=vertices,
+            workers=workers,
+            memory=memory,
+            pack=pack,
+            **given,
+        )
+
+    @partial(with_parameters, defaults=LINK_DEFAULTS)
     def link_loader(
         self,
         edges: Any = "train",
@@ -315,9 +340,15 @@ class Loadable:
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
         <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
         """
-        elsewhere()
+        from ..loading import LinkLoader, TypedLinkLoader
 
-    @declared
+        if self.is_typed:
+            return TypedLinkLoader(self._partition, edges, fanouts=fanouts, relation=relation, **given)
+        if relation is not None:
+            raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
+        return LinkLoader(self._partition, edges, fanouts=parameters.fanouts_of(fanouts), **given)
+
+    @called_well
     def save_cache(
         self,
         cache: float | str = 0.1,
@@ -359,3 +390,8 @@ class Loadable:
         >>> np.load(folder + "/part-00000/cache_ids.npy")
         array([5])
         """
+        from ..loading.cached_rows import save_cache
+
+        save_cache(
+            self._partition, cache, fanouts=fanouts, batch_size=batch_size, cache_by=cache_by, input=input
+        )

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.declared import declared, elsewhere
+from ..core.calls import called_well
 from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
+from ..core.shared_parameters import with_parameters
 from ..core.vertex_tables import file_of, in_order, numbers_in, table_of
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
@@ -213,7 +214,6 @@ class Partition(Assignment):
         return state | ({"folder": self.folder.absolute()} if self.folder else {})
 
     @with_options
-    @declared
     def evaluate(
         self,
         labels: Any = None,
@@ -240,9 +240,25 @@ class Partition(Assignment):
         >>> p.evaluate().parts["halo"].to_list(), round(p.cut_ratio, 4)
         ([1, 1], 0.1429)
         """
-        elsewhere()
+        from ..measures.evaluate import evaluate
 
-    @declared
+        if self.graph is None:
+            raise FastpartError(
+                "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
+            )
+        return evaluate(
+            self.graph,
+            self,
+            labels,
+            splits,
+            split=split,
+            relation_weights=relation_weights,
+            cluster=cluster,
+            shared=shared,
+            **options,
+        )
+
+    @called_well
     def plot(self, out: parameters.StrPath | None = None) -> Figure:
         """Plot the sizes of the parts against the cap, and what lies between the parts if the graph is known.
 
@@ -272,7 +288,9 @@ class Partition(Assignment):
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
         >>> figure = fp.spring(graph, k=2).plot()
         """
-        elsewhere()
+        from ..report.partitions import plot_partition
+
+        return plot_partition(self, out)
 
     @cached_property
     def _measures(self) -> Evaluation:
@@ -312,7 +330,7 @@ class Partition(Assignment):
         return Parts(self._part, self.folder, self.manifest)
 
     @with_options
-    @partial(declared, defaults=SAVE_DEFAULTS)
+    @partial(with_parameters, defaults=SAVE_DEFAULTS)
     def save(
         self,
         out: parameters.StrPath,
@@ -436,6 +454,9 @@ class Partition(Assignment):
         >>> loaded.parts[1].features.argmax(axis=1)
         array([3, 4, 5])
         """
+        from ..store.saving import save
+
+        save(self, out, graph=graph, cluster=cluster, shared=shared, overwrite=overwrite, **given)
 
 
 class VertexPartition(Loadable, Partition):
@@ -531,12 +552,13 @@ def _is_text(given: Any) -> bool:
     return file is not None and file.suffix != ".parquet"
 
 
-@declared
 def read_partition(
     source: parameters.StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None
 ) -> Partition:
     """Read a partition, as :func:`fastpart.open_partition` does."""
-    elsewhere()
+    from ..store.loading import open_partition
+
+    return open_partition(source, k=k, of=of)
 
 
 class EdgePartition(Partition):

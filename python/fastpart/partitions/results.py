@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.declared import declared, elsewhere
+from ..core.calls import called_well
 from ..core.frames import pl
 from ..core.parameters import StrPath
 from ..core.protocols import Assignment, facts, tables
@@ -136,7 +136,7 @@ class Evaluation:
                 content[name] = frame.rows(named=True)
         return json.dumps(without_nan(content))
 
-    @declared
+    @called_well
     def save(self, out: StrPath) -> None:
         """Write the measures to a file, atomically.
 
@@ -161,16 +161,21 @@ class Evaluation:
         >>> table.read_text()[:13]
         'part,vertices'
         """
-        elsewhere()
+        from ..report.files import save_evaluation
 
-    @declared
+        save_evaluation(self, out)
+
+    @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
-        elsewhere()
+        from ..report.partitions import draw
 
-    @declared
+        return draw({f"{self.algorithm}, k = {self.k:,}": self}, out)
+
     def __str__(self) -> str:
-        elsewhere()
+        from ..report.text import evaluation_text
+
+        return evaluation_text(self)
 
     __repr__ = __str__
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...core.declared import declared, elsewhere
+from ...core.calls import called_well
 from ...core.frames import pl
 from ...core.parameters import PICTURES, TABLES, StrPath
 from .merging import merged, ratios_of
@@ -65,9 +65,10 @@ class Comparison:
         """
         return types_of(merged(self.outcomes))
 
-    @declared
     def __str__(self) -> str:
-        elsewhere()
+        from ...report.text import comparison_text
+
+        return comparison_text(self)
 
     __repr__ = __str__
 
@@ -82,9 +83,10 @@ class Comparison:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.summary.__arrow_c_stream__(requested_schema)
 
-    @declared
     def _repr_html_(self) -> str:
-        elsewhere()
+        from ...report.text import comparison_html
+
+        return comparison_html(self)
 
     def to_json(self, *, parts: bool = True) -> str:
         """Return all as JSON, with the data of the parts that a report shows unless ``parts=False``."""
@@ -108,7 +110,7 @@ class Comparison:
         }
         return json.dumps(content, allow_nan=False)
 
-    @declared
+    @called_well
     def save(self, out: StrPath) -> None:
         """Write the comparison to a file, atomically.
 
@@ -135,9 +137,11 @@ class Comparison:
         >>> "booktabs" in table.read_text()
         True
         """
-        elsewhere()
+        from ...report.files import save_comparison
 
-    @declared
+        save_comparison(self, out)
+
+    @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
         """Plot the cut (or the replication factor) against the seconds, and each measure.
 
@@ -164,9 +168,11 @@ class Comparison:
         >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
         >>> figure = fp.compare(graph, k=2, algorithms=["spring", "random"]).plot()
         """
-        elsewhere()
+        from ...report.comparisons import plot_comparison
 
-    @declared
+        return plot_comparison(self, out)
+
+    @called_well
     def report(self, out: StrPath) -> None:
         """Write a page with tables and plots, atomically.
 
@@ -190,3 +196,6 @@ class Comparison:
         >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
         >>> fp.compare(graph, k=[2, 3], algorithms=["spring"]).report(page)
         """
+        from ...report.pages import write_report
+
+        write_report(self, out)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
+from ...core.calls import Boundary
 from ..plugged.objects import PLUGGED
 
 NOT_KEPT = frozenset(
@@ -27,7 +28,8 @@ def recorded(function: Function) -> Function:
     def call(*args: Any, **given: Any) -> Any:
         token = _CALL.set(given)
         try:
-            return function(*args, **given)
+            with Boundary(call, given):
+                return function(*args, **given)
         finally:
             _CALL.reset(token)
 
