@@ -295,8 +295,16 @@ def test_help_imports_neither_polars_nor_torch():
 
 
 def test_help_imports_little_of_fastpart():
-    code = PROCESS.replace("HEAVY = {", 'HEAVY = {"numpy", "msgspec", "fastpart.graphs", "fastpart.train", ')
-    for words in ("--help", "partition --help", "partition --algorithm spring --help", "compare --help"):
+    code = PROCESS.replace("HEAVY = {", 'HEAVY = {"numpy", "msgspec", "fastpart.graphs", ')
+    algorithm = "partition --algorithm spring --help"
+    for words in (
+        "--help",
+        "partition --help",
+        algorithm,
+        "compare --help",
+        "train --help",
+        "train sdt --help",
+    ):
         done = subprocess.run(
             [sys.executable, "-c", code, words], capture_output=True, text=True, timeout=60, check=True
         )

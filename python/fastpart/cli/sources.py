@@ -178,8 +178,9 @@ class _Module(dict[str, Any]):
                 for each in node.names:
                     if (each.asname or each.name) == name:
                         source = resolve_name("." * node.level + (node.module or ""), self.package)
-                        if node.level and name.isupper():  # a constant, often of a module that is slow to import
-                            with suppress(NameError):  # it is made by code of that module
+                        # A constant may stand in a module that is slow to import, or be made by code of that module.
+                        if node.level and name.isupper():
+                            with suppress(NameError):
                                 return _Module.of(source.partition(".")[2])[each.name]
                         return getattr(import_module(source), each.name)
         raise KeyError(name)
