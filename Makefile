@@ -100,7 +100,7 @@ lint-python: build
 	$(VENV)/python -m mypy.stubtest fastpart._core
 
 stubs: build
-	$(VENV)/python -c 'from fastpart.partitions.partitioners import documents; documents.main()' > target/builtin.pyi
+	$(VENV)/python -c 'from fastpart.partitions import documents; documents.main()' > target/builtin.pyi
 	mv target/builtin.pyi python/fastpart/partitions/partitioners/builtin.pyi
 	$(VENV)/ruff format --quiet python/fastpart/partitions/partitioners/builtin.pyi
 

@@ -264,10 +264,11 @@ TYPOS = {
 
 PROCESS = """
 import sys
+HEAVY = {"torch", "dgl", "polars", "yaml", "asyncio"}
 from fastpart.cli import main
 for words in sys.argv[1:]:
     code = main(words.split())
-    print(code, *{"torch", "dgl", "polars"} & set(sys.modules))
+    print(code, *HEAVY & set(sys.modules))
 """
 
 
@@ -291,6 +292,23 @@ def test_help_imports_neither_polars_nor_torch():
     lines, errors = lines_of(commands)
     assert [line for line in lines if line.startswith("0")] == ["0"] * len(commands)
     assert errors == []
+
+
+def test_help_imports_little_of_fastpart():
+    code = PROCESS.replace("HEAVY = {", 'HEAVY = {"numpy", "msgspec", "fastpart.graphs", ')
+    algorithm = "partition --algorithm spring --help"
+    for words in (
+        "--help",
+        "partition --help",
+        algorithm,
+        "compare --help",
+        "train --help",
+        "train sdt --help",
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, words], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "0"
 
 
 def test_completion_is_installed_for_the_shell(tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import fastpart as fp
 from exported import Case, cases, triangles
 from fastpart.cli import main
+from fastpart.core import rows as row_files
 from fastpart.store.caches import write_caches
 
 torch = pytest.importorskip("torch")
@@ -122,12 +123,12 @@ def test_rows_are_pickled_in_chunks(tmp_path, monkeypatch):
     case = triangles(1)
     whole = export(tmp_path, case) / "part0" / "node_feat" / "feats.pkl"
     size = whole.stat().st_size
-    monkeypatch.setattr(fp.core.rows, "CHUNK_BYTES", 2 * 12)
+    monkeypatch.setattr(row_files, "CHUNK_BYTES", 2 * 12)
     check(export(tmp_path, case), case)
     with whole.open("rb") as opened:
         assert [len(pickle.load(opened)) for _ in range(4)] == [2, 2, 2, 1]
     case.features = np.zeros((7, 3000), np.float32)
-    monkeypatch.setattr(fp.core.rows, "CHUNK_BYTES", 12000)
+    monkeypatch.setattr(row_files, "CHUNK_BYTES", 12000)
     export(tmp_path, case)
     assert whole.stat().st_size < 7 * (12000 + size)
 
@@ -137,7 +138,7 @@ def test_rows_are_pickled_in_chunks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("chunk_bytes", [12, 1 << 20])
 def test_cached_rows_are_looked_up_at_home(tmp_path, monkeypatch, chunk_bytes):
-    monkeypatch.setattr(fp.core.rows, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(row_files, "CHUNK_BYTES", chunk_bytes)
     case = triangles(3)
     cache_ids = {0: [5, 1, 4, 2], 2: np.array([0, 2], np.uint32), 1: []}
     root = export(tmp_path, case, cache_ids=cache_ids)

@@ -16,6 +16,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.core import parsing
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
 """Two triangles joined by one edge, and a loop."""
@@ -406,7 +407,7 @@ def test_labels_and_splits_without_memory_for_them_are_not_called_damaged(tmp_pa
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(fp.core.parsing, "npy_header", refused)
+    monkeypatch.setattr(parsing, "npy_header", refused)
     for file in ("y.npy", "s.npz"):
         with pytest.raises(MemoryError, match="no room"):
             evaluated_with(tmp_path / file)
@@ -420,7 +421,7 @@ def test_a_part_without_memory_for_it_is_not_called_damaged(tmp_path, monkeypatc
     def refused(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(fp.core.parsing, "npy_header", refused)
+    monkeypatch.setattr(parsing, "npy_header", refused)
     with pytest.raises(MemoryError, match="no room"):
         part.in_edges()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from fastpart.partitions.parts import VertexPartData
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [0, 4], [5, 5]], dtype=np.uint32)
 """Two triangles joined by two edges, and a loop."""
@@ -28,7 +29,7 @@ def look(part, name):
 
 def everything(part):
     """Ask for all that a part has."""
-    kind = "vertex" if isinstance(part, fp.partitions.parts.VertexPartData) else "edge"
+    kind = "vertex" if isinstance(part, VertexPartData) else "edge"
     part.in_edges()
     return [look(part, name) for name in ARRAYS[kind].split()]
 

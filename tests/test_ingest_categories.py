@@ -17,6 +17,7 @@ import fastpart as fp
 from column_tables import ingested, reader, simple, vertices_of
 from fastpart.cli import main
 from fastpart.graphs.graph_directory import categories_in
+from fastpart.graphs.ingest.tables import open_table
 
 VALUES = {"text": ["AT", "DE", "é", "", "007"], "whole": [-3, 0, 7, 10, 200]}
 TYPES = {"text": pl.String, "whole": pl.Int64}
@@ -293,7 +294,7 @@ def test_dates_are_days(tmp_path, values, days):
     if isinstance(values[0], str):
         file = tmp_path / "in.csv"
         frame.write_csv(file)
-        table = fp.graphs.ingest.tables.open_table("vertices.paper", [file])
+        table = open_table("vertices.paper", [file])
     else:
         table = reader(tmp_path, [frame])
     entry = {"features": [{"column": "t", "as": "days", "fill": -1}]}

@@ -63,7 +63,7 @@ starting
 costs
 """,
     "partitions": """
-caps, coding, loader_options, plan, results, saved
+caps, coding, documents, loader_options, plan, results, saved
 part_files
 vertex_rows
 typed_parts

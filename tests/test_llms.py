@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import fastpart as fp
+from fastpart.partitions.partitioners import builtin
 
 pytest.importorskip("torch")
 
@@ -26,7 +26,7 @@ def test_it_names_every_page_and_every_partitioner():
     assert sorted(links) == sorted(pages - inner - {"index"})
     assert text.startswith("# fastpart\n\n> ")
     assert len(text) < 30_000
-    for name in fp.partitions.partitioners.builtin.__all__:
+    for name in builtin.__all__:
         assert f"- `fp.{name}(" in text or name in ("hash", "random")
     assert ":func:" not in text
 

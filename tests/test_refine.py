@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
-from fastpart.partitions.partitioners import documents
+from fastpart.partitions import documents
 
 
 @pytest.fixture(scope="module")

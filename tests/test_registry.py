@@ -11,7 +11,8 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, documents, items_of
+from fastpart.partitions import documents, partitioners
+from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of
 from needed import needed
 
 GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]])
@@ -19,7 +20,7 @@ GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]
 
 def test_stubs_are_those_of_the_registry():
     """`make stubs` writes them anew."""
-    found = Path(fp.partitions.partitioners.__file__).with_name("builtin.pyi").read_text()
+    found = Path(partitioners.__file__).with_name("builtin.pyi").read_text()
     assert ast.dump(ast.parse(found)) == ast.dump(ast.parse(documents.stubs(_core.algorithms())))
 
 
@@ -87,7 +88,7 @@ CHOSEN = {
     "partitions/partitioners/candidates.py",  # what `partition` chooses from
     "train/pairing.py",  # what trainings are compared over
     "train/model_averaging/regroup.py",
-    "partitions/partitioners/documents.py",  # the graph of `update` is another one
+    "partitions/documents.py",  # the graph of `update` is another one
     "partitions/partitioners/refining.py",
     "store/directory.py",
     "cli/partitioning.py",  # verbs of their own

@@ -8,6 +8,7 @@ import pytest
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
+from fastpart.core.options import RunOptions
 from fastpart.errors import ParameterError
 from sampled import folders, hubs
 
@@ -285,9 +286,7 @@ def test_accesses_do_not_depend_on_threads_or_the_order_of_seeds(topology):
     topology = topology[0]
     seeds = np.random.default_rng(0).permutation(topology.num_vertices).astype(np.uint32)[:500]
     found = [
-        topology.accesses(
-            given, [5, 5], num_seeds=500, batch_size=60, options=fp.core.options.RunOptions(threads=threads)
-        )
+        topology.accesses(given, [5, 5], num_seeds=500, batch_size=60, options=RunOptions(threads=threads))
         for given, threads in ((seeds, 1), (np.sort(seeds), 3))
     ]
     assert (found[0] == found[1]).all()
@@ -324,7 +323,7 @@ def test_weights_are_the_expected_draws(directedness):
     n, records, _ = hubs()
     graph = fp.open_graph(records, num_vertices=n, directedness=directedness)
     train, fanouts, size, k = np.arange(0, n, 5, dtype=np.uint32), [5, 3], 60, 4
-    options = fp.core.options.RunOptions()
+    options = RunOptions()
     found = _core.sampling_weights(
         graph._source,
         k,

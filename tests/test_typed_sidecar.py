@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.core.options import RunOptions
 from fastpart.graphs.sidecars import Sidecar
 from fastpart.graphs.types import Relation, TypedRanges, VertexType
 
@@ -54,7 +55,7 @@ def test_they_survive_pickles_copies_and_weights(file):
     for again in (pickle.loads(pickle.dumps(graph)), copy.copy(graph)):
         assert (again.types, again.relations) == (graph.types, graph.relations)
         assert again == graph
-    weighted = graph._with_weights(np.arange(1, 6, dtype=np.uint32), fp.core.options.RunOptions())
+    weighted = graph._with_weights(np.arange(1, 6, dtype=np.uint32), RunOptions())
     assert weighted.relations == graph.relations
 
 

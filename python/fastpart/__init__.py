@@ -18,8 +18,6 @@ from . import _core
 
 __version__: str = _core.__version__
 
-from . import train
-from .core.options import Options, config
 from .errors import (
     CapacityError,
     CapacityWarning,
@@ -33,56 +31,74 @@ from .errors import (
     ParameterError,
     TrainingError,
 )
-from .graphs.graph import Graph
-from .graphs.opening import open_graph
-from .measures.evaluate import evaluate
-from .measures.info import info
-from .partitions.clustering import cluster
-from .partitions.homes import home_parts
-from .partitions.partition import EdgePartition, VertexPartition
-from .partitions.partitioners import builtin as _builtin
-from .partitions.partitioners import custom
-from .partitions.partitioners.builtin import *  # noqa: F403
-from .partitions.partitioners.choosing import partition
-from .partitions.results import Clustering, Evaluation
 
 if TYPE_CHECKING:
     from . import compat as compat
     from . import datasets as datasets
-    from . import export, generate, loading
+    from . import export, generate, loading, train
     from . import pyg as pyg
     from . import report as report
     from . import store as store
+    from .core.options import Options, config
     from .graphs.convert import convert
+    from .graphs.graph import Graph
     from .graphs.ingest import ingest
+    from .graphs.opening import open_graph
     from .graphs.splits import EdgeSplits, split_edges
     from .measures.compare import Comparison, compare, open_comparison
+    from .measures.evaluate import evaluate
     from .measures.expected import expected_cut
+    from .measures.info import info
     from .measures.traffic import Traffic, predict_traffic
+    from .partitions.clustering import cluster
+    from .partitions.homes import home_parts
     from .partitions.order import Ordering, order
+    from .partitions.partition import EdgePartition, VertexPartition
+    from .partitions.partitioners import builtin as _builtin
+    from .partitions.partitioners.builtin import *  # noqa: F403
+    from .partitions.partitioners.choosing import partition
+    from .partitions.partitioners.custom import custom
+    from .partitions.results import Clustering, Evaluation
     from .report.partitions import draw
     from .store import open_partition, restore
 
+_ALGORITHMS = [algorithm.name for algorithm in (*_core.successors(), *_core.algorithms())]
+
 _LATER = {
+    "Clustering": "partitions.results",
     "Comparison": "measures.compare",
+    "EdgePartition": "partitions.partition",
     "EdgeSplits": "graphs.splits",
+    "Evaluation": "partitions.results",
+    "Graph": "graphs.graph",
+    "Options": "core.options",
     "Ordering": "partitions.order",
     "Traffic": "measures.traffic",
+    "VertexPartition": "partitions.partition",
+    "cluster": "partitions.clustering",
     "compare": "measures.compare",
+    "config": "core.options",
     "convert": "graphs.convert",
+    "custom": "partitions.partitioners.custom",
     "draw": "report.partitions",
+    "evaluate": "measures.evaluate",
     "expected_cut": "measures.expected",
+    "home_parts": "partitions.homes",
+    "info": "measures.info",
     "ingest": "graphs.ingest",
     "open_comparison": "measures.compare",
+    "open_graph": "graphs.opening",
     "open_partition": "store",
     "order": "partitions.order",
+    "partition": "partitions.partitioners.choosing",
     "predict_traffic": "measures.traffic",
     "restore": "store",
     "split_edges": "graphs.splits",
+    **dict.fromkeys(_ALGORITHMS, "partitions.partitioners.builtin"),
 }
-"""Names that are imported on first use, and their modules."""
+"""Names that are imported on first use, and their modules. So an import of the package takes no time."""
 
-_MODULES = ("compat", "datasets", "export", "generate", "loading", "pyg", "report", "store")
+_MODULES = ("compat", "datasets", "export", "generate", "loading", "pyg", "report", "store", "train")
 """Modules that are imported on first use."""
 
 
@@ -146,7 +162,10 @@ __all__ = [
     "store",
     "train",
 ]
-__all__ += _builtin.__all__  # which type checkers can follow
+if TYPE_CHECKING:
+    __all__ += _builtin.__all__
+else:
+    __all__ += _ALGORITHMS
 _SHADOWING = ("hash", "random")
 """Partitioners that ``from fastpart import *`` leaves out, for the builtin and the module of these names."""
 __all__.remove("hash")

@@ -11,6 +11,7 @@ from test_bits import planted
 from test_unfinished_jobs import GIVEN, Failing, made
 
 import fastpart as fp
+from fastpart.core.options import RunOptions
 from fastpart.errors import FastpartError
 from fastpart.machines.adjacency import Shards, adjacency
 from fastpart.machines.job import Job, read_checked, write_checked
@@ -147,7 +148,7 @@ def test_tables_with_a_right_checksum_and_another_content(graph, jobs, tmp_path)
     (folder,) = (tmp_path / "job").iterdir()
     job = object.__new__(Job)
     job.folder = job.path = folder
-    run = fp.core.options.RunOptions(threads=1)
+    run = RunOptions(threads=1)
 
     def read():
         pieces = adjacency(Off(), job, graph, Shards(3, 5), run)
@@ -168,7 +169,7 @@ def test_lists_of_groups_lead_nowhere(graph, tmp_path):
     for folder in (shared, into):
         folder.mkdir()
     written = WrittenParts(Place(engine, shared, Shards(3, 5)), graph, partition.assignment, 4, 1)
-    run = fp.core.options.RunOptions(threads=1)
+    run = RunOptions(threads=1)
 
     def write():
         shutil.rmtree(into)

@@ -9,6 +9,7 @@ import pytest
 from child import PASSES
 
 import fastpart as fp
+from fastpart.partitions.partitioners import PARTITIONERS
 from needed import needed
 
 
@@ -112,7 +113,7 @@ def test_it_may_partition(graph):
 
 
 @pytest.mark.filterwarnings("ignore:chunk:UserWarning")
-@pytest.mark.parametrize("name", fp.partitions.partitioners.PARTITIONERS)
+@pytest.mark.parametrize("name", PARTITIONERS)
 def test_progress_is_real(name):
     """Every report has a total and keeps to it, and a step never goes back."""
     rng = np.random.default_rng(0)

@@ -6,6 +6,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import import_module
 from inspect import Parameter as Slot
 from inspect import Signature
@@ -14,11 +15,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from .. import _core
 from ..core.options import NAMES, config
-from ..core.outputs import owning
 from ..core.parameters import choice, from_text, seconds
 from .call import Call
 from .signatures import Option
@@ -40,9 +40,21 @@ _SHORT = {"out": "-o", "quiet": "-q"}
 _GROUPS = {title: Group.create_ordered(title) for title in TITLES}
 
 
+class _Listed(App):
+    """An application that lists its arguments once. A page of help asks three times, which takes most of its time."""
+
+    @cached_property
+    def _arguments(self) -> ArgumentCollection:
+        return super().assemble_argument_collection()
+
+    def assemble_argument_collection(self, **_: Any) -> ArgumentCollection:
+        """Return the arguments. A command has no docstring that they could be read from."""
+        return self._arguments
+
+
 def make_app(words: Sequence[str]) -> App:
     """Return the application with all verbs. Only the verb that the words name gets its options, to save time."""
-    app = App(
+    app = _Listed(
         name="fastpart",
         help="Partition graphs larger than memory for distributed GNN training.",
         help_epilogue=_examples(_EXAMPLES) + "\n\n`fastpart VERB --help` has more.",
@@ -64,7 +76,7 @@ def make_app(words: Sequence[str]) -> App:
 
 def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 0) -> App:
     """Return the application of a verb. It has options only if it is the one that is called."""
-    app = App(name=name, help=verb.line, sort_key=place)
+    app = _Listed(name=name, help=verb.line, sort_key=place)
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
             app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."
@@ -110,6 +122,8 @@ def _command(name: str, verb: Verb) -> Callable[..., None]:
     module, _, function = verb.run.partition(":")
 
     def command(*given: Any, **named: Any) -> None:
+        from ..core.outputs import owning
+
         names = list(verb.arguments)
         given = tuple("-" if value == STANDARD_INPUT else value for value in given)
         values = dict(zip(names, given, strict=False))

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
-from functools import cache, partial
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import resolve_name
 from pathlib import Path
@@ -20,9 +22,7 @@ from docstring_parser import DocstringParam, DocstringStyle
 from docstring_parser import parse as parse_docstring
 
 from .. import _core
-from ..partitions.loadable import Loadable
-from ..partitions.partitioners import documents
-from ..train.methods import METHODS, method
+from ..partitions import documents
 
 SOURCES = {
     "open_graph": "graphs.opening",
@@ -56,12 +56,6 @@ SOURCES = {
 }
 """The module of each function that is read. Algorithms are in the registry of the core instead."""
 
-_IMPORTED: dict[str, Callable[[], Callable[..., Any]]] = {
-    "plan": lambda: Loadable.plan,
-    **{f"train.{name}": partial(method, name) for name in METHODS},
-}
-"""Functions that need neither."""
-
 _ROOT = __package__.partition(".")[0]
 
 
@@ -77,10 +71,25 @@ def _described() -> dict[str, _core.Algorithm]:
 
 
 @cache
+def _imported(name: str) -> Callable[..., Any] | None:
+    """Return a function that needs neither Polars nor torch: it is not read."""
+    if name == "plan":
+        from ..partitions.loadable import Loadable
+
+        return Loadable.plan
+    if name in SOURCES or not name.startswith("train."):
+        return None
+    from ..train.methods import METHODS, method
+
+    method_name = name.removeprefix("train.")
+    return method(method_name) if method_name in METHODS else None
+
+
+@cache
 def signature_of(name: str) -> inspect.Signature:
     """Return the signature of a function of :data:`SOURCES` or of an algorithm. Annotations are text or types."""
-    if name in _IMPORTED:
-        return inspect.signature(_IMPORTED[name]())
+    if (imported := _imported(name)) is not None:
+        return inspect.signature(imported)
     if name not in SOURCES:
         return documents.signature(_described()[name])
     module, function = _Module.of(SOURCES[name]), _definition(name)
@@ -92,11 +101,36 @@ def signature_of(name: str) -> inspect.Signature:
 
 def text_of(name: str) -> str:
     """Return the docstring of a function, a class or an algorithm."""
-    if name in _IMPORTED:
-        return _IMPORTED[name]().__doc__ or ""
+    if (imported := _imported(name)) is not None:
+        return imported.__doc__ or ""
     if name not in SOURCES:
         return documents.document(_described()[name])
-    return ast.get_docstring(_definition(name)) or ""
+    return _docstring(name)
+
+
+def _docstring(name: str) -> str:
+    """Return a docstring. Only the lines of its function are parsed: all of a dozen files take most of ``--help``."""
+    text, function = _text(_file(SOURCES[name])), name.rpartition(".")[2]
+    starts = [*re.finditer(rf"^( *)(?:def|class) {function}\b", text, re.MULTILINE)]
+    start = [each for each in starts if not each[1]][-1:] or starts[-1:]
+    below = re.compile(rf"^ {{0,{len(start[0][1])}}}[^\s)]", re.MULTILINE)
+    end = below.search(text, start[0].end())
+    lines = text[start[0].start() : end.start() if end else None]
+    (node,) = ast.parse(textwrap.dedent(lines)).body
+    assert isinstance(node, ast.FunctionDef | ast.ClassDef)
+    return ast.get_docstring(node) or ""
+
+
+def _file(module: str) -> Path:
+    """Return the source file of a module of the package."""
+    file = Path(__file__).parents[1].joinpath(*module.split("."))
+    package = file / "__init__.py"
+    return package if package.exists() else file.with_suffix(".py")
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 @cache
@@ -114,7 +148,7 @@ def described(name: str, parameter: str) -> tuple[str, str]:
         beside = f"{name.rpartition('.')[0]}.{reference[1]}"
         known = [other for other in SOURCES if other.rpartition(".")[2] == reference[1]]
         other = described(
-            beside if beside in SOURCES | _IMPORTED else (known or [reference[1]])[0], parameter
+            beside if beside in SOURCES or _imported(beside) else (known or [reference[1]])[0], parameter
         )
         return other if other[1] else own
     return own
@@ -125,12 +159,9 @@ class _Module(dict[str, Any]):
 
     def __init__(self, name: str) -> None:
         super().__init__(__name__=name)
-        file = Path(__file__).parents[1].joinpath(*name.split(".")[1:])
-        package = file / "__init__.py"
-        self.file, self.package = file.with_suffix(".py"), name.rpartition(".")[0]
-        if package.exists():
-            self.file, self.package = package, name
-        self.tree = ast.parse(self.file.read_text(encoding="utf-8"))
+        self.file = _file(name.partition(".")[2])
+        self.package = name if self.file.stem == "__init__" else name.rpartition(".")[0]
+        self.tree = ast.parse(_text(self.file))
 
     @staticmethod
     @cache
@@ -140,21 +171,25 @@ class _Module(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         for node in self.tree.body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _assigned(node) == name:
                 self[name] = eval(compile(ast.Expression(node.value), self.file, "eval"), self)
                 return self[name]
             if isinstance(node, ast.ImportFrom):
                 for each in node.names:
                     if (each.asname or each.name) == name:
-                        module = import_module("." * node.level + (node.module or ""), self.package)
-                        return getattr(module, each.name)
+                        source = resolve_name("." * node.level + (node.module or ""), self.package)
+                        # A constant may stand in a module that is slow to import, or be made by code of that module.
+                        if node.level and name.isupper():
+                            with suppress(NameError):
+                                return _Module.of(source.partition(".")[2])[each.name]
+                        return getattr(import_module(source), each.name)
         raise KeyError(name)
 
 
 def spelled_out(name: str, annotation: str) -> str:
     """Replace names of ``Literal`` types by their definitions."""
-    if name in _IMPORTED:
-        names = inspect.unwrap(_IMPORTED[name]()).__globals__
+    if (imported := _imported(name)) is not None:
+        names = inspect.unwrap(imported).__globals__
         return re.sub(r"\b[A-Z]\w+\b(?!\[)", lambda word: _spelled(names.get(word[0])) or word[0], annotation)
     if name not in SOURCES:
         return annotation
@@ -168,13 +203,17 @@ def _spelled(annotation: Any) -> str | None:
 
 def _literal(module: _Module, name: str) -> str | None:
     for node in module.tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+        if isinstance(node, ast.Assign) and _assigned(node) == name:
             value = ast.unparse(node.value)
             return value if value.startswith("Literal[") else None
         if isinstance(node, ast.ImportFrom) and node.level and name in {each.name for each in node.names}:
             source = resolve_name("." * node.level + (node.module or ""), module.package)
             return _literal(_Module.of(source.partition(".")[2]), name)
     return None
+
+
+def _assigned(node: ast.Assign | ast.AnnAssign) -> str:
+    return ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])
 
 
 def _definition(name: str) -> ast.FunctionDef | ast.ClassDef:

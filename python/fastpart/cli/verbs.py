@@ -80,6 +80,8 @@ class Verb:
     without: frozenset[str] = frozenset()
     training: tuple[str, ...] = ()
     """Names of options of ``train.sampled``."""
+    saves: bool = False
+    """Whether it has the options that say where a partition goes."""
     several: bool = False
     """Whether the last argument may be given any number of times."""
     says: str = ""
@@ -103,7 +105,8 @@ class Verb:
         running = [
             option for first in self.takes[:1] for name, option in read(first).items() if name in _RUNNING
         ]
-        options = {option.name: ("Options", option) for option in self.own}
+        own = (*self.own, *(_saved() if self.saves else ()))
+        options = {option.name: ("Options", option) for option in own}
         for function in self.takes:
             for name, option in read(function).items():
                 if name not in hidden:
@@ -153,7 +156,7 @@ def _partition(words: Sequence[str]) -> Verb:
     return replace(
         _PARTITION,
         takes=(function, *of_others, *_PARTITION.takes[1:]),
-        own=(Option("algorithm", f"Literal{names}", None, doc=doc), *_SAVED),
+        own=(Option("algorithm", f"Literal{names}", None, doc=doc),),
         without=_HERE if named else frozenset(),
         says="" if named else _PARTITION.says,
         more="" if named else more,
@@ -177,22 +180,25 @@ _LOG = Option(
     "log", "StrPath", None, doc="A .jsonl that gets an object for each epoch, to read while training."
 )
 
-_SAVED = (
-    replace(read("save")["out"], default=None),
-    Option(
-        "resume",
-        "bool",
-        None,
-        doc="Go on from OUT.partial, where a command that failed has kept its partition.",
-    ),
-    Option(
-        "export",
-        "Literal['dgl', 'glt', 'pyg', 'text', 'wholegraph']",
-        None,
-        doc="Also write the directory OUT in the format of a training system, to OUT-dgl or the like.",
-    ),
-)
-"""Where a partition goes, if anywhere."""
+
+def _saved() -> tuple[Option, ...]:
+    """Return the options that say where a partition goes, if anywhere."""
+    return (
+        replace(read("save")["out"], default=None),
+        Option(
+            "resume",
+            "bool",
+            None,
+            doc="Go on from OUT.partial, where a command that failed has kept its partition.",
+        ),
+        Option(
+            "export",
+            "Literal['dgl', 'glt', 'pyg', 'text', 'wholegraph']",
+            None,
+            doc="Also write the directory OUT in the format of a training system, to OUT-dgl or the like.",
+        ),
+    )
+
 
 _HERE = frozenset({"cluster", "shared"})
 """Options of verbs that make partitions on clusters. Others measure and save on the machine that makes them."""
@@ -207,6 +213,7 @@ _PARTITION = Verb(
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
     "partition g.bin -k 4 --algorithm bytegnn --splits s.npz -o parts/\n"
     "partition g.bin -k 8 --algorithm sigma -o parts/ --features x.npy --labels y.npy --splits s.npz",
+    saves=True,
     says="Partition a graph, print the measures, and save the partition with -o.",
 )
 
@@ -283,7 +290,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("refine", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
-        _SAVED,
+        saves=True,
         without=_HERE,
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
@@ -292,7 +299,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("update", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
-        _SAVED,
+        saves=True,
         without=_HERE,
         says="Update a partition of the vertices for a graph that has changed, print the measures, and save with -o.",
     ),
@@ -301,7 +308,7 @@ _VERBS: dict[str, Verb | Family] = {
         ("edges_of", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
-        _SAVED,
+        saves=True,
         without=_HERE,
         says="Partition the edges by a partition of the vertices, print the measures, and save the result with -o.",
     ),

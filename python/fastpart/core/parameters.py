@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from .. import _core
 from ..errors import GraphFormatError, ParameterError
+
+if TYPE_CHECKING:  # `--help` needs no numpy, which takes a tenth of a second to import
+    import numpy as np
+    import numpy.typing as npt
 
 Progress = Callable[[str, int, int], object]
 """Called with the name of the step, the units done, and all units."""
@@ -63,7 +64,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def integer(name: str, value: object, low: int, high: int) -> int:
     """Return an integer in ``low..=high``. Refuse bools, floats and strings."""
-    if isinstance(value, bool | np.bool_):
+    if _is_bool(value):
         raise TypeError(f"{name}: expected an integer, got bool")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -72,6 +73,12 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     if not low <= number <= high:
         raise ParameterError(f"{name}: {number} is not between {low} and {high}")
     return number
+
+
+def _is_bool(value: object) -> bool:
+    import numpy as np
+
+    return isinstance(value, bool | np.bool_)
 
 
 def integers(name: str, value: object) -> list[int]:
@@ -90,6 +97,8 @@ def numbers(name: str, value: object) -> tuple[float, ...]:
 
 def fanouts_of(value: object) -> tuple[int, ...]:
     """Return the number of in-edges per vertex in each hop. -1 is all."""
+    import numpy as np
+
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
         raise TypeError(f"fanouts: expected a list of integers, as [15, 10], got {type(value).__name__}")
     return tuple(integer("fanouts", each, -1, 2**31 - 1) for each in value)
@@ -117,7 +126,7 @@ def ratio(name: str, value: object) -> float:
 
 def number(name: str, value: object) -> float:
     """Return a number. The core checks its range."""
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    if isinstance(value, str | bytes) or _is_bool(value):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
     try:
         return float(value)  # type: ignore[arg-type]
@@ -148,6 +157,8 @@ def share_or_none(name: str, value: object) -> float:
 
 def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one weight per vertex as uint32, from integers >= 0 or a bool mask. None stays None."""
+    import numpy as np
+
     if value is None:
         return None
     array = np.asarray(value)
@@ -163,6 +174,8 @@ def weights(name: str, value: object) -> npt.NDArray[np.uint32] | None:
 
 def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[npt.NDArray[np.uint32]] | None:
     """Return weights as :func:`weights` does, or a list of them from a list of arrays."""
+    import numpy as np
+
     if not isinstance(value, list | tuple) or not value or np.ndim(value[0]) == 0:
         return weights(name, value)
     arrays = (weights(f"{name}[{index}]", np.asarray(each)) for index, each in enumerate(value))
@@ -171,6 +184,8 @@ def several_weights(name: str, value: object) -> npt.NDArray[np.uint32] | list[n
 
 def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
     """Return one degree per vertex as uint32, from an array of integers. None stays None."""
+    import numpy as np
+
     if value is None:
         return None
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.ndim != 1:
@@ -182,6 +197,8 @@ def degrees(name: str, value: object) -> npt.NDArray[np.uint32] | None:
 
 def chunk(name: str, value: object) -> float | int:
     """Return a share of the records, a float above 0 and at most 1, or their number."""
+    import numpy as np
+
     if not isinstance(value, float | np.floating):
         return integer(name, value, 1, 2**63 - 1)
     if not 0 < value <= 1:

@@ -105,9 +105,25 @@ class Figure(matplotlib.figure.Figure):
     def content(self, suffix: str, **options: Any) -> bytes:
         """Return the content of a file. It is a function of the figure."""
         buffer = io.BytesIO()
-        with _styled():
+        with _styled(), self._laid_out():
             self.savefig(buffer, format=suffix, dpi=DOTS_PER_INCH, metadata=_UNDATED.get(suffix), **options)
         return buffer.getvalue()
+
+    @contextmanager
+    def _laid_out(self) -> Iterator[None]:
+        """Lay the figure out, and not again in the block: ``savefig`` draws all of it to lay it out, and then anew."""
+        engine, dpi = self.get_layout_engine(), self.dpi
+        if engine is None or not self.axes:
+            yield
+            return
+        try:
+            self.dpi = DOTS_PER_INCH
+            engine.execute(self)
+            self.set_layout_engine(None)
+            yield
+        finally:
+            self.dpi = dpi
+            self.set_layout_engine(engine)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
         width, height = self.get_size_inches() * 96

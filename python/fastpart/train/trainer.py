@@ -10,18 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from ..core.options import with_options
 from ..core.parameters import CacheCriterion, NegativeRule, Of, RowsIo, StrPath, no_parameter
 from ..errors import ParameterError
-from ..partitions.partition import PartitionSource
 from ..runtime.environment import found
 from .config import DEFAULTS as OF_MODEL
 from .config import Call, methods_of
 from .keywords import DEFAULTS as OF_RUN
 from .keywords import BatchTraining, SamplingRule, ScoredTraining, TemporalRule, Training
 from .libraries import import_torch
+
+if TYPE_CHECKING:
+    from ..partitions.partition import PartitionSource
 
 DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
 PairDecoderName = Literal["cosine", "dot", "mlp"]

@@ -21,9 +21,9 @@ from ...errors import ParameterError
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ...machines.partitioning import Place, partition_on
+from ..documents import document, signature
 from ..partition import Partition
 from .common import edge_partition, vertex_partition
-from .documents import document, signature
 from .refining import begin
 from .type_bounds import Names, by_default, is_none, names_types, resolved
 

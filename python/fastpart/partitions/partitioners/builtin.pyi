@@ -11,7 +11,7 @@ from ...core.parameters import StrPath
 from ...machines.partitioning import Place
 from ..partition import EdgePartition, Partition, VertexPartition
 
-__all__ = [
+__all__: list[str] = [
     "bytegnn",
     "dbh",
     "edges_of",
@@ -38,6 +38,7 @@ PARTITIONERS: dict[str, Callable[..., Partition]]
 SUCCESSORS: dict[str, _core.Algorithm]
 
 def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...
+
 def spring(
     graph: Any,
     k: int,

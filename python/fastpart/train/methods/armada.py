@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ...partitions.partition import PartitionSource
 from ..keywords import ReceivedTraining
 from ..preset import preset
 from ..trainer import BatchWorkers, GradientSum, InputRows, Neighbours, Order, Policy, Trainer
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
-from ...partitions.partition import PartitionSource
 from ..keywords import SampledTraining
 from ..preset import preset
 from ..trainer import GradientSum, Scheduled, Trainer, sampled_by
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 

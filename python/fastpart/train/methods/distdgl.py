@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import StrPath
-from ...partitions.partition import PartitionSource
 from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import DGLServers, GradientSum, InputRows, Neighbours, Trainer
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 

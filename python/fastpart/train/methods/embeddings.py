@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ...core.parameters import StrPath
-from ...partitions.partition import PartitionSource
 from ..keywords import EmbeddingTraining
 from ..plugged.model_source import ModelSource
 from ..preset import preset
 from ..trainer import Ahead, DecoderName, Facts, GradientSum, InputRows, Objective, PoolRule, Trainer
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..facts.trained import TrainedEmbeddings
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from ...core.parameters import NegativeRule
-from ...partitions.partition import PartitionSource
 from ..keywords import LinkTraining
 from ..preset import preset
 from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer, paired_by
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..link_prediction.trained import TrainedLinks
 
 

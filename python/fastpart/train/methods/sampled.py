@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from ...partitions.partition import PartitionSource
 from ..keywords import TemporalTraining
 from ..preset import preset
 from ..trainer import Ahead, GradientSum, Trainer, sampled_by
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from ...partitions.partition import PartitionSource
 from ..keywords import BatchTraining
 from ..preset import preset
 from ..trainer import Average, Here, ModelAverage, Neighbours, Nothing, Trainer
 
 if TYPE_CHECKING:
+    from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 

@@ -6,8 +6,8 @@ import re
 from inspect import Parameter, Signature
 from typing import Any
 
-from ... import _core
-from ...core.options import NAMES, Options, parameters_of
+from .. import _core
+from ..core.options import NAMES, Options, parameters_of
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
 """The first section of an algorithm's own docs after those that all algorithms share."""
@@ -249,7 +249,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
         "from ...machines.partitioning import Place",
         "from ..partition import EdgePartition, Partition, VertexPartition",
         "",
-        "__all__ = [",
+        "__all__: list[str] = [",
         *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),
         "]",
         "",
