@@ -25,7 +25,7 @@ TRAIN := .venv-train/bin
 CORE := python/fastpart/_core.abi3.so
 RUST := Cargo.toml Cargo.lock rust/python/Cargo.toml pyproject.toml README.md $(shell find rust -name '*.rs')
 PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name py.typed)
-PYTEST := -m pytest -n 2
+PYTEST := -m pytest -n 2 --dist worksteal --durations 25 --durations-min 5
 INSTALL := -m pip install --quiet
 SPHINX := $(TRAIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going --fresh-env -d target/doctrees
 

@@ -1,6 +1,7 @@
 """Means of rows from files of columns: those of rows in memory, bit for bit."""
 
 import logging
+from itertools import product
 
 import numpy as np
 import pytest
@@ -65,8 +66,14 @@ def columns_of(most):
     return lambda self, rows, stored, wanted: stored.split(most * stored.count)
 
 
-@pytest.mark.parametrize("model", ["graphsage", "graphsage-gcn", "gin", "ngnn", "gcn", "sgc"])
-@pytest.mark.parametrize("most", [1, 13, 1 << 20])
+MODELS = ("graphsage", "graphsage-gcn", "gin", "ngnn", "gcn", "sgc")
+BYTES = (1, 13, 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    some_of(product(MODELS, BYTES), [(model, BYTES[number % 3]) for number, model in enumerate(MODELS)]),
+)
 def test_outputs_from_columns_are_those_from_rows(dataset, tmp_path, monkeypatch, model, most):
     network, parts = network_of(dataset, model), dataset.partition.parts
     some = lambda part: parts[part].inner % 3 == 1  # noqa: E731
