@@ -20,7 +20,7 @@ from fastpart.cli import main
 from fastpart.core.own_checksum import with_checksum
 from fastpart.machines.job import made, write_checked
 from fastpart.machines.parts import write_group
-from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, work
+from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, _text, work
 
 WORKER = """
 import sys, time
@@ -198,6 +198,15 @@ def test_another_file_of_the_graph_is_refused(graph, shared, in_background):
 
 
 STAGE = "0123456789abcdef"
+
+
+def test_a_task_that_ends_when_nobody_waits_any_more_is_no_error(shared, monkeypatch):
+    results = shared / f"results-{STAGE}"
+    (shared / "tasks.json").write_bytes(_text(STAGE, [[]]))
+    results.mkdir()
+    monkeypatch.setattr("fastpart.machines.tasks._plain", lambda done: results.rmdir() or done)
+    assert work(shared, task=0)
+    assert not results.exists()
 
 
 @pytest.mark.parametrize(

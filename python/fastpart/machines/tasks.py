@@ -227,8 +227,11 @@ def work(shared: StrPath, *, task: int) -> bool:
         for function, *given in calls:
             signature(function).bind(*given)
     done = [function(*given) for function, *given in calls]
-    if results.is_dir():  # the command still waits
+    try:
         write_checked(into, json.dumps({"results": _plain(done)}).encode())
+    except FileNotFoundError:  # the command no longer waits
+        if results.is_dir():
+            raise
     return True
 
 
