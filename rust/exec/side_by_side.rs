@@ -46,3 +46,28 @@ pub(super) fn queue<T>(items: impl Iterator<Item = T> + Send) -> impl Fn() -> Op
     let items = Mutex::new(items);
     move || locked(&items).next()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_items_are_begun_at_a_time_than_there_are_threads() {
+        let run = Run::new(Some(4), None).unwrap();
+        let (begun, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results = side_by_side(&run, 0..64_u64, |item| {
+            most.fetch_max(begun.fetch_add(1, Relaxed) + 1, Relaxed);
+            // A loop inside the item, for whose pieces its thread waits.
+            let sum: u64 = run.install(|| {
+                let slow =
+                    |i: u32| (0..2000).fold(u64::from(i), |sum, step| std::hint::black_box(sum ^ step));
+                (0..1000_u32).into_par_iter().with_max_len(1).map(slow).sum()
+            });
+            begun.fetch_sub(1, Relaxed);
+            std::hint::black_box(sum);
+            item
+        });
+        assert_eq!(results, Vec::from_iter(0..64));
+        assert!(most.into_inner() <= 4);
+    }
+}

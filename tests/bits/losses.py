@@ -15,6 +15,7 @@ import numpy as np
 
 import fastpart as fp
 from edge_partitioned import planted_edges
+from fastpart.train.plugged.model_source import NAMES, TYPED_NAMES
 from in_process import one_worker
 from trainable import planted
 
@@ -32,22 +33,6 @@ and two of the 50 that are scored may. Other scores are means of ranks."""
 
 OTHER_TOLERANCE = 0.01, 0.0
 
-MODELS = (
-    "graphsage",
-    "graphsage-gcn",
-    "gcn",
-    "gin",
-    "gine",
-    "gat",
-    "gatv2",
-    "transformer",
-    "sgc",
-    "clustergcn",
-    "graphsaint",
-    "ngnn",
-)
-TYPED_MODELS = ("rgcn", "rgat", "hgt", "heterosage")
-
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3}
 BATCHES = {**QUICK, "batch_size": 50, "fanouts": [4, 3]}
 FACTS = {"threads": 1, "epochs": 3, "batch_size": 64, "width": 6, "num_negatives": 9}
@@ -56,12 +41,12 @@ TIMED = {**BATCHES, "fanouts": [3, 2]}
 CASES = {
     **{
         f"{method}, plain, {model}": (method, "plain", {**QUICK, "model": model, **batches})
-        for model in MODELS
+        for model in NAMES
         for method, batches in (("full", {}), ("sampled", {"batch_size": 50}))
     },
     **{
         f"sampled, typed, {model}": ("sampled", "typed", {**QUICK, "model": model, "batch_size": 30})
-        for model in TYPED_MODELS
+        for model in TYPED_NAMES
     },
     "full, plain, batches": ("full", "plain", BATCHES),
     "full, edges": ("full", "edges", QUICK),
