@@ -12,11 +12,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Annotated, Any, Self, TypedDict, Unpack, cast
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
-from .parameters import Progress, StrPath, integer, meant, memory_size, path, shown
+from .option_groups import Accepts, OptionGroup, Within, documented, parameters_of
+from .parameters import Progress, StrPath, meant, memory_size, path, shown
 from .progress import Bar
 
 
@@ -45,41 +46,50 @@ class Options(TypedDict, total=False):
     memory_limit: int | str | None
 
 
+def _limit(name: str, value: Any) -> int | None:
+    return memory_size(value, name)
+
+
+def _callback(name: str, value: Any) -> Progress | None:
+    if value is None or value is False:
+        return None
+    if not callable(value):
+        raise TypeError(
+            f"{name}: expected True, False or a callable(phase, done, total), got {type(value).__name__}"
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _folder(name: str, value: Any) -> Path | None:
+    folder = None if value is None else path(name, value)
+    if folder is not None and not folder.is_dir():
+        raise ParameterError(f"{name}: {shown(folder)} is not a directory")
+    return folder
+
+
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(OptionGroup):
     """The options as the core takes them."""
 
-    threads: int | None = None
-    memory_limit: int | None = None
-    progress: Progress | None = None
-    tmp_dir: Path | None = None
+    threads: Annotated[int, Within(0, 1 << 63)] | None = None
+    memory_limit: Annotated[int | None, Accepts(int | str | None, _limit)] = None
+    progress: Annotated[Progress | None, Accepts(Progress | bool | None, _callback)] = None
+    tmp_dir: Annotated[Path | None, Accepts(StrPath | None, _folder)] = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "RunOptions":
+    def of(cls, given: Mapping[str, Any]) -> Self:
         """Check the options among the arguments of a call. Missing ones come from :func:`config`."""
-        given = {**_CONFIG.get(Options()), **given}
-        return run_options(**{name: given[name] for name in NAMES if name in given})
+        return cls.checked({**_CONFIG.get(Options()), **given})
+
+    @property
+    def run(self) -> "RunOptions":
+        """These options without those of a subclass."""
+        return RunOptions(self.threads, self.memory_limit, self.progress, self.tmp_dir)
 
 
-def run_options(
-    threads: int | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | bool | None = None,
-    tmp_dir: StrPath | None = None,
-) -> RunOptions:
+def run_options(**given: Unpack[Options]) -> RunOptions:
     """Check the options of a call."""
-    if threads is not None:
-        threads = integer("threads", threads, 0, 1 << 63)
-    if progress is False:
-        progress = None
-    if progress is not None and not callable(progress):
-        raise TypeError(
-            f"progress: expected True, False or a callable(phase, done, total), got {type(progress).__name__}"
-        )
-    folder = None if tmp_dir is None else path("tmp_dir", tmp_dir)
-    if folder is not None and not folder.is_dir():
-        raise ParameterError(f"tmp_dir: {shown(folder)} is not a directory")
-    return RunOptions(threads, memory_size(memory_limit), progress, folder)
+    return RunOptions.checked(given)
 
 
 NAMES = tuple(Options.__annotations__)
@@ -165,6 +175,61 @@ def with_options(
     return cast(Function, call)
 
 
+def taking(
+    group: type[OptionGroup],
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    without: Mapping[str, str] | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a function whose parameter ``options`` is a group. Users pass the fields of the group by name.
+
+    Wrong names, values and numbers of arguments are refused before the function is called. Its signature and its
+    docstring list the fields one by one.
+
+    Parameters
+    ----------
+    group : type
+        The group.
+    defaults : mapping, optional
+        Defaults that are not those of the group.
+    without : mapping, optional
+        Fields that the function does not take, and why, or an empty text.
+    """
+    usual, missing = defaults or {}, without or {}
+    taken = parameters_of(group, usual, missing)
+    for each in entries_of(Options):
+        if each.name in taken:
+            taken[each.name] = each
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.name != "options"]
+        known = signature.replace(parameters=[*own, *taken.values()])
+
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            bar = None
+            try:
+                with Boundary(call, given):
+                    refuse_misuse(function.__name__, known, args, given, missing)
+                    mine = {name: value for name, value in given.items() if name not in taken}
+                    wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
+                    if NAMES[0] in taken:
+                        wanted = {**_CONFIG.get(Options()), **wanted}
+                    if wanted.get("progress") is True:
+                        wanted["progress"] = bar = Bar()
+                    return function(*args, **mine, options=group.checked(wanted))
+            finally:
+                if bar is not None:
+                    bar.close()
+
+        call.__doc__ = documented(function, group, taken)
+        call.__signature__ = known  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
 def expanded(
     function: Callable[..., Any], defaults: Mapping[str, Any], without: Container[str] = ()
 ) -> Signature:
@@ -172,7 +237,7 @@ def expanded(
     known = inspect.signature(function)
     named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     if len(named) < len(known.parameters):
-        named += (each for each in parameters_of(unpacked(function), defaults) if each.name not in without)
+        named += (each for each in entries_of(unpacked(function), defaults) if each.name not in without)
     return known.replace(parameters=named)
 
 
@@ -185,7 +250,7 @@ def unpacked(function: Callable[..., Any]) -> Any:
     return annotation.__args__[0]
 
 
-def parameters_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:
+def entries_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:
     """Return keyword parameters for the entries of a typed dictionary."""
     return [
         Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=annotation)

@@ -305,6 +305,11 @@ def memory_size(value: int | str | None, name: str = "memory_limit", low: int = 
     return integer(name, value, low, 2**63 - 1)
 
 
+def size(name: str, value: Any) -> int | None:
+    """Return bytes as :func:`memory_size` does. There may be none."""
+    return memory_size(value, name, 0)
+
+
 def seconds(name: str, text: str) -> float:
     """Return seconds from a number of them, or from text such as ``90s``, ``5m``, ``1.5h``."""
     match = re.fullmatch(r"\s*(\d{1,20}(?:\.\d{1,20})?)\s*([smh]?)\s*", text, re.IGNORECASE)

@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from .. import _core
-from ..core.options import NAMES, Options, parameters_of
+from ..core.options import NAMES, Options, entries_of
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
 """The first section of an algorithm's own docs after those that all algorithms share."""
@@ -118,7 +118,7 @@ def signature(algorithm: _core.Algorithm) -> Signature:
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in named
     ]
-    return Signature([*first, *rest, *parameters_of(Options)], return_annotation=_result(algorithm))
+    return Signature([*first, *rest, *entries_of(Options)], return_annotation=_result(algorithm))
 
 
 _RESULTS = {"vertices": "VertexPartition", "edges": "EdgePartition"}
