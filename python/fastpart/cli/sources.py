@@ -79,10 +79,10 @@ def _imported(name: str) -> Callable[..., Any] | None:
         return Loadable.plan
     if name in SOURCES or not name.startswith("train."):
         return None
-    from ..train.methods import METHODS, method
+    from ..train.methods import METHODS, of
 
     method_name = name.removeprefix("train.")
-    return method(method_name) if method_name in METHODS else None
+    return of(method_name).function if method_name in METHODS else None
 
 
 @cache

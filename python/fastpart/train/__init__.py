@@ -8,9 +8,11 @@ a training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .lazy import MODULES, imported
+from .libraries import import_torch
+from .methods import METHODS, register
 
 if TYPE_CHECKING:
     from .comparing import compare
@@ -29,13 +31,11 @@ if TYPE_CHECKING:
     from .on_ray import ray
     from .opening import open
     from .runs.trained import TrainedModel
-    from .trainer import Trainer
 
 __all__ = [
     "TrainedEmbeddings",
     "TrainedLinks",
     "TrainedModel",
-    "Trainer",
     "armada",
     "bytegnn",
     "compare",
@@ -46,16 +46,31 @@ __all__ = [
     "links",
     "open",
     "ray",
+    "register",
     "sampled",
     "sancus",
     "sdt",
 ]
 
 
+# A module must not have the name of its function: importing it would replace the function in the package.
+_MODULES = {
+    "TrainedEmbeddings": "facts.trained",
+    "TrainedLinks": "link_prediction.trained",
+    "TrainedModel": "runs.trained",
+    "compare": "comparing",
+    "open": "opening",
+    "ray": "on_ray",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = imported(name)
+    if name not in METHODS:
+        import_torch()  # takes seconds. Methods import it when they train
+    module = import_module(f"{__name__}.{_MODULES.get(name, f'methods.{name}')}")
+    value = globals()[name] = getattr(module, name)
     return value
 
 

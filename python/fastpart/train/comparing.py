@@ -7,10 +7,9 @@ import statistics
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from ..core import parameters
 from ..core.forks import before_polars_threads
 from ..core.ids import of_name
 from ..core.inputs import labels_of
-from ..core.options import NAMES, RunOptions, with_options
+from ..core.options import RunOptions, taking
 from ..core.vertex_tables import InOrder
 from ..errors import CapacityWarning, ParameterError
 from ..graphs.directory_data import found_in
@@ -30,11 +29,10 @@ from ..partitions import partitioners as known_partitioners
 from ..partitions.partition import VertexPartition
 from ..store.loading import open_partition
 from ..store.manifest import read_manifest
-from .config import DEFAULTS, MOST, Options
-from .keywords import ComparisonTraining
-from .lazy import imported
 from .libraries import import_dgl
-from .pairing import METHODS, Method, Pairing, planned
+from .methods import of
+from .options import KeptOptions, Options, TrainOptions
+from .pairing import Pairing, compared, planned
 
 if TYPE_CHECKING:
     from .runs.trained import TrainedModel
@@ -42,8 +40,7 @@ if TYPE_CHECKING:
 BATCH = 1000
 """Default number of training vertices of a part per step."""
 
-WHOLE = ("full", "sampled", "bytegnn", "armada")
-"""Methods whose batches are those of all parts."""
+_MOST = 2**31 - 1
 
 COLUMNS = {
     "method": pl.String,
@@ -64,10 +61,14 @@ COLUMNS = {
 }
 
 
-_WITHOUT = {"metrics": "its table has the columns that all methods have. Train with a method to measure more"}
+_WITHOUT = {
+    **dict.fromkeys([each.name for each in fields(KeptOptions) if each.name != "device"], ""),
+    **dict.fromkeys(("seed", "target"), ""),
+    "metrics": "its table has the columns that all methods have. Train with a method to measure more",
+}
 
 
-@partial(with_options, defaults=DEFAULTS | {"batch_size": BATCH}, without=_WITHOUT)
+@taking(TrainOptions, defaults={"batch_size": BATCH}, without=_WITHOUT)
 def compare(
     graph: Any,
     k: int,
@@ -76,10 +77,10 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    methods: Sequence[Method] = ("sampled", "sdt", "full"),
+    methods: Sequence[str] = ("sampled", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
-    **options: Unpack[ComparisonTraining],
+    options: TrainOptions,
 ) -> pl.DataFrame:
     """Train with several methods over the partitions of several partitioners.
 
@@ -145,14 +146,14 @@ def compare(
     >>> table["test_accuracy"].to_list()
     [1.0]
     """
-    chosen = [parameters.choice("methods", name, METHODS) for name in methods]
+    chosen = [parameters.choice("methods", name, compared()) for name in methods]
     plan = planned(chosen, partitioners)
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
-    run = RunOptions.of(options)
-    training = {name: value for name, value in options.items() if name not in NAMES}
+    run, shared = options.run, {"device", *(each.name for each in fields(Options))}
+    training = {name: value for name, value in options.given.items() if name in shared}
     if "distdgl" in chosen:
         import_dgl()
-    functions: dict[str, Callable[..., TrainedModel]] = {method: imported(method) for method in chosen}
+    functions: dict[str, Callable[..., TrainedModel]] = {method: of(method).function for method in chosen}
     given = _for_methods(functions, parts, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
@@ -222,7 +223,7 @@ def _of_types(method: str, folder: Path, trained: Options, run: RunOptions) -> d
         halo = sum(sum(hop[number] for hop in part.num_halo_of_type or ()) for part in stored.parts)
         columns[f"halo_rf_{each.name}"] = ratio(each.n + halo, each.n, empty=1.0)
     if method == "sampled":
-        fanouts, size = trained.relation_fanouts or trained.fanouts, trained.batch_size or MOST
+        fanouts, size = trained.relation_fanouts or trained.fanouts, trained.batch_size or _MOST
         options = vars(replace(run, progress=None))
         traffic = predict_traffic(folder, fanouts, size, cache=0, **options)
         rows = [] if traffic.types is None else traffic.types.rows(named=True)
@@ -235,20 +236,19 @@ def _for_methods(
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters that each method takes.
 
-    Methods in ``WHOLE`` count the vertices of all parts. They get k times the batch size, so that all make as many
-    steps per epoch.
+    Some count the vertices of all parts. They get k times the batch size, so that all make as many steps per epoch.
     """
     taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
         raise ParameterError(f"{useless[0]}: no method takes this parameter ({', '.join(functions)})")
     size = training.get("batch_size", BATCH)
-    of_all = None if size is None else k * parameters.integer("batch_size", size, 1, MOST // k)
+    of_all = None if size is None else k * parameters.integer("batch_size", size, 1, _MOST // k)
     return {
         method: {
             name: value
             for name, value in {
                 **training,
-                "batch_size": of_all if method in WHOLE else size,
+                "batch_size": of_all if of(method).of_all_parts else size,
             }.items()
             if name in names
         }

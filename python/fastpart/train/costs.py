@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _core
-from ..core.options import NAMES
+from ..core.options import RunOptions
 from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
@@ -17,12 +16,10 @@ from ..measures.reading import Disk, EpochReads, FeatureFiles, FeatureSizes, way
 from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
-from .config import Call
 from .memory import Need, left_by, may_copy, of_processes, processes
-from .methods.sampled import sampled
+from .methods.sampled import METHOD, SampledOptions
 from .mini_batches.launch import Driver
 from .models import NEIGHBOUR, sampling_of
-from .trainer import Ahead, GradientSum, Trainer, sampled_by
 from .typed_data import TypedDataset
 
 EPOCHS = 3
@@ -187,37 +184,31 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
 
     Epoch 0 is sampled, and the disk is measured for a second. Features are not read otherwise.
     """
-    parameters = inspect.signature(sampled).parameters
-    known = {
-        name: each.default for name, each in parameters.items() if name not in NAMES
-    }  # those have a config
-    batches, rows, rest = sampled_by({**known, **training})
-    made = Ahead(rest.pop("ahead"))
-    call = Call.of(rest)
-    driver = Driver(Trainer(batches, made, rows, GradientSum()), source, call)
+    given = SampledOptions.of({**METHOD.defaults, **training})
+    driver = Driver(METHOD, source, given)
     driver.fit()
     options, partition, workers = driver.options, driver.dataset.partition, driver.workers
     if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(f"model: {options.model} trains on sampled graphs, whose rows are not predicted")
     batch_size = options.batch_size or driver.dataset.num_train
-    given: LoaderOptions = {
+    loader: LoaderOptions = {
         **LOADER_DEFAULTS,
         "batch_size": batch_size,
         "seed": options.seed,
-        "sampling": batches.sampling,
-        "temporal": batches.temporal,
-        "threads": call.run.threads or _core.default_threads(),
+        "sampling": given.sampling,
+        "temporal": given.temporal,
+        "threads": given.threads or _core.default_threads(),
     }
     target = driver.dataset.target if isinstance(driver.dataset, TypedDataset) else None
     fanouts = options.relation_fanouts or options.fanouts
-    epochs = SampledEpochs.of(partition, "train", fanouts, workers, given, target)
-    (mine, others), run = driver.needs(), call.run
+    epochs = SampledEpochs.of(partition, "train", fanouts, workers, loader, target)
+    (mine, others), run = driver.needs(), given.run
     stated = [*of_processes(mine, workers), *others]
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
     limit = run.memory_limit or _core.memory_budget()
     needed = sum(need.total for need in needs)
     reads, stored = (
-        EpochReads.of(partition, epochs, workers, max(made.batches, 1)),
+        EpochReads.of(partition, epochs, workers, max(given.ahead, 1)),
         FeatureSizes.of(partition),
     )
     paths = [path for files in FeatureFiles.of(partition) if files is not None for path in files.paths]
@@ -230,7 +221,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         batch_size=batch_size,
         target=target,
         fanouts=fanouts,
-        sampling=batches.sampling,
+        sampling=given.sampling,
         seed=options.seed,
         reads=reads,
         stored=stored,
@@ -238,14 +229,14 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         limit=limit,
         needed=needed,
         needs=mine,
-        refusal=_refusal(needs, call),
+        refusal=_refusal(needs, run),
         ways=ways(reads, disk, stored, max(limit - needed, 0), packs) if paths else [],
     )
 
 
-def _refusal(needs: Sequence[Need], call: Call) -> str | None:
+def _refusal(needs: Sequence[Need], run: RunOptions) -> str | None:
     try:
-        left_by(needs, call.run)
+        left_by(needs, run)
     except MemoryBudgetError as error:
         return str(error)
     return None

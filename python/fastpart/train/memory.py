@@ -23,10 +23,10 @@ from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
 from .batches.batch import STEPS
 from .blocks import PIECE_BYTES
-from .config import Options
 from .data import AnyDataset, Dataset
 from .inference import Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
+from .options import Options
 from .plugged.objects import name_of
 from .scores import Task, TypedTask
 from .typed_data import TypedDataset

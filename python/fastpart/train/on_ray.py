@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from ..core import parameters
 from ..core.calls import called_well
@@ -16,23 +16,21 @@ from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
 from ..partitions.partition import PartitionSource, directory_of
-from .keywords import DEFAULTS
 from .libraries import import_ray
+from .methods import loaded, names, of
 from .opening import open as open_run
+from .options import KeptOptions
 from .runs.run_folder import RAY, SCRATCH, RunFolder
-from .trainer import WITHOUT
 
 if TYPE_CHECKING:
     from .facts.trained import TrainedEmbeddings
     from .link_prediction.trained import TrainedLinks
     from .runs.trained import TrainedModel
 
-RayMethod = Literal["armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"]
-
 
 @called_well
 def ray(
-    method: RayMethod,
+    method: str,
     source: PartitionSource,
     *,
     out: StrPath,
@@ -90,7 +88,7 @@ def ray(
 
         trained = fp.train.ray("sampled", "parts", out="run", workers=(2, 8), epochs=50)
     """
-    parameters.choice("method", method, get_args(RayMethod))
+    parameters.choice("method", method, tuple(sorted(each for each in names() if of(each).launched)))
     fewest, most = _numbers(method, workers)
     max_failures = parameters.integer("max_failures", max_failures, 0, 1 << 30)
     import_ray()
@@ -106,7 +104,8 @@ def ray(
         folder = RunFolder.claim(path, *(training.pop(name, False) for name in ("resume", "overwrite")))
         folder.add([RAY])
         job = {
-            "method": method,
+            "function": f"{of(method).function.__module__}:{method}",
+            "takes_workers": "workers" not in of(method).without,
             "source": os.path.abspath(directory_of(source)),
             "given": {**training, "out": str(path), "resume": True},
             "directory": os.getcwd(),
@@ -116,7 +115,7 @@ def ray(
     return open_run(folder.path, training.get("encoder") or training.get("model"))
 
 
-def _numbers(method: RayMethod, workers: int | tuple[int, int]) -> tuple[int, int]:
+def _numbers(method: str, workers: int | tuple[int, int]) -> tuple[int, int]:
     """Return the fewest and the most workers."""
     if not isinstance(workers, tuple | list):
         count = parameters.integer("workers", workers, 1, 1 << 12)
@@ -124,7 +123,7 @@ def _numbers(method: RayMethod, workers: int | tuple[int, int]) -> tuple[int, in
     fewest, most = (parameters.integer("workers", each, 1, 1 << 12) for each in (*workers, 1, 1)[:2])
     if len(workers) != 2 or fewest > most:
         raise ParameterError(f"workers: expected a number, or the fewest and the most, got {workers!r}")
-    if method in ("distgnn", "sancus") and fewest < most:
+    if of(method).per_part and fewest < most:
         raise ParameterError(
             f"workers: {method} has one worker for each part, so their number cannot change. Pass the number of parts"
         )
@@ -146,7 +145,7 @@ def _fit(job: dict[str, Any], workers: tuple[int, int], needed: Mapping[str, int
     """Let Ray Train work on a job."""
     train, torch = import_module("ray.train"), import_module("ray.train.torch")
     given, cuda = job["given"], "GPU" in needed
-    timeout = parameters.positive("timeout", given.get("timeout", DEFAULTS["timeout"]))
+    timeout = parameters.positive("timeout", given.get("timeout", KeptOptions.timeout))
     failures = train.FailureConfig(max_failures=max_failures)
     count = workers if workers[0] < workers[1] else workers[0]
     trainer = torch.TorchTrainer(
@@ -182,8 +181,8 @@ def _work(job: dict[str, Any]) -> None:
     """Train as one of the workers. Relative paths are those of the process of the user, if its folder is here."""
     if os.path.isdir(job["directory"]):
         os.chdir(job["directory"])
-    method, given = job["method"], job["given"]
-    if import_module("ray.train").get_context().get_world_size() == 1 and "workers" not in WITHOUT[method]:
+    given = job["given"]
+    if import_module("ray.train").get_context().get_world_size() == 1 and job["takes_workers"]:
         given = {**given, "workers": 1}
     with entrusted(Path(given["out"])):
-        getattr(import_module("fastpart.train"), method)(job["source"], **given)
+        loaded(job["function"])(job["source"], **given)

@@ -5,27 +5,28 @@ from __future__ import annotations
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
-from ..core.parsing import damaged, mapped
+from ..core.parsing import damaged
 from ..errors import GraphFormatError, ParameterError
-from .config import Options
-from .facts.trained import TrainedEmbeddings
-from .file_names import EMBEDDINGS
 from .learned_rows import written
 from .learning.trainable import Make
-from .link_prediction.decoders import network_with, relation_network
-from .link_prediction.trained import TrainedLinks
+from .methods import loaded, of
 from .models import build
+from .options import Options
 from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
 from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder
 from .runs.trained import TrainedModel
 from .scores import TypedTask, task_of
+
+if TYPE_CHECKING:
+    from .facts.trained import TrainedEmbeddings
+    from .link_prediction.trained import TrainedLinks
 
 
 @called_well
@@ -91,7 +92,8 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
     how = content["must_agree"]["how"]
-    make = _make(method, how)
+    known = of(method)
+    make: Make = loaded(known.network)(how) if known.network else build
     own = options.model not in NAMES + TYPED_NAMES
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
@@ -107,21 +109,12 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
     trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
-    if method == "links":
-        return _links(trained, how)
-    if method == "embeddings":
-        return TrainedEmbeddings.of_training(trained, how, _learned(trained))
+    if known.result:
+        return loaded(known.result)(trained, how)
     if isinstance(task, TypedTask) and task.learned:
         with suppress(FileNotFoundError):  # they are written when the training ends
             return replace(trained, learned=written(path, task.learned))
     return trained
-
-
-def _make(method: str, how: dict[str, Any]) -> Make:
-    """Return what makes the networks of a method."""
-    if method == "embeddings":
-        return relation_network(how["decoder"], how["relations"], how["reciprocal"])
-    return network_with(how["decoder"]) if method == "links" else build
 
 
 def _remedy(folder: RunFolder) -> str:
@@ -136,15 +129,3 @@ def _found(model: Any, run: Path) -> Any:
     file, _, name = model.rpartition(":")
     moved = run / Path(file).name
     return f"{moved}:{name}" if file.endswith(".py") and not Path(file).exists() and moved.exists() else model
-
-
-def _links(trained: TrainedModel, how: dict[str, Any]) -> TrainedLinks:
-    learned = None if how["embeddings"] is None else _learned(trained)
-    return TrainedLinks(**vars(trained), decoder=how["decoder"], embeddings=learned)
-
-
-def _learned(trained: TrainedModel) -> Any:
-    """Return the learned rows, which are written when the training ends."""
-    if trained.out is None or not (trained.out / EMBEDDINGS).exists():
-        return None
-    return mapped(trained.out / EMBEDDINGS)

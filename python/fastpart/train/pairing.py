@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from ..core import parameters
 from ..core.parameters import Of
 from ..errors import ParameterError
 from ..partitions import partitioners as known_partitioners
-from . import trainer
+from .methods import names, of
 
-Method = Literal["full", "sampled", "bytegnn", "armada", "sdt", "distgnn", "sancus", "distdgl"]
-METHODS: dict[Method, Of | None] = {name: trainer.OVER[name] for name in get_args(Method)}
-"""Methods and the items of their parts. The reference ignores parts."""
+
+def compared() -> dict[str, Of | None]:
+    """Return the methods that are compared, and the items of their parts. The reference ignores parts."""
+    known = map(of, names())
+    return {method.name: method.over for method in known if method.compared}
+
 
 DEFAULTS: dict[Of, tuple[str, ...]] = {
     "vertices": ("spring", "sigma", "grem", "random"),
@@ -32,18 +35,18 @@ class Pairing:
     partitioner: str
     of: Of
     parameters: Mapping[str, Any]
-    methods: list[Method]
+    methods: list[str]
 
 
-def planned(methods: Sequence[Method], partitioners: Sequence[str] | None) -> list[Pairing]:
+def planned(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[Pairing]:
     """Return the pairings. For the reference alone, one partition suffices."""
     plan = []
     for name in dict.fromkeys(_names(methods, partitioners)):
-        for of in ITEMS:
-            given = _parameters_for(name, of)
-            those = [method for method in methods if METHODS[method] == of]
-            if given is not None and (partitioners is not None or name in DEFAULTS[of]):
-                plan.append(Pairing(name, of, given, those))
+        for items in ITEMS:
+            given = _parameters_for(name, items)
+            those = [method for method in methods if compared()[method] == items]
+            if given is not None and (partitioners is not None or name in DEFAULTS[items]):
+                plan.append(Pairing(name, items, given, those))
     if not plan:
         raise ParameterError("partitioners: the list is empty. Name at least one")
     if set(methods) <= {"full"}:
@@ -53,34 +56,34 @@ def planned(methods: Sequence[Method], partitioners: Sequence[str] | None) -> li
     return plan
 
 
-def _names(methods: Sequence[Method], partitioners: Sequence[str] | None) -> list[str]:
+def _names(methods: Sequence[str], partitioners: Sequence[str] | None) -> list[str]:
     if partitioners is not None:
         known = tuple(known_partitioners.PARTITIONERS)
         return [parameters.choice("partitioners", name, known) for name in partitioners]
-    wanted = {METHODS[method] or "vertices" for method in methods}
-    return [name for of in ITEMS if of in wanted for name in DEFAULTS[of]]
+    wanted = {compared()[method] or "vertices" for method in methods}
+    return [name for items in ITEMS if items in wanted for name in DEFAULTS[items]]
 
 
-def _parameters_for(name: str, of: str) -> Mapping[str, Any] | None:
+def _parameters_for(name: str, items: str) -> Mapping[str, Any] | None:
     """Return the parameters with which a partitioner makes parts of these items. None if it cannot."""
     variants = ({}, *known_partitioners.VARIANTS.get(name, ()))
-    return next((given for given in variants if known_partitioners.items_of(name, given) == of), None)
+    return next((given for given in variants if known_partitioners.items_of(name, given) == items), None)
 
 
 def _refuse_useless(
-    methods: Sequence[Method], partitioners: Sequence[str] | None, plan: Sequence[Pairing]
+    methods: Sequence[str], partitioners: Sequence[str] | None, plan: Sequence[Pairing]
 ) -> None:
     """Refuse a partitioner that no method can use, and a method for which no partitioner makes parts."""
     for name in partitioners or ():
         if name not in {each.partitioner for each in plan}:
-            of = known_partitioners.items_of(name, {})
-            fitting = ", ".join(method for method, over in METHODS.items() if over == of)
+            items = known_partitioners.items_of(name, {})
+            fitting = ", ".join(method for method, over in compared().items() if over == items)
             raise ParameterError(
-                f"partitioners: {name} makes parts of {of}, but no method trains over these. Add one that does "
+                f"partitioners: {name} makes parts of {items}, but no method trains over these. Add one that does "
                 f"({fitting})"
             )
     for method in methods:
-        over = METHODS[method]
+        over = compared()[method]
         if over is not None and not any(method in each.methods for each in plan):
             fitting = ", ".join(
                 name for name in known_partitioners.PARTITIONERS if _parameters_for(name, over) is not None

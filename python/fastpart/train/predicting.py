@@ -24,12 +24,12 @@ from ..graphs.staging import beside
 from ..partitions.partition import PartitionSource
 from ..partitions.seeds import vertex_ids
 from .blocks import PIECE_BYTES
-from .config import Options
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
 from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network, TypedNetwork, takes_edge_attr
+from .options import Options
 from .scores import Task, TypedTask
 from .typed_data import TypedDataset, dataset_of
 from .typed_inference import TypedInference

@@ -16,8 +16,8 @@ from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import TypeData
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, type_names, types_with
 from ..store import open_partition
-from .config import Options
 from .data import Dataset, width_of
+from .options import Options
 from .scores import Task, TypedTask
 
 

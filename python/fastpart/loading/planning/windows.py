@@ -141,7 +141,7 @@ class PlannedRows:
         try:
             lists = accesses_of(self._sampled, window.epochs, self._worker)
             left = without(lists, self._cached, self._n)
-            run = RunOptions(_THREADS, PACKING_BYTES, self._continue)
+            run = RunOptions(threads=_THREADS, memory_limit=PACKING_BYTES, progress=self._continue)
             packs = [WorkerPack(self._worker, self._cached[:0], left)]  # the cached rows are there
             write(window.folder, packs, self._stored, run)
         except BaseException:

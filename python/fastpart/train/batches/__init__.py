@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..config import Options
 from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling_of
+from ..options import Options
 from . import cluster, neighbour, saint
 from .batch import Batch
 from .field import Field, VertexRows

@@ -15,7 +15,7 @@ import torch
 
 from ...graphs.opening import open_graph
 from ...partitions import partitioners
-from ..config import Options
+from ..options import Options
 from .batch import Batch, induced, size_of_batches
 from .field import Field, VertexRows
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ... import _core
-from ..config import Options
+from ..options import Options
 from .batch import Batch
 from .field import Field
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..config import Options
+from ..options import Options
 from ..ranks import barrier
 from .batch import Batch, induced, size_of_batches
 from .field import Field, VertexRows

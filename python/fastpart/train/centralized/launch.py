@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...partitions.partition import PartitionSource
-from ..config import Call
 from ..edge_data import open_dataset
 from ..jobs import driver
 from ..learning.trainable import refuse_unfit
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, size_of, weights
+from ..methods import Method
 from ..models import NEIGHBOUR, sampling_of
-from ..trainer import Trainer
+from ..options import TrainOptions
 
 
 class Driver(driver.Driver):
@@ -20,9 +20,8 @@ class Driver(driver.Driver):
 
     alone = True
 
-    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
-        super().__init__(trainer, call, open_dataset(source), 1)
-        self.running = {"device": call.device}
+    def __init__(self, method: Method, source: PartitionSource, options: TrainOptions) -> None:
+        super().__init__(method, options, open_dataset(source), 1)
 
     def summary(self) -> dict[str, Any]:
         """Return nothing: parts do not matter."""

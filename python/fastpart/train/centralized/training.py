@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core.processes import anonymous_bytes
-from ..config import Options
 from ..data import AnyDataset
 from ..edge_data import open_dataset
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.metrics import Scores
 from ..learning.steps import train_epoch
+from ..options import TrainOptions
 from ..scores import unscored
 
 
@@ -33,13 +33,12 @@ class Worker:
     def __init__(
         self,
         dataset: AnyDataset[Any],
-        options: Options,
-        how: dict[str, Any],
-        scratch: Path,
+        options: TrainOptions,
+        place: Place,
         state: dict[str, Any],
     ) -> None:
         self._task, self._options = dataset.task, options
-        self._local = local = dataset.whole(torch.device(how["device"]))
+        self._local = local = dataset.whole(torch.device(options.device))
         self.learner = Learner(dataset.task, options, state, local.device)
         local.features = local.features.to(self.learner.dtype)
         self.network = self.learner.network

@@ -6,7 +6,6 @@ from ... import _core
 from ...core import parameters
 from ...errors import MemoryBudgetError, ParameterError
 from ...partitions.parts import VertexPartData
-from ..config import Options
 from ..data import Dataset
 from ..memory import (
     LIGHT_BYTES,
@@ -20,7 +19,8 @@ from ..memory import (
     size_of,
     weights,
 )
-from ..trainer import Order
+from ..methods.armada import Order
+from ..options import Options
 from .settings import Settings, cached_rows
 
 _VERTEX_BYTES, _EDGE_BYTES = 40, 24

@@ -6,25 +6,21 @@ import os
 import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from ...core import parameters
-from ...core.cache_size import CacheSize
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
-from ..config import Call
 from ..data import Dataset
 from ..jobs import driver
 from ..jobs.launch import Launch
-from ..keywords import SAMPLING_RULES
 from ..memory import Need
+from ..methods import Method
+from ..methods.armada import ArmadaOptions
 from ..models import NEIGHBOUR, may_take_edges, sampling_of
-from ..trainer import BatchWorkers, InputRows, Neighbours, Trainer
-from .cache import POLICIES
 from .holding import needs, parts_in_memory
 from .processes import joined, started
-from .schedule import ORDERS
 from .settings import Settings
 
 
@@ -32,48 +28,40 @@ class Driver(driver.Driver):
     """Starts all processes."""
 
     dataset: Dataset
+    options: ArmadaOptions
 
-    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
-        options, made, rows = call.options, trainer.made, trainer.exchange
-        assert isinstance(trainer.batches, Neighbours)
-        assert isinstance(made, BatchWorkers)
-        assert isinstance(rows, InputRows)
+    def __init__(self, method: Method, source: PartitionSource, options: ArmadaOptions) -> None:
         if sampling_of(options.model) != NEIGHBOUR:
             raise ParameterError(
                 f"model: {options.model!r} needs sampled graphs, but batch workers sample neighbours only. Train it "
                 "with sampled, or use graphsage, which has the same layers"
             )
-        how: dict[str, Any] = {
-            "sampling": parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES),
-            "order": parameters.choice("order", made.order, ORDERS),
-        }
-        batch_workers = parameters.integer("batch_workers", made.batch_workers, 1, 1 << 12)
-        asked = made.compute_workers
-        if asked is not None:
-            asked = parameters.integer("compute_workers", asked, 1, 1 << 12)
+        asked = options.compute_workers
         count = asked or 1 if (ranks := found()) is None else ranks.size
         dataset = Dataset(source)
-        super().__init__(trainer, call, dataset, count, asked)
-        hold = parts_in_memory(dataset, batch_workers, made.order, made.hold, call.run.memory_limit)
-        if made.order == "parts":
-            how |= {"batch_workers": batch_workers, "hold": hold}
-        self.how, self.running = how, {"scores": call.scores}
+        super().__init__(method, options, dataset, count, asked)
+        hold = parts_in_memory(
+            dataset, options.batch_workers, options.order, options.hold, options.memory_limit
+        )
+        self.decisive = {"sampling": options.sampling, "order": options.order}
+        if options.order == "parts":
+            self.decisive |= {"batch_workers": options.batch_workers, "hold": hold}
         self._settings = Settings(
             source=os.path.abspath(dataset.path),
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
-            sampling=trainer.batches.sampling,
+            sampling=options.sampling,
             seed=options.seed,
-            order=made.order,
+            order=options.order,
             hold=hold,
-            cache=CacheSize.of(rows.cache).given,
-            policy=parameters.choice("policy", rows.policy, POLICIES),
-            ahead=parameters.integer("ahead", made.ahead, 1, 2**10),
-            batch_workers=batch_workers,
+            cache=options.cache,
+            policy=options.policy,
+            ahead=options.ahead,
+            batch_workers=options.batch_workers,
             compute_workers=count,
             first=0,
             local_workers=count,
-            timeout=call.timeout,
+            timeout=options.timeout,
             token=secrets.token_hex(16),
             edge_features=may_take_edges(options.model, dataset.task),
         )
@@ -81,10 +69,10 @@ class Driver(driver.Driver):
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Start the processes that are no compute workers."""
         if launch.group is None:
-            file = stack.enter_context(joined(self._settings, self.call.run.tmp_dir))
+            file = stack.enter_context(joined(self._settings, self.options.tmp_dir))
         else:
             file = started(launch.group, self._settings)
-        self.running["settings"] = str(file)
+        self.options = replace(self.options, settings=str(file))
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each compute worker takes, and what the other processes take."""

@@ -9,8 +9,8 @@ from typing import Protocol, get_args
 import numpy as np
 
 from ...partitions.seeds import Ids, Seeds, owner_of
+from ..methods.armada import Order
 from ..seeds import mixed
-from ..trainer import Order
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from ...partitions.seeds import Ids
-from ..config import Options
 from ..data import Dataset
+from ..jobs.worker import Place
+from ..methods.armada import ArmadaOptions
 from ..mini_batches import training
 from ..mini_batches.steps import Step, StepSource
 from .received import Piece, ReceivedSteps
@@ -28,10 +29,8 @@ class Pieces:
 class Worker(training.Worker):
     """A compute worker. Its weights are those of all others."""
 
-    def _source(
-        self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, owners: Ids
-    ) -> StepSource:
-        self._received = ReceivedSteps(dataset, Path(how["settings"]), owners)
+    def _source(self, dataset: Dataset, options: ArmadaOptions, place: Place, owners: Ids) -> StepSource:
+        self._received = ReceivedSteps(dataset, Path(options.settings), owners)
         return self._received
 
     def _timed(self) -> Iterator[Any]:

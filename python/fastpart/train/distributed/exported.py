@@ -20,9 +20,9 @@ from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
 from ...partitions.partition import PartitionSource, directory_of
 from ...runtime.session import SHARED_MEMORY
-from ..config import Options
 from ..data import Dataset
 from ..memory import PROCESS_BYTES, SMALLER, BatchSize, Need
+from ..options import Options
 from ..runs.identity import data_of
 
 _PER_VERTEX = 8

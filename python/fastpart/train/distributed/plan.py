@@ -88,7 +88,7 @@ class Plan:
         return json.dumps(
             {
                 "graph_name": self.graph.name,
-                "options": history.options.to_json(),
+                "options": history.options.sent(),
                 "rendezvous": self.machines.rendezvous,
                 "threads": self._threads_each,
                 "trainers": self._trainers,

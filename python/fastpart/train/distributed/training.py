@@ -17,11 +17,11 @@ from ...core.processes import anonymous_bytes
 from ...errors import ParameterError
 from ...runtime.reporting import Reports
 from ..clock import SYNCHRONISING, Clock
-from ..config import Options
 from ..graphs.rows import Rows
 from ..jobs.loop import train
 from ..learning.learner import Learner
 from ..learning.metrics import Scores
+from ..options import Options
 from ..ranks import copy_from_first, from_first, is_first, largest, total
 from ..runs.history import History
 from ..runs.run_folder import RunFolder

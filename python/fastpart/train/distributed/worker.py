@@ -14,8 +14,8 @@ from typing import Any
 from ...core.parsing import json_object
 from ...errors import ParameterError
 from ...runtime.reporting import Reports, run
-from ..config import Options
 from ..libraries import import_dgl
+from ..methods.distdgl import DistDGLOptions
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)
@@ -46,7 +46,7 @@ def main(reports: Reports) -> None:
 
     settings["keeps"] = os.environ["LOCAL_RANK"] == "0"
     with samplers.blamed(over):
-        train_over(graph, Options.from_json(settings["options"]), settings, reports)
+        train_over(graph, DistDGLOptions.received(settings["options"]), settings, reports)
     torch.distributed.barrier()
     reports.done()
     over.set()

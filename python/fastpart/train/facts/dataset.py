@@ -14,9 +14,9 @@ from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.typed_parts import typed_of
 from ...partitions.typed_seeds import edge_keys, type_names
-from ..config import Options
 from ..data import width_of
 from ..link_prediction.dataset import LinkDataset
+from ..options import Options
 from ..scores import Task, TypedTask
 
 Ids = npt.NDArray[np.int64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from torch import Tensor
 
 from ...loading import TypedBatch
 from ...partitions.typed_seeds import of_type
-from ..config import Options
 from ..embedding_table import numbers_of_rows
 from ..graphs.typed_rows import TypedRows
+from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
+from ..methods.embeddings import EmbeddingOptions
 from ..models import TypedNetwork, takes_edge_attr
 from ..ranks import device, rank
 from ..scores import TypedTask
@@ -44,9 +44,8 @@ class EncodedVertices:
     def __init__(
         self,
         dataset: FactDataset,
-        options: Options,
-        how: dict[str, Any],
-        folder: Path,
+        options: EmbeddingOptions,
+        place: Place,
         steps: FactSteps,
         owners: Ids,
         learner: Learner,
@@ -55,22 +54,22 @@ class EncodedVertices:
         self._dataset, self._task, self._learner, self._steps = dataset, dataset.task, learner, steps
         self._types, self._own = dataset.partition._types, np.flatnonzero(owners == rank()).tolist()
         edge_attr = takes_edge_attr(learner.network.encoder)
-        self._loader = FactLoader(dataset, steps, options, how, edge_attr)
-        self._loader.keep(device(), how["resident"])
-        self._loader.limit(how["free_bytes"])
+        self._loader = FactLoader(dataset, steps, options, edge_attr)
+        self._loader.keep(device(), options.resident)
+        self._loader.limit(place.free_bytes)
         self._learned: LearnedRows | None = None
         if self._task.learned:
             numbers = numbers_of_rows(learner.dtype)
-            out = Path(how["out"])
+            out = place.out
             given = dataset.partition, self._task.learned, owners, options.hidden, options.seed
-            self._learned = LearnedRows(*given, options.lr, out, how["timeout"], numbers)
+            self._learned = LearnedRows(*given, options.lr, out, options.timeout, numbers)
         self._inference = TypedInference(
             EncodedDataset(dataset),  # type: ignore[arg-type]  # it has what is read
             self._own,
-            folder,
+            place.scratch,
             options.layers,
             self._loader.fetching,
-            seconds=how["timeout"],
+            seconds=options.timeout,
         )
         self._stored: dict[int, npt.NDArray[Any]] = {}
 

@@ -14,7 +14,7 @@ from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
 from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.seeds import Seeds, Steps
-from ..config import Options
+from ..methods.embeddings import EmbeddingOptions
 from .dataset import FactDataset
 from .steps import FactSteps, Step
 
@@ -42,10 +42,8 @@ class FactLoader(TypedLoader):
         A typed graph.
     steps : FactSteps
         The facts of this rank.
-    options : Options
-        ``fanouts``, ``batch_size`` and ``seed``.
-    how : dict
-        ``ahead``, ``timeout``, ``io``, ``cache`` and ``cache_by``.
+    options : EmbeddingOptions
+        The options of the training.
     edge_attr : bool
         Whether batches have the features of in-edges.
     """
@@ -54,15 +52,14 @@ class FactLoader(TypedLoader):
         self,
         dataset: FactDataset,
         steps: FactSteps,
-        options: Options,
-        how: dict[str, Any],
+        options: EmbeddingOptions,
         edge_attr: bool = False,
     ) -> None:
         self._of_facts, self._dataset = steps, dataset
         names = ("ahead", "timeout", "io", "cache", "cache_by")
         given: Any = {**dict.fromkeys(LoaderOptions.__annotations__), **LOADER_DEFAULTS}
         given |= {"edge_ids": edge_attr, "seed": options.seed}
-        given |= {"batch_size": steps.size, **{name: how[name] for name in names}}
+        given |= {"batch_size": steps.size, **{name: getattr(options, name) for name in names}}
         fanouts = options.relation_fanouts or options.fanouts
         super().__init__(dataset.partition, "train", fanouts=fanouts, **given)
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..trainer import Objective
+from ..methods.embeddings import Objective
 
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 

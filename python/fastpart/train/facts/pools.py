@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import distinct, hashed
-from ..trainer import PoolRule
+from ..methods.embeddings import PoolRule
 from .dataset import FactDataset
 
 Ids = npt.NDArray[np.int64]

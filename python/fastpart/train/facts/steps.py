@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.pairs import distinct, mixed
 from ...partitions.seeds import owner_of
-from ..config import Options
+from ..methods.embeddings import EmbeddingOptions
 from .dataset import FactDataset
 from .pools import HardNegatives, Pools
 
@@ -93,8 +93,6 @@ class FactSteps:
         The facts.
     options : Options
         ``batch_size`` counts the facts of a step of all workers.
-    how : dict
-        Parameters of the method.
     owned : numpy.ndarray
         Mask of the parts of this worker. It takes the facts whose targets they hold.
     hard : numpy.ndarray or None
@@ -109,8 +107,7 @@ class FactSteps:
     def __init__(
         self,
         dataset: FactDataset,
-        options: Options,
-        how: dict[str, Any],
+        options: EmbeddingOptions,
         owned: npt.NDArray[np.bool_],
         hard: Ids | None,
     ) -> None:
@@ -118,14 +115,14 @@ class FactSteps:
         rows = self._topology.rows_of(np.ascontiguousarray(self._facts[:, 1]))
         self._own = owned[owner_of(rows, self._topology.starts)]
         self.size = options.batch_size or len(self._facts)
-        self._pools = Pools(dataset, self._facts, how["negatives"], how["num_negatives"], options.seed)
-        given = how["relation_weights"] or {}
+        self._pools = Pools(dataset, self._facts, options.negatives, options.num_negatives, options.seed)
+        given = options.relation_weights or {}
         self._weights = np.ones(dataset.num_relations)
         for name, weight in given.items():
             self._weights[dataset.relation(name)] = weight
         self._hard = None
         if hard is not None:
-            relations, count = dataset.num_relations, how["num_hard_negatives"]
+            relations, count = dataset.num_relations, options.num_hard_negatives
             self._hard = HardNegatives.of(hard, relations, count, options.seed)
 
     def epoch(self, number: int) -> Iterator[Step]:

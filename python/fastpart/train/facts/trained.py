@@ -20,9 +20,9 @@ from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...partitions.seeds import vertex_ids
 from ..link_prediction.decoders import RelationNetwork, relation_network
+from ..methods.embeddings import DecoderName
 from ..predicting import Predicted
-from ..runs.trained import TrainedModel, test_of
-from ..trainer import DecoderName
+from ..runs.trained import TrainedModel, kept_rows, test_of
 from .dataset import ENDS, FactDataset
 
 End = Literal["source", "target"]
@@ -66,12 +66,12 @@ class TrainedEmbeddings(TrainedModel):
     embeddings: Float | None = None
 
     @classmethod
-    def of_training(cls, trained: TrainedModel, how: Mapping[str, Any], embeddings: Float | None) -> Self:
+    def of_training(cls, trained: TrainedModel, noted: Mapping[str, Any], embeddings: Float | None) -> Self:
         """Return the result of a training with these parameters of the method."""
         names = {
-            "decoder": how["decoder"],
-            "reciprocal": how["reciprocal"],
-            "num_relations": how["relations"],
+            "decoder": noted["decoder"],
+            "reciprocal": noted["reciprocal"],
+            "num_relations": noted["relations"],
         }
         return cls(**vars(trained), **names, embeddings=embeddings)
 
@@ -227,3 +227,8 @@ class TrainedEmbeddings(TrainedModel):
             f"<TrainedEmbeddings: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"{test_of(summary, 'filtered_mrr')}>"
         )
+
+
+def opened(trained: TrainedModel, noted: Mapping[str, Any]) -> TrainedEmbeddings:
+    """Return the result of a training that was kept."""
+    return TrainedEmbeddings.of_training(trained, noted, kept_rows(trained))

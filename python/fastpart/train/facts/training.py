@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,12 @@ from ...core.processes import anonymous_bytes
 from ...loading import dropout, sum_gradients
 from ...partitions.seeds import owner_of, rank_of_part
 from ..clock import SYNCHRONISING, Clock
-from ..config import Options
 from ..embedding_table import write_embeddings
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..link_prediction.filtered import FilteredScorer
+from ..methods.embeddings import EmbeddingOptions
 from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
 from ..runs.history import score_of
 from ..seeds import mixed
@@ -39,6 +39,10 @@ _RELATIONS = 0x72656C
 Ids = npt.NDArray[np.int64]
 
 
+HARD_NEGATIVES = "hard-negatives.npy"
+"""The file of hard negatives, among the temporary ones."""
+
+
 class Worker:
     """A worker. It owns the rows of the vertices of its parts. Weights of the network are equal in all workers.
 
@@ -52,27 +56,27 @@ class Worker:
     network: RelationNetwork
 
     def __init__(
-        self, dataset: FactDataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
+        self, dataset: FactDataset, options: EmbeddingOptions, place: Place, state: dict[str, Any]
     ) -> None:
-        self._dataset, self._options, self._how = dataset, options, how
+        self._dataset, self._options = dataset, options
         self._owners = rank_of_part(dataset.partition.k, world_size())
         self._owned, self._device, self._clock = self._owners == rank(), device(), Clock()
-        dataset.task = dataset.task_of(how["width"], options, how["encoded"])
-        make = relation_network(how["decoder"], dataset.num_relations, how["reciprocal"])
+        dataset.task = dataset.task_of(options.width, options, options.encoded)
+        make = relation_network(options.decoder, dataset.num_relations, options.reciprocal)
         learned = state.get("learner", {})
         # The loss is that of the objective. That of the learner is never called.
         self.learner = Learner(dataset.task, options, learned, self._device, make, F.mse_loss)
         self.network = self.learner.network
-        hard = None if how["hard"] is None else np.load(how["hard"])
-        steps = FactSteps(dataset, options, how, self._owned, hard)
-        self._own, self._width = np.flatnonzero(self._owned).tolist(), how["row_width"]
-        self._out = Path(how["out"])
-        self._files = [folder / f"rows-{part}.npy" for part in range(dataset.partition.k)]
-        kind = EncodedVertices if how["encoded"] else LearnedVertices
-        self._vertices: VertexRows = kind(dataset, options, how, folder, steps, self._owners, self.learner)
+        hard = None if options.hard_negatives is None else np.load(place.scratch / HARD_NEGATIVES)
+        steps = FactSteps(dataset, options, self._owned, hard)
+        self._own, self._width = np.flatnonzero(self._owned).tolist(), options.row_width
+        self._out = place.out
+        self._files = [place.scratch / f"rows-{part}.npy" for part in range(dataset.partition.k)]
+        kind = EncodedVertices if options.encoded else LearnedVertices
+        self._vertices: VertexRows = kind(dataset, options, place, steps, self._owners, self.learner)
         ends = dataset.ends(0), dataset.ends(1)
         plain = dataset.typed is None
-        self._scorer = FilteredScorer(dataset.true_facts(), ends, how["candidates"], options.seed, plain)
+        self._scorer = FilteredScorer(dataset.true_facts(), ends, options.candidates, options.seed, plain)
         if state:
             self._vertices.load(state["vertices"])
 
@@ -131,7 +135,9 @@ class Worker:
         with self.learner.computing():
             rows = self._vertices.rows(step, made, inputs)
             factors = self.network.decoder.relations
-            if factors is not None and self._how["decoder"] != "rotate":  # angles are no numbers to leave out
+            if (
+                factors is not None and self._options.decoder != "rotate"
+            ):  # angles are no numbers to leave out
                 numbers = torch.arange(len(factors), device=self._device)
                 factors = dropout(factors, share, numbers, *keys, _RELATIONS)
             losses = [self._losses(group, rows, factors) for group in step.groups]
@@ -149,7 +155,7 @@ class Worker:
             hard = decoder(moved.unsqueeze(1), rows[group.hard.to(place)])
             logits = torch.cat([logits, hard.masked_fill(~group.counted.to(place), -torch.inf)], 1)
         positives, dtype = decoder(moved, others), self.learner.dtype
-        losses = losses_of(self._how["objective"], positives.to(dtype), logits.to(dtype), decoder.offset)
+        losses = losses_of(self._options.objective, positives.to(dtype), logits.to(dtype), decoder.offset)
         return (losses * group.weights.to(place, dtype)).sum()
 
     def _scores(self, split: str) -> dict[str, float]:

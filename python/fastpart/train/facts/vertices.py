@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +14,11 @@ from ...loading import dropout
 from ...loading.remote import exchange_of
 from ...loading.rows.counts import Counts
 from ...loading.rows.embeddings import Embeddings
-from ..config import Options
 from ..embedding_table import EmbeddingTable, numbers_of_rows
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.validation import BROKEN, is_better
+from ..methods.embeddings import EmbeddingOptions
 from ..ranks import rank, world_size
 from .dataset import FactDataset
 from .steps import FactSteps, Step
@@ -78,20 +78,19 @@ class LearnedVertices:
     def __init__(
         self,
         dataset: FactDataset,
-        options: Options,
-        how: dict[str, Any],
-        folder: Path,
+        options: EmbeddingOptions,
+        place: Place,
         steps: FactSteps,
         owners: Ids,
         learner: Learner,
     ) -> None:
         self._dataset, self._options, self._steps, self._learner = dataset, options, steps, learner
-        out, topology, self._device = Path(how["out"]), dataset.topology, learner.device
+        out, topology, self._device = place.out, dataset.topology, learner.device
         own = np.flatnonzero(owners == rank())
-        parts, width = range(own[0], own[-1] + 1), how["width"]
+        parts, width = range(own[0], own[-1] + 1), options.width
         numbers = numbers_of_rows(learner.dtype)
         self._table = EmbeddingTable(topology, parts, width, options.seed, options.lr, out, numbers)
-        self._exchange = exchange_of(topology.starts, owners, world_size(), how["timeout"])
+        self._exchange = exchange_of(topology.starts, owners, world_size(), options.timeout)
         self._counts, self._best = Counts(), BROKEN
         self._embeddings = Embeddings(self._table, self._exchange, self._counts)
 

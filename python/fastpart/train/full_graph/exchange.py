@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..config import Options
 from ..data import AnyDataset
 from ..memory import Need
 from ..neighbourhood import Neighbourhood
@@ -29,32 +28,24 @@ class Exchange(ABC):
     held: ClassVar[str]
     """The name of a part where memory is short."""
 
+    decisive: ClassVar[tuple[str, ...]]
+    """The parameters of the exchange, which decide the results."""
+
     layers: Sequence[Neighbourhood]
     exact: Sequence[Neighbourhood]
 
     @abstractmethod
-    def __init__(self, part: Any, options: Options, how: Mapping[str, Any], tools: Tools) -> None:
-        """Prepare the messages of a part, as :meth:`checked` says."""
+    def __init__(self, part: Any, options: Any, tools: Tools) -> None:
+        """Prepare the messages of a part."""
 
     @staticmethod
     @abstractmethod
-    def checked(*_: Any, **choice: Any) -> dict[str, Any]:
-        """Return the parameters of the exchange by their names.
-
-        Raises
-        ------
-        ParameterError
-            An invalid value, or several that do not fit together.
-        """
-
-    @staticmethod
-    @abstractmethod
-    def summary(how: Mapping[str, Any], dataset: Any) -> dict[str, Any]:
+    def summary(options: Any, dataset: Any) -> dict[str, Any]:
         """Return what the summary of a training adds."""
 
     @staticmethod
     @abstractmethod
-    def needs(how: Mapping[str, Any], dataset: Any, options: Options, rows: int) -> list[Need]:
+    def needs(dataset: Any, options: Any, rows: int) -> list[Need]:
         """Return the memory that the messages take, where the largest part has so many rows."""
 
     @abstractmethod

@@ -8,10 +8,10 @@ from typing import Any
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
-from ..config import Call
 from ..jobs import driver
 from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, number_bytes, weights
-from ..trainer import OVER, Trainer
+from ..methods import Method
+from ..options import TrainOptions
 from .training import EXCHANGES
 from .trial import try_model
 
@@ -21,19 +21,16 @@ class Driver(driver.Driver):
 
     synchronised = True
 
-    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
-        self._exchange = exchange = EXCHANGES[OVER[trainer.method]]
-        how, dataset = (
-            exchange.checked(**vars(trainer.exchange)),
-            exchange.dataset(source).without_edge_features(),
-        )
-        super().__init__(trainer, call, dataset, dataset.partition.k)
-        self.how = how
+    def __init__(self, method: Method, source: PartitionSource, options: TrainOptions) -> None:
+        self._exchange = exchange = EXCHANGES[method.over]
+        dataset = exchange.dataset(source).without_edge_features()
+        super().__init__(method, options, dataset, dataset.partition.k)
+        self.decisive = {name: getattr(options, name) for name in exchange.decisive}
 
     def refuse(self) -> None:
         """Refuse what cannot be trained. The model is tried on two vertices and the edges between them."""
         super().refuse()
-        try_model(self.task, self.options, self._exchange, self.how)
+        try_model(self.task, self.options, self._exchange)
         if (ranks := found()) is not None and ranks.size != self.workers:
             raise ParameterError(
                 f"source: {self.workers} parts for {ranks.size} processes. Start one process per part: --nnodes times "
@@ -42,7 +39,7 @@ class Driver(driver.Driver):
 
     def summary(self) -> dict[str, Any]:
         """Return what the summary says of parts and messages."""
-        return self._exchange.summary(self.how, self.dataset)
+        return self._exchange.summary(self.options, self.dataset)
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes: its part, the sums of the features, activations, and messages."""
@@ -53,6 +50,6 @@ class Driver(driver.Driver):
             Need(self._exchange.held, graph_bytes(options, rows, edges, task.features), MORE_PARTS),
             Need("sums of its features", 2 * number_bytes(options) * rows * task.features, MORE_PARTS),
             Need("activations", full_batch(options, task, rows, rows, edges), "a smaller hidden="),
-            *self._exchange.needs(self.how, self.dataset, options, rows),
+            *self._exchange.needs(self.dataset, options, rows),
             weights(options, task),
         ], ()

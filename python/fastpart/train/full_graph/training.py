@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,12 +13,13 @@ from ...core.processes import anonymous_bytes, resident_bytes
 from ...loading import sum_gradients
 from ...partitions.partition import PartitionSource
 from ..clock import AGGREGATION, EXCHANGE, SYNCHRONISING
-from ..config import Options
 from ..data import AnyDataset
 from ..edge_data import open_dataset
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.metrics import Scores
 from ..learning.normalisation import synchronised
+from ..options import TrainOptions
 from ..ranks import copy_from_first, of_all
 from ..scores import unscored
 from .blocks.exchange import BlocksExchange
@@ -56,14 +56,12 @@ class Worker:
         """Open a directory. Features of edges are left out: the in-edges of a vertex may be in several parts."""
         return open_dataset(source, target).without_edge_features()
 
-    def __init__(
-        self, dataset: Any, options: Options, how: dict[str, Any], scratch: Path, state: dict[str, Any]
-    ) -> None:
-        tools, exchange = Tools.of_group(how["timeout"]), EXCHANGES[dataset.of]
+    def __init__(self, dataset: Any, options: TrainOptions, place: Place, state: dict[str, Any]) -> None:
+        tools, exchange = Tools.of_group(options.timeout), EXCHANGES[dataset.of]
         self._task, self._metrics = dataset.task, options.metrics
         self._wire, self._clock, self._device = tools.wire, tools.clock, tools.device
         self._part = part = exchange.part.load(dataset, self._wire.rank, self._device)
-        self._exchange = exchange(part, options, how, tools)
+        self._exchange = exchange(part, options, tools)
         self.learner = Learner(self._task, options, state, self._device)
         self.network = self.learner.network
         for layer in synchronised(self.network):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
-from ..config import Options
 from ..learning.trainable import refuse_untrainable
 from ..models import NEIGHBOUR, build, sampling_of
+from ..options import Options
 from ..scores import Task
 from .exchange import Exchange
 from .part import Tools
 
 
-def try_model(task: Task, options: Options, exchange: type[Exchange], how: Mapping[str, Any]) -> None:
+def try_model(task: Task, options: Options, exchange: type[Exchange]) -> None:
     """Run the model forward and backward on a graph of two vertices, in this process.
 
     Raises
@@ -32,7 +29,7 @@ def try_model(task: Task, options: Options, exchange: type[Exchange], how: Mappi
             "full, or use graphsage, which has the same layers"
         )
     two = exchange.part.of_two(task)
-    messages = exchange(two, options, how, Tools.alone())
+    messages = exchange(two, options, Tools.alone())
     messages.begin(0)
     expected = (two.num_own, task.classes)
     with torch.random.fork_rng(devices=[]):

@@ -13,12 +13,14 @@ from ...core.notes import log
 from ...errors import MemoryBudgetError, ParameterError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
-from ..config import Call
 from ..data import AnyDataset
 from ..learning.trainable import Example, Make, refuse_before_workers
 from ..learning.validation import refuse_patience_without_validation
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
+from ..methods import Method
 from ..models import build
+from ..options import TrainOptions
+from ..plugged.model_source import refuse_nested
 from ..ranks import is_first
 from ..runs.beginning import begin
 from ..runs.history import History
@@ -26,7 +28,6 @@ from ..runs.identity import data_of, must_agree
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from ..torch_settings import torch_settings
-from ..trainer import Trainer
 from .chance import of_classes
 from .following import follow
 from .group import refuse_few_gpus
@@ -35,6 +36,7 @@ from .launch import Launch, launching
 from .scales import remedy_of, warn_of_scales
 from .undefined import Undefined
 from .unlearned import Guessing, watched
+from .worker import Place
 
 _STEPS = 30
 """A network that learns classes may begin with the loss of guessing, or more, for so many steps."""
@@ -48,10 +50,10 @@ class Driver(ABC):
 
     Parameters
     ----------
-    trainer : Trainer
-        The choices.
-    call : Call
-        The parameters that all methods share.
+    method : Method
+        The method.
+    options : TrainOptions
+        Its parameters.
     dataset : AnyDataset
         The parts.
     workers : int
@@ -61,10 +63,8 @@ class Driver(ABC):
 
     Attributes
     ----------
-    how : dict
-        Parameters of the method that change its results. ``average_every`` is the number of epochs per round.
-    running : dict
-        Those that do not. A resume may have others.
+    decisive : dict
+        Parameters of the method that change its results. A resume must have the same.
     task, make
         What networks are made for, and by.
     example : tuple of torch.Tensor or None
@@ -86,15 +86,20 @@ class Driver(ABC):
     """Whether fewer workers train the same, so that their number may be lowered until they fit the memory."""
 
     def __init__(
-        self, trainer: Trainer, call: Call, dataset: AnyDataset[Any], workers: int, asked: int | None = None
+        self,
+        method: Method,
+        options: TrainOptions,
+        dataset: AnyDataset[Any],
+        workers: int,
+        asked: int | None = None,
     ) -> None:
-        self.trainer, self.call, self.options = trainer, call, call.options
+        refuse_nested()
+        self.method, self.options = method, options
         self.dataset = self.source = dataset
         if self.options.relation_fanouts is not None and "types" not in dataset.manifest:
             raise ParameterError("fanouts: the graph has no relations by name. Pass a list, as [15, 10]")
         self.workers, self._asked = workers, asked
-        self.how: dict[str, Any] = {}
-        self.running: dict[str, Any] = {}
+        self.decisive: dict[str, Any] = {}
         self.task: Task = dataset.task
         self.make: Make = build
         self.example: Example | None = None
@@ -144,15 +149,15 @@ class Driver(ABC):
         """
         self.fit()
         self.refuse()
-        with launching(self.call, self._asked, self.alone) as launch, ExitStack() as stack:
+        with launching(self.options, self._asked, self.alone) as launch, ExitStack() as stack:
             self.prepare(launch, stack)
             refuse_patience_without_validation(self.dataset, self.options)
             if is_first():
                 warn_of_scales(self.source)
-            self.running["free_bytes"], copies = self._state_memory(launch)
+            free_bytes, copies = self._state_memory(launch)
             self.begin(launch)
             with launch.folder.kept():
-                return self.finished(launch, self._run(launch, copies))
+                return self.finished(launch, self._run(launch, free_bytes, copies))
 
     def fit(self) -> None:
         """Lower the number of workers until their memory fits the limit, unless the user or a launcher decides it."""
@@ -165,7 +170,7 @@ class Driver(ABC):
             log.info("workers: %d, since %d need more than the memory limit", self.workers, usual)
 
     def _fits(self) -> bool:
-        (mine, others), run = self.needs(), self.call.run
+        (mine, others), run = self.needs(), self.options.run
         stated = [*of_processes(mine, self.workers), *others]
         try:
             left_by([*processes(self.workers, may_copy(self.workers, stated, run)), *stated], run)
@@ -178,10 +183,10 @@ class Driver(ABC):
 
         Looking for GPUs may touch them, as torch does when it is imported in full. Then a copy could not use them.
         """
-        (mine, others), run = self.needs(), self.call.run
+        (mine, others), run = self.needs(), self.options.run
         here = 1 if self.alone else workers_here(self.workers)
         stated = [*of_processes(mine, here), *others]
-        copies = launch.device == "cpu" and may_copy(here, stated, run)
+        copies = self.options.device == "cpu" and may_copy(here, stated, run)
         started = processes(here, copies) if launch.group is not None else []
         return bytes_for_batches(left_by([*started, *stated], run), here), copies
 
@@ -191,36 +196,34 @@ class Driver(ABC):
         def begun() -> None:
             path = self.source.path
             must = must_agree(
-                self.trainer.method, self.options, self.how, data_of(path, self.source.manifest)
+                self.method.name, self.options, self.decisive, data_of(path, self.source.manifest)
             )
             begin(launch.folder, launch.resume, self.options, must, path, self.task, self.make)
 
         launch.once(begun)
 
-    def _run(self, launch: Launch, copies: bool) -> TrainedModel:
+    def _run(self, launch: Launch, free_bytes: int, copies: bool) -> TrainedModel:
         """Train by workers that are started, or in this process."""
         job = Job(
-            method=self.trainer.method,
+            method=self.method.name,
+            workers=(self.method.worker, self.method.typed_worker),
             source=os.path.abspath(self.dataset.path),
-            out=os.path.abspath(launch.folder.path),
-            scratch=str(launch.scratch),
+            place=Place(launch.scratch, launch.folder.path.absolute(), free_bytes),
             options=launch.importable(self.options) if launch.group is not None else self.options,
-            how=self.how,
             resume=launch.resume,
             threads=self._threads(launch),
-            device=launch.device,
-            running={"timeout": launch.timeout, "steps": self.call.steps, **self.running},
+            steps=self.options.reports_steps,
         )
         history = History(job.method, job.options, launch.folder, job.resume)
         undefined = Undefined(self.source, self.options.model if self.reads_features else None)
-        report = watched(undefined.watched(self.call.report), self.guessing(), remedy_of(self.source))
+        report = watched(undefined.watched(self.options.report), self.guessing(), remedy_of(self.source))
         if launch.group is not None:
-            refuse_few_gpus(launch.device, self.workers)
+            refuse_few_gpus(self.options.device, self.workers)
             _start(launch.group, job, self.workers, copies)
             trained = follow(launch.group, history, report, self.summary())
             undefined.end(trained.summary)
             return trained
-        with torch_settings(self.call.run.threads, self.options.seed):
+        with torch_settings(self.options.threads, self.options.seed):
             task, scores = job.work(history if self.alone or is_first() else None, report)
         trained = TrainedModel.of(task, history.reread(), {**scores, **self.summary()})
         launch.once(lambda: history.finish(vars(task), trained.summary))
@@ -229,7 +232,7 @@ class Driver(ABC):
         return trained
 
     def _threads(self, launch: Launch) -> int:
-        threads = self.call.run.threads
+        threads = self.options.threads
         if launch.group is None:
             return threads or 1
         return max(1, (threads or _core.default_threads()) // self.workers)

@@ -6,23 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...runtime.watch import Supervisor
-from ..keywords import OnEpoch
+from ..options import OnEpoch, TrainOptions
 from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..runs.trained import TrainedModel
 from ..scores import task_of
 
 
-def output_of(temporary: Path, out: StrPath | None, resume: bool, overwrite: bool) -> RunFolder:
+def output_of(temporary: Path, options: TrainOptions) -> RunFolder:
     """Return the folder of the history: that of the user, or one in a temporary folder."""
-    if out is not None:
-        return RunFolder.claim(out, resume, overwrite)
-    if resume:
+    if options.out is not None:
+        return RunFolder.claim(options.out, options.resume, options.overwrite)
+    if options.resume:
         raise ParameterError("resume: needs out=, the folder to resume from")
-    if overwrite:
+    if options.overwrite:
         raise ParameterError("overwrite: needs out=, the folder to replace")
     folder = RunFolder(temporary / "output", temporary=True)
     folder.path.mkdir()

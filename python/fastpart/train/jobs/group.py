@@ -16,12 +16,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...core.processes import continue_siblings
 from ...errors import ParameterError, TrainingError
 from ...runtime.environment import TORCHRUN, Ranks, found, variables
 from ...runtime.reporting import blames_peers
+from ..options import TrainOptions
 
 _GRACE = 2.0
 """Seconds until all ranks have noticed that they wait in vain. The connections of the first one break the others."""
@@ -179,9 +181,12 @@ def _restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
 
 
-def number_of_workers(parts: int, asked: int | None, processors: int) -> int:
+def number_of_workers(parts: int, asked: int | None, options: TrainOptions) -> int:
     """Return how many workers train over so many parts, at most one per part. A launcher decides about it itself."""
     if (ranks := found()) is None:
+        processors = options.threads or _core.default_threads()
+        if options.device == "cuda":
+            processors = torch.cuda.device_count()
         return min(asked or max(processors, 1), parts)
     if ranks.size > parts:
         raise ParameterError(

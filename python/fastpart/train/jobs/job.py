@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from importlib import import_module
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from ..config import Options
+from ..methods import loaded
+from ..options import TrainOptions
 from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..scores import Task
-from ..trainer import ROOMS
 from ..typed_data import TypedDataset
 from .loop import Report, train
-from .worker import Worker
+from .worker import Place, Worker
 
 
 @dataclass(frozen=True)
@@ -26,60 +24,60 @@ class Job:
     ----------
     method : str
         The name of a method.
-    source, out, scratch : str
-        The partition directory, the folder of the history, and a shared folder for temporary files.
-    options : Options
-        Options of the model and its training.
-    how : dict
-        Parameters of the method. ``average_every`` is the number of epochs per round.
+    workers : tuple of str
+        Its :class:`.Worker`, as ``module:Class``, and the one for graphs with types, if there is one.
+    source : str
+        The partition directory.
+    place : Place
+        The folders of the training, and the memory for batches.
+    options : TrainOptions
+        The parameters of the method.
     resume : bool
-        Whether to continue from the checkpoint in ``out``.
+        Whether to continue from the checkpoint in the folder.
     threads : int
         Threads of each worker.
-    device : str
-        Where the workers compute: "cpu" or "cuda".
-    running : dict
-        Parameters of the method that do not change its results. A resume may have others. ``timeout`` is the number of
-        seconds that workers wait for each other.
+    steps : bool
+        Whether workers report the losses of steps.
     """
 
     method: str
+    workers: tuple[str, str]
     source: str
-    out: str
-    scratch: str
-    options: Options
-    how: dict[str, Any]
+    place: Place
+    options: TrainOptions
     resume: bool
     threads: int
-    device: str
-    running: dict[str, Any]
+    steps: bool
 
     def to_json(self) -> str:
         """Return text that :meth:`from_json` reads in another process."""
-        return json.dumps({**asdict(self), "options": self.options.to_json()})
+        kind = type(self.options)
+        options = {"kind": f"{kind.__module__}:{kind.__qualname__}", "values": self.options.sent()}
+        return json.dumps({**vars(self), "place": self.place.sent(), "options": options})
 
     @classmethod
     def from_json(cls, text: str) -> Job:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
-        return cls(**{**values, "options": Options.from_json(values["options"])})
+        options, place = values.pop("options"), Place.received(values.pop("place"))
+        return cls(**values, place=place, options=loaded(options["kind"]).received(options["values"]))
 
     def history(self) -> History:
         """Return the history in the output folder."""
-        return History(self.method, self.options, RunFolder(Path(self.out)), self.resume)
+        return History(self.method, self.options, RunFolder(self.place.out), self.resume)
 
     def work(self, history: History | None, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train, and return task and summary. Rank 0 has the history, and reports each row."""
-        worker_class: type[Worker] = import_module(f"{ROOMS[self.method]}.training").Worker
+        of_plain, of_types = self.workers
+        worker_class: type[Worker] = loaded(of_plain)
         dataset = worker_class.open(self.source, self.options.target)
         if isinstance(dataset, TypedDataset):
-            worker_class = import_module(f"{ROOMS[self.method]}.typed_training").Worker
-        how, scratch = {**self.how, **self.running}, Path(self.scratch)
+            worker_class = loaded(of_types)
         summary = train(
-            lambda state: worker_class(dataset, self.options, how, scratch, state),
+            lambda state: worker_class(dataset, self.options, self.place, state),
             history,
             report,
-            how.get("average_every", 1),
-            self.running["steps"],
+            self.options.epochs_per_round,
+            self.steps,
         )
         return dataset.task, summary

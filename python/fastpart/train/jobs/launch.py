@@ -14,8 +14,7 @@ from ...core.outputs import Owner, owning
 from ...errors import FastpartError
 from ...runtime.environment import Ranks, found
 from ...runtime.watch import Supervisor
-from ..config import Call, Options
-from ..keywords import Device
+from ..options import TrainOptions
 from ..plugged.notebooks import in_notebook
 from ..ranks import barrier, from_first, is_first
 from ..runs.run_folder import MODEL, SCRATCH, RunFolder
@@ -35,10 +34,6 @@ class Launch:
         The folder of the history.
     resume : bool
         Whether to continue from the checkpoint there.
-    device : str
-        Where the workers compute.
-    timeout : float
-        Seconds that workers wait for each other.
     group : Supervisor or None
         The supervisor that starts the workers. None: this process trains.
     scratch : pathlib.Path
@@ -49,8 +44,6 @@ class Launch:
 
     folder: RunFolder
     resume: bool
-    device: Device
-    timeout: float
     group: Supervisor | None
     scratch: Path
     joined: bool = False
@@ -59,7 +52,7 @@ class Launch:
         """Return what ``make`` returns in the process of the user, or in rank 0."""
         return _agreed(make) if self.joined else make()
 
-    def importable(self, options: Options) -> Options:
+    def importable(self, options: TrainOptions) -> TrainOptions:
         """Return options whose model the workers can import. That of a notebook goes to a file."""
         if not in_notebook(options.model):
             return options
@@ -70,45 +63,42 @@ class Launch:
 
 
 @contextmanager
-def launching(call: Call, workers: int | None, alone: bool) -> Iterator[Launch]:
+def launching(options: TrainOptions, workers: int | None, alone: bool) -> Iterator[Launch]:
     """Yield where the processes are: only this one if it trains ``alone``.
 
     A launcher decides about ``workers``, the number that the user asked for, itself.
     """
     if not alone and (ranks := found()) is not None:
-        with _joined(call, ranks, workers) as launch:
+        with _joined(options, ranks, workers) as launch:
             yield launch
         return
-    out = None if call.out is None else parameters.path("out", call.out)
-    with owning(out=out), _alone(call) if alone else _started(call) as launch:
+    out = None if options.out is None else parameters.path("out", options.out)
+    with owning(out=out), _alone(options) if alone else _started(options) as launch:
         yield launch
 
 
 @contextmanager
-def _alone(call: Call) -> Iterator[Launch]:
+def _alone(options: TrainOptions) -> Iterator[Launch]:
     """Yield this process."""
-    refuse_few_gpus(call.device, 1)
-    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=call.run.tmp_dir) as scratch:
-        folder = output_of(Path(scratch), call.out, call.resume, call.overwrite)
-        yield Launch(folder, call.resume, call.device, call.timeout, None, Path(scratch))
+    refuse_few_gpus(options.device, 1)
+    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=options.tmp_dir) as scratch:
+        folder = output_of(Path(scratch), options)
+        yield Launch(folder, options.resume, None, Path(scratch))
 
 
 @contextmanager
-def _started(call: Call) -> Iterator[Launch]:
+def _started(options: TrainOptions) -> Iterator[Launch]:
     """Yield processes that are going to be started on this machine."""
-    with Supervisor(call.run.tmp_dir, call.timeout) as group:
-        folder = output_of(group.folder, call.out, call.resume, call.overwrite)
-        yield Launch(folder, call.resume, call.device, call.timeout, group, group.folder)
+    with Supervisor(options.tmp_dir, options.timeout) as group:
+        yield Launch(output_of(group.folder, options), options.resume, group, group.folder)
 
 
 @contextmanager
-def _joined(call: Call, ranks: Ranks, workers: int | None) -> Iterator[Launch]:
+def _joined(options: TrainOptions, ranks: Ranks, workers: int | None) -> Iterator[Launch]:
     """Yield the processes of a launcher. The first of them owns the folder."""
-    resume, overwrite = call.resume, call.overwrite
-    timeout, device = call.timeout, call.device
-    path = shared_output(ranks, call.out, workers)
-    resume, overwrite = resume or restarted(), overwrite and not restarted()
-    with joined(ranks, device, timeout), ExitStack() as stack:
+    path = shared_output(ranks, options.out, workers)
+    resume, overwrite = options.resume or restarted(), options.overwrite and not restarted()
+    with joined(ranks, options.device, options.timeout), ExitStack() as stack:
 
         def claim() -> RunFolder:
             stack.enter_context(Owner(path))
@@ -116,7 +106,7 @@ def _joined(call: Call, ranks: Ranks, workers: int | None) -> Iterator[Launch]:
 
         folder = _agreed(claim)
         with folder.scratch() if is_first() else nullcontext():
-            yield Launch(folder, resume, device, timeout, None, folder.path.absolute() / SCRATCH, True)
+            yield Launch(folder, resume, None, folder.path.absolute() / SCRATCH, True)
             barrier()  # no rank leaves while another one needs it
 
 

@@ -31,8 +31,8 @@ def main(reports: Reports) -> None:
     # torch's own rendezvous would listen on all interfaces.
     store = dist.FileStore(f"{file.parent}/rendezvous", world)
     meet(store, rank, world, _START_SECONDS)
-    timeout = timedelta(seconds=job.running["timeout"])
-    join_group(job.device, store=store, rank=rank, world_size=world, timeout=timeout)
+    timeout = timedelta(seconds=job.options.timeout)
+    join_group(job.options.device, store=store, rank=rank, world_size=world, timeout=timeout)
     reports.ready()
     history = None if rank else job.history()
     task, summary = job.work(history, lambda row: reports.send("epoch", row))

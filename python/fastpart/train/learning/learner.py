@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..config import Options
 from ..graphs.kernels import CPU
 from ..models import build
+from ..options import Options
 from ..ranks import copy_from_first, total, world_size
 from ..scores import Task
 from .criterion import Criterion, Loss

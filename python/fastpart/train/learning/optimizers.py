@@ -10,7 +10,7 @@ from torch import nn
 
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
-from ..config import Options
+from ..options import Options
 
 Parameters = Iterable[nn.Parameter]
 

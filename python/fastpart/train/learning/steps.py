@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ..batches import Batch, VertexRows, batches
-from ..config import Options
 from ..data import LocalGraph
 from ..models import NEIGHBOUR, sampling_of
+from ..options import Options
 from .learner import Learner
 
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from ...errors import FastpartError, ParameterError
 from ...runtime.environment import found
 from ...runtime.reporting import describe
-from ..config import Options
 from ..graphs.rows import Rows
 from ..graphs.typed_rows import TypedRows
 from ..models import build, is_made
 from ..models.typed.hetero import example
+from ..options import Options
 from ..plugged.model_source import ModelSource, import_path, refuse_unguarded
 from ..plugged.notebooks import in_notebook
 from ..plugged.objects import is_network, name_of, pickled

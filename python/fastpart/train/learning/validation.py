@@ -6,7 +6,7 @@ import math
 from typing import Protocol
 
 from ...errors import GraphWarning, ParameterError, warn
-from ..config import Options
+from ..options import Options
 from ..ranks import is_first
 
 UNSCORED = -math.inf

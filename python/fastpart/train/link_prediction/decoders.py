@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import get_args
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
 
 import torch
 import torch.nn.functional as F
@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
-from ..config import Options
-from ..learning.trainable import refuse_untrainable
+from ..learning.trainable import Make, refuse_untrainable
+from ..methods.embeddings import DecoderName
+from ..methods.links import PairDecoderName
 from ..models import TypedNetwork, build
+from ..options import Options
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
-from ..trainer import DecoderName, PairDecoderName
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 OF_PAIRS: tuple[PairDecoderName, ...] = get_args(PairDecoderName)
@@ -308,3 +309,13 @@ def relation_network(
         return RelationNetwork(encoder, Decoder(decoder, width, relations, reciprocal))
 
     return make
+
+
+def noted_network(noted: Mapping[str, Any]) -> Make:
+    """Return what makes the networks of ``links``, by what the folder of a training notes."""
+    return network_with(noted["decoder"])
+
+
+def noted_relation_network(noted: Mapping[str, Any]) -> Make:
+    """Return what makes the networks of ``embeddings``, by what the folder of a training notes."""
+    return relation_network(noted["decoder"], noted["relations"], noted["reciprocal"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,8 @@ from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
 from ...partitions.seeds import owner_of
 from ..batches import Batch, VertexRows
-from ..config import Options
 from ..graphs.rows import Rows
+from ..methods.links import LinkOptions
 from ..mini_batches.steps import degrees_of
 from ..ranks import device
 from .dataset import LinkDataset
@@ -55,26 +54,26 @@ class Step(Batch):
 class Links:
     """Edges to train on, with negatives and sampled neighbours."""
 
-    def __init__(self, dataset: LinkDataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
-        self._topology, self._pairs = dataset.topology, 1 + how["num_negatives"]
+    def __init__(self, dataset: LinkDataset, options: LinkOptions, free_bytes: int, edge_attr: bool) -> None:
+        self._topology, self._pairs = dataset.topology, 1 + options.num_negatives
         loader = dataset.partition.link_loader(
             "train",
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
-            negatives=how["negatives"],
-            num_negatives=how["num_negatives"],
+            negatives=options.negatives,
+            num_negatives=options.num_negatives,
             seed=options.seed,
-            temporal=how.get("temporal"),
+            temporal=options.temporal,
             edge_ids=edge_attr,
-            ahead=how["ahead"],
-            timeout=how["timeout"],
-            io=how["io"],
-            cache=how["cache"],
-            cache_by=how["cache_by"],
+            ahead=options.ahead,
+            timeout=options.timeout,
+            io=options.io,
+            cache=options.cache,
+            cache_by=options.cache_by,
         )
         assert isinstance(loader, LinkLoader)
-        loader.keep(device(), how["resident"])
-        loader.limit(how["free_bytes"])
+        loader.keep(device(), options.resident)
+        loader.limit(free_bytes)
         self._loader, self.fetching = loader, loader.fetching
         self.edge_fetching = loader.edge_fetching
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,9 +17,9 @@ from ...core.parameters import shown
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ..memory import Need, evaluation, fitting, left_by
+from ..methods.links import PairDecoderName
 from ..predicting import Chosen, OutputRows, Predicted, reported, scratch
-from ..runs.trained import TrainedModel, test_of
-from ..trainer import PairDecoderName
+from ..runs.trained import TrainedModel, kept_rows, test_of
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
 from .scoring import Encodings
@@ -145,3 +146,9 @@ class TrainedLinks(TrainedModel):
             f"<TrainedLinks: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"{test_of(summary, 'mrr')}>"
         )
+
+
+def opened(trained: TrainedModel, noted: Mapping[str, Any]) -> TrainedLinks:
+    """Return the result of a training that was kept."""
+    learned = None if noted["embeddings"] is None else kept_rows(trained)
+    return TrainedLinks(**vars(trained), decoder=noted["decoder"], embeddings=learned)

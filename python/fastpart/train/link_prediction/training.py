@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from ...loading.rows.embeddings import Embeddings
 from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
-from ..config import Options
 from ..embedding_table import EmbeddingTable, numbers_of_rows, write_embeddings
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.validation import BROKEN, is_better
 from ..memory import fitting
+from ..methods.links import LinkOptions
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..models import takes_edge_attr
@@ -40,14 +40,14 @@ class Worker(mini_batches.Worker):
     network: LinkNetwork
 
     def __init__(
-        self, dataset: LinkDataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
+        self, dataset: LinkDataset, options: LinkOptions, place: Place, state: dict[str, Any]
     ) -> None:
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
-        self._device, self._clock, self._out = device(), Clock(), Path(how["out"])
+        self._device, self._clock, self._out = device(), Clock(), place.out
         self._trace = self._sampled = None
-        width = how["embeddings"] or 0
+        width = options.embeddings or 0
         features = dataset.task.features
         edges = dataset.task.edge_features
         dataset.task = Task(features + width, options.hidden, multilabel=False, edge_features=edges)
@@ -57,27 +57,27 @@ class Worker(mini_batches.Worker):
             options,
             learned,
             self._device,
-            network_with(how["decoder"]),
+            network_with(options.decoder),
             F.binary_cross_entropy_with_logits,
         )
         self.network = self.learner.network
-        self._steps = Links(dataset, options, how, takes_edge_attr(self.network.encoder))
+        self._steps = Links(dataset, options, place.free_bytes, takes_edge_attr(self.network.encoder))
         own = np.flatnonzero(self._owned).tolist()
         fetching = self._steps.fetching
-        fits = fitting(dataset, options, how["free_bytes"])
+        fits = fitting(dataset, options, place.free_bytes)
         self._rows = Encodings(
             dataset,
             own,
-            folder,
+            place.scratch,
             options.layers,
             fetching,
             fits,
             learned=width > 0,
             edge_fetching=self._steps.edge_fetching,
         )
-        timed = bool(how.get("temporal")) and "times" in dataset.manifest
+        timed = options.temporal is not None and "times" in dataset.manifest
         known = EarlierVertices.of_all(dataset.partition) if timed else None
-        self._scorer = Scorer(dataset, self._rows, self._owned, how["candidates"], options.seed, known)
+        self._scorer = Scorer(dataset, self._rows, self._owned, options.candidates, options.seed, known)
         self._table: EmbeddingTable | None = None
         self._best = BROKEN
         if width:
@@ -85,7 +85,7 @@ class Worker(mini_batches.Worker):
             self._table = EmbeddingTable(
                 self._topology, parts, width, options.seed, options.lr, self._out, numbers
             )
-            self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), how["timeout"])
+            self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), options.timeout)
             self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
             if state:
                 self._restore(state)

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..keywords import ReceivedTraining
-from ..preset import preset
-from ..trainer import BatchWorkers, GradientSum, InputRows, Neighbours, Order, Policy, Trainer
+from ...core.option_groups import FOUND, Within
+from ..options import Sampling, Scored, TrainOptions, cache_size
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
+Order = Literal["global", "parts"]
+Policy = Literal["static", "lru"]
 
-@preset(batch_size=1000)
-def armada(
-    source: PartitionSource,
-    *,
-    batch_workers: int = 1,
-    compute_workers: int | None = None,
-    order: Order = "global",
-    hold: int | None = None,
-    cache: float | str = 0.0,
-    policy: Policy = "static",
-    ahead: int = 2,
-    **training: Unpack[ReceivedTraining],
-) -> TrainedModel:
+
+@dataclass(frozen=True, kw_only=True)
+class ArmadaOptions(TrainOptions, Scored, Sampling):
+    """The options of ``armada``."""
+
+    batch_workers: Annotated[int, Within(1, 1 << 12)] = 1
+    compute_workers: Annotated[int, Within(1, 1 << 12)] | None = None
+    order: Order = "global"
+    hold: int | None = None
+    cache: Annotated[float | str, cache_size] = 0.0
+    policy: Policy = "static"
+    ahead: Annotated[int, Within(1, 2**10)] = 2
+    settings: Annotated[str, FOUND] = ""
+
+
+METHOD = Method(
+    "armada",
+    ArmadaOptions,
+    driver="fastpart.train.disaggregated.launch:Driver",
+    worker="fastpart.train.disaggregated.training:Worker",
+    defaults={"batch_size": 1000},
+    without={
+        "target": "",
+        "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers",
+    },
+    of_all_parts=True,
+)
+
+
+@METHOD.keywords
+def armada(source: PartitionSource, options: ArmadaOptions) -> TrainedModel:
     """Train on mini-batches that other processes make.
 
     Batch workers sample and read features. They need no GPU. Compute workers train. There may be as many of each as
@@ -111,7 +132,5 @@ def armada(
     >>> fp.train.armada(folder, epochs=20, batch_workers=2, compute_workers=1).summary["test_accuracy"]
     1.0
     """
-    rest: dict[str, Any] = dict(training)
-    made = BatchWorkers(batch_workers, compute_workers, order, hold, ahead)
-    rows = InputRows(cache, policy=policy)
-    return Trainer(Neighbours(rest.pop("sampling")), made, rows, GradientSum()).train(source, **rest)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from ...core import parameters
+from ...core.option_groups import Accepts, Within
 from ...core.parameters import StrPath
-from ..keywords import SampledTraining
-from ..preset import preset
-from ..trainer import GradientSum, Scheduled, Trainer, sampled_by
+from ...errors import ParameterError
+from ..options import InputRows, Sampling, Scored, TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 
-@preset(batch_size=1000)
-def bytegnn(
-    source: PartitionSource,
-    *,
-    ahead: int = 2,
-    trace: StrPath | None = None,
-    **training: Unpack[SampledTraining],
-) -> TrainedModel:
+def _trace(name: str, value: Any) -> Path | None:
+    """Return the file for who did what when."""
+    target = None if value is None else parameters.path(name, value)
+    if target is not None and target.suffix != ".json":
+        raise ParameterError(
+            f"{name}: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
+        )
+    return target
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
+    """The options of ``bytegnn``."""
+
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+    trace: Annotated[Path | None, Accepts(StrPath | None, _trace)] = None
+
+
+METHOD = Method(
+    "bytegnn",
+    ByteGNNOptions,
+    driver="fastpart.train.mini_batches.launch:Driver",
+    worker="fastpart.train.mini_batches.training:Worker",
+    typed_worker="fastpart.train.mini_batches.typed_training:Worker",
+    defaults={"batch_size": 1000},
+    of_all_parts=True,
+)
+
+
+@METHOD.keywords
+def bytegnn(source: PartitionSource, options: ByteGNNOptions) -> TrainedModel:
     """Train on mini-batches that are made by scheduled tasks, as ByteGNN makes them.
 
     Batches, losses and weights are those of :func:`fastpart.train.sampled`. What differs is when batches are made.
@@ -81,5 +108,5 @@ def bytegnn(
     >>> fp.train.bytegnn(folder, epochs=20, workers=1, trace=folder + "/trace.json").summary["test_accuracy"]
     1.0
     """
-    batches, rows, rest = sampled_by(training)
-    return Trainer(batches, Scheduled(ahead, trace), rows, GradientSum()).train(source, **rest)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

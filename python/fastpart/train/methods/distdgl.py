@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
+from ...core.option_groups import Within
 from ...core.parameters import StrPath
-from ..keywords import BatchTraining
-from ..preset import preset
-from ..trainer import DGLServers, GradientSum, InputRows, Neighbours, Trainer
+from ..options import TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 
-@preset(batch_size=1000)
-def distdgl(
-    source: PartitionSource,
-    *,
-    trainers_per_part: int = 1,
-    samplers: int = 0,
-    ip_config: StrPath | None = None,
-    **training: Unpack[BatchTraining],
-) -> TrainedModel:
+@dataclass(frozen=True, kw_only=True)
+class DistDGLOptions(TrainOptions):
+    """The options of ``distdgl``."""
+
+    trainers_per_part: Annotated[int, Within(1, 1 << 10)] = 1
+    samplers: Annotated[int, Within(0, 1 << 10)] = 0
+    ip_config: StrPath | None = None
+
+
+METHOD = Method(
+    "distdgl",
+    DistDGLOptions,
+    driver="fastpart.train.distributed.launch:Driver",
+    defaults={"batch_size": 1000},
+    without={
+        "target": "",
+        "workers": "DGL starts trainers for each part: pass trainers_per_part",
+        "device": "DGL's servers are for CPUs. Train with sampled on GPUs",
+        "timeout": "DGL decides how long its processes wait for each other",
+    },
+    launched=False,
+)
+
+
+@METHOD.keywords
+def distdgl(source: PartitionSource, options: DistDGLOptions) -> TrainedModel:
     """Train with DGL's distributed engine: mini-batches of sampled neighbours, gradients averaged at every step.
 
     For each part one server holds the part in shared memory, and ``trainers_per_part`` trainers train. All processes
@@ -86,5 +104,5 @@ def distdgl(
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
-    made = DGLServers(trainers_per_part, samplers, ip_config)
-    return Trainer(Neighbours(), made, InputRows(), GradientSum()).train(source, **training)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..keywords import Training
-from ..preset import preset
-from ..trainer import Exchange, GradientSum, Here, Totals, Trainer, Whole
+from ...core.option_groups import Within
+from ...errors import ParameterError
+from ..options import TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
+Exchange = Literal["always", "never"]
 
-@preset()
-def distgnn(
-    source: PartitionSource,
-    *,
-    delay: int = 0,
-    exchange: Exchange = "always",
-    **training: Unpack[Training],
-) -> TrainedModel:
+
+@dataclass(frozen=True, kw_only=True)
+class DistGNNOptions(TrainOptions):
+    """The options of ``distgnn``."""
+
+    delay: Annotated[int, Within(0, 1000)] = 0
+    exchange: Exchange = "always"
+
+    def __post_init__(self) -> None:
+        """Refuse a delay of messages that are not sent."""
+        super().__post_init__()
+        if self.exchange == "never" and self.delay:
+            raise ParameterError(
+                f'delay: {self.delay}, but exchange="never" sends no messages. Leave one of them out'
+            )
+
+
+METHOD = Method(
+    "distgnn",
+    DistGNNOptions,
+    driver="fastpart.train.full_graph.launch:Driver",
+    worker="fastpart.train.full_graph.training:Worker",
+    over="edges",
+    without={
+        **dict.fromkeys(("batch_size", "fanouts", "target"), ""),
+        "workers": "it starts one worker for each part. Partition into as many parts as there are workers",
+    },
+    per_part=True,
+)
+
+
+@METHOD.keywords
+def distgnn(source: PartitionSource, options: DistGNNOptions) -> TrainedModel:
     """Train with full batches over parts of the edges, one process for each part.
 
     Every edge is in one process. A vertex with edges in several processes has a copy in each. One copy is its root, the
@@ -96,4 +124,5 @@ def distgnn(
     >>> fp.train.distgnn(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    return Trainer(Whole(), Here(), Totals(delay, exchange), GradientSum()).train(source, **training)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

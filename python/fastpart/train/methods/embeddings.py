@@ -3,37 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from ...core.option_groups import FOUND, Count, Within
 from ...core.parameters import StrPath
-from ..keywords import EmbeddingTraining
+from ..options import InputRows, TrainOptions, model_source
 from ..plugged.model_source import ModelSource
-from ..preset import preset
-from ..trainer import Ahead, DecoderName, Facts, GradientSum, InputRows, Objective, PoolRule, Trainer
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..facts.trained import TrainedEmbeddings
 
+DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
+PoolRule = Literal["uniform", "degree", "batch", "all"]
+Objective = Literal["softmax", "binary", "self_adversarial"]
 
-@preset(batch_size=1000, lr=0.003, dropout=0.3, weight_decay=0.0, epochs=30)
-def embeddings(
-    source: PartitionSource,
-    *,
-    width: int = 100,
-    encoder: ModelSource | None = None,
-    decoder: DecoderName = "distmult",
-    reciprocal: bool = False,
-    objective: Objective = "softmax",
-    negatives: PoolRule = "uniform",
-    num_negatives: int = 512,
-    hard_negatives: StrPath | None = None,
-    num_hard_negatives: int = 8,
-    relation_weights: Mapping[str, float] | None = None,
-    candidates: int | None = None,
-    ahead: int = 2,
-    **training: Unpack[EmbeddingTraining],
-) -> TrainedEmbeddings:
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingOptions(TrainOptions, InputRows):
+    """The options of ``embeddings``."""
+
+    width: Annotated[int, Within(1, 2**16)] = 100
+    encoder: Annotated[ModelSource, model_source] | None = None
+    decoder: DecoderName = "distmult"
+    reciprocal: bool = False
+    objective: Objective = "softmax"
+    negatives: PoolRule = "uniform"
+    num_negatives: Annotated[int, Within(1, 2**24)] = 512
+    hard_negatives: StrPath | None = None
+    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
+    relation_weights: Mapping[str, float] | None = None
+    candidates: Count | None = None
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+    encoded: Annotated[bool, FOUND] = False
+
+    @property
+    def row_width(self) -> int:
+        """Width of the rows that the decoder gets."""
+        return self.hidden if self.encoded else self.width
+
+
+METHOD = Method(
+    "embeddings",
+    EmbeddingOptions,
+    driver="fastpart.train.facts.launch:Driver",
+    worker="fastpart.train.facts.training:Worker",
+    result="fastpart.train.facts.trained:opened",
+    network="fastpart.train.link_prediction.decoders:noted_relation_network",
+    defaults={"batch_size": 1000, "lr": 0.003, "dropout": 0.3, "weight_decay": 0.0, "epochs": 30},
+    without={
+        "target": "",
+        "model": "pass encoder, or leave it out",
+        "plan": "it is for graphs without types",
+        "loss": "pass objective",
+        "metrics": "its scores are MRR and Hits@k",
+    },
+    compared=False,
+)
+
+
+@METHOD.keywords
+def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmbeddings:
     """Learn a row of each vertex and of each relation that tell edges from others: knowledge graph embeddings.
 
     Without an encoder the rows of vertices are learned, and features are not read. With one, a network over typed
@@ -141,20 +173,5 @@ def embeddings(
     >>> trained.embeddings.shape, bool(trained.summary["test_filtered_mrr"] > 0.2)
     ((60, 16), True)
     """
-    facts = Facts(
-        width,
-        encoder,
-        decoder,
-        reciprocal,
-        objective,
-        negatives,
-        num_negatives,
-        hard_negatives,
-        num_hard_negatives,
-        relation_weights,
-        candidates,
-    )
-    rest: dict[str, Any] = {**training}
-    names = ("cache", "cache_by", "resident", "io")
-    rows = InputRows(**{name: rest.pop(name) for name in names}, embeddings=width)
-    return Trainer(facts, Ahead(ahead), rows, GradientSum()).train(source, **rest)
+    trained: TrainedEmbeddings = METHOD.train(source, options)
+    return trained

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
-from ..keywords import BatchTraining
-from ..preset import preset
-from ..trainer import Alone, Here, Neighbours, Nothing, Trainer
+from ..options import TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
+METHOD = Method(
+    "full",
+    TrainOptions,
+    driver="fastpart.train.centralized.launch:Driver",
+    worker="fastpart.train.centralized.training:Worker",
+    over=None,
+    without={
+        "target": "",
+        "workers": "it trains in one process. Train with sampled, or with sdt, to have several",
+        "timeout": "it trains in one process, which waits for no other",
+    },
+    of_all_parts=True,
+    launched=False,
+)
 
-@preset()
-def full(
-    source: PartitionSource,
-    **training: Unpack[BatchTraining],
-) -> TrainedModel:
+
+@METHOD.keywords
+def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
     """Train on the whole graph in one process.
 
     This is the reference for methods that train over parts. Models and options are the same.
@@ -63,4 +74,5 @@ def full(
     >>> fp.train.full(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    return Trainer(Neighbours(), Here(), Nothing(), Alone()).train(source, **training)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

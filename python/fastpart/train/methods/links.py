@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from ...core.option_groups import Count, Within
 from ...core.parameters import NegativeRule
-from ..keywords import LinkTraining
-from ..preset import preset
-from ..trainer import Ahead, GradientSum, InputRows, PairDecoderName, Pairs, Trainer, paired_by
+from ..options import InputRows, Temporal, TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..link_prediction.trained import TrainedLinks
 
+PairDecoderName = Literal["cosine", "dot", "mlp"]
 
-@preset(batch_size=1000)
-def links(
-    source: PartitionSource,
-    *,
-    decoder: PairDecoderName = "cosine",
-    negatives: NegativeRule = "uniform",
-    num_negatives: int = 1,
-    embeddings: int | None = None,
-    candidates: int = 1000,
-    ahead: int = 2,
-    **training: Unpack[LinkTraining],
-) -> TrainedLinks:
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOptions(TrainOptions, Temporal, InputRows):
+    """The options of ``links``."""
+
+    decoder: PairDecoderName = "cosine"
+    negatives: NegativeRule = "uniform"
+    num_negatives: Annotated[int, Within(1, 2**16)] = 1
+    embeddings: Annotated[int, Within(1, 2**16)] | None = None
+    candidates: Count = 1000
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+
+
+METHOD = Method(
+    "links",
+    LinkOptions,
+    driver="fastpart.train.link_prediction.launch:Driver",
+    worker="fastpart.train.link_prediction.training:Worker",
+    result="fastpart.train.link_prediction.trained:opened",
+    network="fastpart.train.link_prediction.decoders:noted_network",
+    defaults={"batch_size": 1000},
+    without={
+        "target": "",
+        "metrics": "its scores are MRR, Hits@k and AUC",
+        "plan": "a plan is of batches of vertices",
+    },
+    compared=False,
+)
+
+
+@METHOD.keywords
+def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     """Train to tell edges from other pairs of vertices: link prediction, and training without labels.
 
     Every worker takes the training edges whose target is in its parts. The encoder, a graph neural network over sampled
@@ -113,7 +135,5 @@ def links(
     >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
     ((60, 16), True)
     """
-    pairs, rest = paired_by(training, Pairs(negatives, num_negatives, decoder, candidates))
-    names = ("cache", "cache_by", "resident", "io")
-    rows = InputRows(**{name: rest.pop(name) for name in names}, embeddings=embeddings)
-    return Trainer(pairs, Ahead(ahead), rows, GradientSum()).train(source, **rest)
+    trained: TrainedLinks = METHOD.train(source, options)
+    return trained

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from ..keywords import TemporalTraining
-from ..preset import preset
-from ..trainer import Ahead, GradientSum, Trainer, sampled_by
+from ...core.option_groups import Within
+from ...errors import ParameterError
+from ..options import InputRows, Sampling, Scored, Temporal, TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
 
-@preset(batch_size=1000)
-def sampled(
-    source: PartitionSource,
-    *,
-    ahead: int = 2,
-    **training: Unpack[TemporalTraining],
-) -> TrainedModel:
+@dataclass(frozen=True, kw_only=True)
+class SampledOptions(TrainOptions, Scored, Sampling, InputRows, Temporal):
+    """The options of ``sampled``."""
+
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+
+    def __post_init__(self) -> None:
+        """Refuse a second rule beside that of temporal samples."""
+        super().__post_init__()
+        if self.temporal is not None and self.sampling != "uniform":
+            raise ParameterError(
+                f"sampling: temporal={self.temporal!r} says how neighbours are sampled. Leave out "
+                f"sampling={self.sampling!r}"
+            )
+
+
+METHOD = Method(
+    "sampled",
+    SampledOptions,
+    driver="fastpart.train.mini_batches.launch:Driver",
+    worker="fastpart.train.mini_batches.training:Worker",
+    typed_worker="fastpart.train.mini_batches.typed_training:Worker",
+    defaults={"batch_size": 1000},
+    of_all_parts=True,
+)
+
+
+@METHOD.keywords
+def sampled(source: PartitionSource, options: SampledOptions) -> TrainedModel:
     """Train on mini-batches of sampled neighbours over all parts.
 
     Every worker maps the edges of all parts, takes the training vertices of its own parts, and fetches the features
@@ -101,5 +125,5 @@ def sampled(
     >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    batches, rows, rest = sampled_by(training)
-    return Trainer(batches, Ahead(ahead), rows, GradientSum()).train(source, **rest)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

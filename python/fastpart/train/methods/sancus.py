@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ..keywords import Training
-from ..preset import preset
-from ..trainer import Blocks, GradientSum, Here, RowsSent, Trainer, Whole
+from ...core.option_groups import Within
+from ...errors import ParameterError
+from ..options import TrainOptions, not_below_0
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
+RowsSent = Literal["all", "boundary"]
 
-@preset()
-def sancus(
-    source: PartitionSource,
-    *,
-    max_age: int | None = None,
-    max_change: float | None = None,
-    period: int | None = None,
-    rows: RowsSent = "all",
-    **training: Unpack[Training],
-) -> TrainedModel:
+_EXACT = {"max_age": 0, "max_change": 0, "period": 1}
+"""The least value of each bound. With it all rows are broadcast in every epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SancusOptions(TrainOptions):
+    """The options of ``sancus``."""
+
+    max_age: Annotated[int, Within(0, 2**31 - 1)] | None = None
+    max_change: Annotated[float, not_below_0] | None = None
+    period: Annotated[int, Within(1, 2**31 - 1)] | None = None
+    rows: RowsSent = "all"
+
+    def __post_init__(self) -> None:
+        """Refuse several bounds. One that is exact is none."""
+        super().__post_init__()
+        given = [name for name in _EXACT if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ParameterError(
+                f"{', '.join(given)}: only one bound on staleness is possible. Pass one of them"
+            )
+        for name in given:
+            if getattr(self, name) == _EXACT[name]:
+                object.__setattr__(self, name, None)
+
+
+METHOD = Method(
+    "sancus",
+    SancusOptions,
+    driver="fastpart.train.full_graph.launch:Driver",
+    worker="fastpart.train.full_graph.training:Worker",
+    without={
+        **dict.fromkeys(("batch_size", "fanouts", "target"), ""),
+        "workers": "it starts one worker for each part. Partition into as many parts as there are workers",
+    },
+    per_part=True,
+)
+
+
+@METHOD.keywords
+def sancus(source: PartitionSource, options: SancusOptions) -> TrainedModel:
     """Train with full batches over blocks of rows, one process for each part, and skip broadcasts.
 
     Every process holds the rows of the vertices of its part. In each layer the processes broadcast their rows one after
@@ -113,5 +147,5 @@ def sancus(
     >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
-    blocks = Blocks(rows, max_age, max_change, period)
-    return Trainer(Whole(), Here(), blocks, GradientSum()).train(source, **training)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

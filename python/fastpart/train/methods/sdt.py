@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from ..keywords import BatchTraining
-from ..preset import preset
-from ..trainer import Average, Here, ModelAverage, Neighbours, Nothing, Trainer
+from ...core import parameters
+from ...core.option_groups import Size
+from ..options import TrainOptions
+from . import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
 
+Average = Literal["weights", "gradients"]
 
-@preset()
-def sdt(
-    source: PartitionSource,
-    *,
-    average: Average = "weights",
-    average_every: int = 1,
-    average_moments: bool = True,
-    parts: int | Literal["auto"] | None = None,
-    memory_per_worker: int | str | None = None,
-    **training: Unpack[BatchTraining],
-) -> TrainedModel:
+
+@dataclass(frozen=True, kw_only=True)
+class SDTOptions(TrainOptions):
+    """The options of ``sdt``."""
+
+    average: Average = "weights"
+    average_every: int = 1
+    average_moments: bool = True
+    parts: int | Literal["auto"] | None = None
+    memory_per_worker: Size = None
+
+    def __post_init__(self) -> None:
+        """Refuse more epochs between two averages than there are."""
+        super().__post_init__()
+        parameters.integer("average_every", self.average_every, 1, self.epochs)
+
+    @property
+    def epochs_per_round(self) -> int:
+        """Epochs of a row of the history."""
+        return self.average_every
+
+
+METHOD = Method(
+    "sdt",
+    SDTOptions,
+    driver="fastpart.train.model_averaging.launch:Driver",
+    worker="fastpart.train.model_averaging.training:Worker",
+    without={
+        "target": "",
+    },
+)
+
+
+@METHOD.keywords
+def sdt(source: PartitionSource, options: SDTOptions) -> TrainedModel:
     """Train a copy of the model on every part with its halo, and average the copies.
 
     Workers never exchange features or neighbours. They exchange only the weights, once per ``average_every`` epochs.
@@ -96,5 +123,5 @@ def sdt(
     >>> fp.train.sdt(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    sync = ModelAverage(average, average_every, average_moments, parts, memory_per_worker)
-    return Trainer(Neighbours(), Here(), Nothing(), sync).train(source, **training)
+    trained: TrainedModel = METHOD.train(source, options)
+    return trained

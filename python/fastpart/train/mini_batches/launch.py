@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import torch
 
-from ... import _core
-from ...core import parameters
 from ...errors import ParameterError
-from ...loading.cached_rows import checked
 from ...loading.planning.windows import PACKING_BYTES, planned_for
 from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
 from ...partitions.partition import PartitionSource
 from ...partitions.plan import Plan
 from ...runtime.environment import found
-from ..config import Call
 from ..data import Dataset
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
-from ..keywords import SAMPLING_RULES
 from ..learned_rows import learned_files, written
 from ..memory import (
     BatchSize,
@@ -41,12 +33,14 @@ from ..memory import (
     weights,
     workers_here,
 )
+from ..methods import Method
+from ..methods.bytegnn import ByteGNNOptions
+from ..methods.sampled import SampledOptions
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..runs.trained import TrainedModel
 from ..scores import TypedTask
-from ..trainer import Ahead, InputRows, Neighbours, Scheduled, Trainer
 from ..typed_data import TypedDataset, dataset_of
-from .temporal import refuse_degrees, refuse_untimed, temporal_rule
+from .temporal import refuse_degrees, refuse_untimed, temporal_of
 from .traces import merge
 
 
@@ -56,61 +50,46 @@ class Driver(driver.Driver):
     synchronised = True
     any_workers = True
     dataset: Dataset
+    options: SampledOptions | ByteGNNOptions
 
-    def __init__(self, trainer: Trainer, source: PartitionSource, call: Call) -> None:
-        options, made, rows, asked = call.options, trainer.made, trainer.exchange, call.workers
-        assert isinstance(trainer.batches, Neighbours)
-        assert isinstance(made, Ahead | Scheduled)
-        assert isinstance(rows, InputRows)
-        sampling = parameters.choice("sampling", trainer.batches.sampling, SAMPLING_RULES)
-        scheduled = isinstance(made, Scheduled)
-        cached = checked(rows.cache, rows.cache_by)
-        running = {
-            "ahead": parameters.integer("ahead", made.batches, 0, 2**10),
-            "io": parameters.rows_io(rows.io),
-            "cache": None if cached is None else cached.given,
-            "cache_by": rows.cache_by,
-            "resident": parameters.memory_size(rows.resident, "resident", 0),
-            "scheduled": scheduled,
-            "scores": call.scores,
-            "plan": None if rows.plan is None else os.path.abspath(rows.plan),
-        }
-        self._trace = _trace(made) if isinstance(made, Scheduled) else None
+    def __init__(
+        self, method: Method, source: PartitionSource, options: SampledOptions | ByteGNNOptions
+    ) -> None:
+        scheduled, asked = isinstance(options, ByteGNNOptions), options.workers
         dataset = dataset_of(source, options.target)
         if isinstance(dataset, TypedDataset):
-            _refuse_for_types(scheduled, rows)
-        if asked is None and rows.plan is not None and found() is None:
-            asked = int(Plan.read(rows.plan).key["workers"])  # a plan is for one number of them
-        super().__init__(trainer, call, dataset, _workers(dataset, call, asked), asked)
-        self.how = {"sampling": sampling}
-        temporal = temporal_rule(trainer.batches.temporal, sampling)
-        if temporal is not None:
+            _refuse_for_types(scheduled, options)
+        if asked is None and options.plan is not None and found() is None:
+            asked = int(Plan.read(options.plan).key["workers"])  # a plan is for one number of them
+        super().__init__(
+            method, options, dataset, number_of_workers(dataset.partition.k, asked, options), asked
+        )
+        self.decisive = {"sampling": options.sampling}
+        if (temporal := temporal_of(options)) is not None:
             refuse_degrees(dataset.task, options)
             refuse_untimed(dataset, temporal)
-            self.how["temporal"] = temporal
-        self.running = {**running, "traced": self._trace is not None}
+            self.decisive["temporal"] = temporal
         if sampling_of(options.model) != NEIGHBOUR:
             if scheduled:
                 raise ParameterError(
                     f"model: {options.model} trains on sampled graphs, which are not scheduled. Train it with sampled"
                 )
             self.any_workers = False  # each samples graphs of its own parts
-            self.how["workers"] = self.workers
-        self._plan = None if rows.plan is None else self._planned(rows)
+            self.decisive["workers"] = self.workers
+        self._plan = None if options.plan is None else self._planned(options.plan)
 
-    def _planned(self, rows: InputRows) -> Plan:
+    def _planned(self, plan: str) -> Plan:
         """Return the plan, which is for the batches of this training."""
         options = self.options
-        assert rows.plan is not None
-        if rows.resident is not None or sampling_of(options.model) != NEIGHBOUR:
+        if options.resident is not None or sampling_of(options.model) != NEIGHBOUR:
             raise ParameterError(
                 "plan: it takes the place of resident=, and is for models that sample neighbours. Leave it out"
             )
-        given: LoaderOptions = {**LOADER_DEFAULTS, "sampling": self.how["sampling"], "seed": options.seed}
+        given: LoaderOptions = {**LOADER_DEFAULTS, "sampling": options.sampling, "seed": options.seed}
         given["batch_size"] = options.batch_size or self.dataset.num_train
-        given["temporal"] = self.how.get("temporal")
+        given["temporal"] = temporal_of(options)
         partition, fanouts = self.dataset.partition, options.fanouts
-        return planned_for(rows.plan, partition, "train", fanouts, self.workers, given)[0]
+        return planned_for(plan, partition, "train", fanouts, self.workers, given)[0]
 
     def _plan_needs(self) -> list[Need]:
         """Return what the plan takes of each worker."""
@@ -139,25 +118,19 @@ class Driver(driver.Driver):
         ]
 
     @property
-    def _tables(self) -> int:
-        """How many tables say which rows are kept: cached ones, and those on the device."""
-        return sum(bool(self.running[name]) for name in ("cache", "resident"))
-
-    @property
     def _learned(self) -> tuple[str, ...]:
         """The types whose rows are learned."""
         return self.task.learned if isinstance(self.task, TypedTask) else ()
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows."""
-        self.running["out"] = os.path.abspath(launch.folder.path)
         if self._learned:
             entries = learned_files(self._learned, self.dataset.partition.k)
             launch.once(lambda: launch.folder.add(entries))
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
         """Write the trace, if the user wants one, and return the result with its learned rows."""
-        if (trace := self._trace) is not None:
+        if (trace := getattr(self.options, "trace", None)) is not None:
             launch.once(lambda: merge(launch.scratch, self.workers, trace))
         if not self._learned:
             return trained
@@ -176,7 +149,7 @@ class Driver(driver.Driver):
         size = BatchSize.of(options, seeds, training, n, edges, fanouts)
         parts = -(-dataset.partition.k // workers)
         stored = row_bytes(dataset) if typed else dataset.partition.parts[0].feature_bytes
-        resident = min(self.running["resident"] or 0, n * stored)
+        resident = min(options.resident or 0, n * stored)
         moved = resident > 0 or workers_here(workers) < workers
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
@@ -186,37 +159,19 @@ class Driver(driver.Driver):
             ),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
-            Need("places of rows that are kept", 4 * n * self._tables, "no cache= and no resident="),
-            Need("resident rows", resident if self.call.device == "cpu" else 0, "a smaller resident="),
+            Need("places of rows that are kept", 4 * n * options.keeps, "no cache= and no resident="),
+            Need("resident rows", resident if options.device == "cpu" else 0, "a smaller resident="),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
             *self._learned_needs(parts),
         ], ()
 
 
-def _refuse_for_types(scheduled: bool, rows: InputRows) -> None:
+def _refuse_for_types(scheduled: bool, options: SampledOptions | ByteGNNOptions) -> None:
     """Refuse what only graphs without types have."""
     if scheduled:
         raise ParameterError(
             "source: it holds a graph with types, whose batches are not scheduled. Train over it with sampled"
         )
-    if rows.plan is not None:
+    if options.plan is not None:
         raise ParameterError("plan: it is for graphs without types. Leave it out")
-
-
-def _workers(dataset: Dataset, call: Call, asked: int | None) -> int:
-    """Return the number of workers on all machines."""
-    processors = call.run.threads or _core.default_threads()
-    if call.device == "cuda":
-        processors = torch.cuda.device_count()
-    return number_of_workers(dataset.partition.k, asked, processors)
-
-
-def _trace(made: Scheduled) -> Path | None:
-    """Return the file for who did what when."""
-    target = None if made.trace is None else parameters.path("trace", made.trace)
-    if target is not None and target.suffix != ".json":
-        raise ParameterError(
-            f"trace: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
-        )
-    return target

@@ -12,10 +12,13 @@ from torch import nn
 
 from ...partitions.seeds import seeds_of
 from ...partitions.typed_seeds import typed_seeds
-from ..config import Options
 from ..data import Dataset
 from ..inference import numbers_of
+from ..jobs.worker import Place
 from ..learning.metrics import Scores
+from ..methods.armada import ArmadaOptions
+from ..methods.bytegnn import ByteGNNOptions
+from ..methods.sampled import SampledOptions
 from ..ranks import device
 from ..typed_data import TypedDataset
 from .steps import LoadedSteps
@@ -61,8 +64,8 @@ class SampledScores:
     def __init__(
         self,
         dataset: Dataset,
-        options: Options,
-        how: dict[str, Any],
+        options: SampledOptions | ByteGNNOptions | ArmadaOptions,
+        place: Place,
         edge_attr: bool,
         split: str = "val",
         most: int | None = VERTICES,
@@ -78,11 +81,11 @@ class SampledScores:
             input=dataset.target if isinstance(dataset, TypedDataset) else None,
             batch_size=max(1, min(WHOLE if whole else size, len(chosen))),
             seed=options.seed,
-            sampling=how["sampling"],
-            temporal=how.get("temporal"),
+            sampling=options.sampling,
+            temporal=options.temporal if isinstance(options, SampledOptions) else None,
             edge_ids=edge_attr,
-            timeout=how["timeout"],
-            io=how.get("io"),
+            timeout=options.timeout,
+            io=None if isinstance(options, ArmadaOptions) else options.io,
         )
         self._steps = (
             TypedLoadedSteps(dataset, loader)
@@ -90,7 +93,7 @@ class SampledScores:
             else LoadedSteps(dataset, loader)
         )
         self.fetching = self._steps.fetching
-        self._steps.limit(how["free_bytes"])
+        self._steps.limit(place.free_bytes)
 
     def close(self) -> None:
         """End the connections to other workers."""

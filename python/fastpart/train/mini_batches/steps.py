@@ -23,9 +23,11 @@ from ...loading.remote import RowFiles, fetching_of
 from ...partitions.seeds import owner_of, seeds_of
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
-from ..config import Options
 from ..data import Dataset
 from ..graphs.rows import Rows
+from ..methods.bytegnn import ByteGNNOptions
+from ..methods.sampled import SampledOptions
+from ..options import Options
 from ..ranks import device, rank, total, world_size
 from ..seeds import mixed
 
@@ -181,34 +183,35 @@ class Neighbours(LoadedSteps):
     def __init__(
         self,
         dataset: Dataset,
-        options: Options,
-        how: dict[str, Any],
+        options: SampledOptions | ByteGNNOptions,
+        free_bytes: int,
         edge_attr: bool,
         trace: Trace | None,
     ) -> None:
+        scheduled = isinstance(options, ByteGNNOptions)
         loader = dataset.partition.loader(
             "train",
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
-            sampling=how["sampling"],
-            temporal=how.get("temporal"),
+            sampling=options.sampling,
+            temporal=None if isinstance(options, ByteGNNOptions) else options.temporal,
             edge_ids=edge_attr,
-            ahead=how["ahead"],
-            timeout=how["timeout"],
-            io=how["io"],
-            cache=how["cache"],
-            cache_by=how["cache_by"],
-            scheduled=how["scheduled"],
-            threads=torch.get_num_threads() if how["scheduled"] else 1,
+            ahead=options.ahead,
+            timeout=options.timeout,
+            io=options.io,
+            cache=options.cache,
+            cache_by=options.cache_by,
+            scheduled=scheduled,
+            threads=torch.get_num_threads() if scheduled else 1,
             trace=trace,
-            plan=how["plan"],
+            plan=options.plan,
         )
         super().__init__(dataset, loader)
         self._loader.use_until(options.epochs)
-        if how["plan"] is None:
-            self._loader.keep(device(), how["resident"])
-        self.limit(how["free_bytes"])
+        if options.plan is None:
+            self._loader.keep(device(), options.resident)
+        self.limit(free_bytes)
 
 
 class Graphs:

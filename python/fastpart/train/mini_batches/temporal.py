@@ -8,31 +8,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core import parameters
 from ...errors import ParameterError
 from ...partitions.loader_options import LOADER_DEFAULTS
 from ...partitions.temporal import loaded_seeds, with_times
 from ...partitions.typed_seeds import typed_seeds
-from ..config import Options
 from ..data import SPLITS, Dataset
 from ..graphs.rows import Rows
-from ..keywords import TEMPORAL_RULES, SamplingRule, TemporalRule
+from ..methods.bytegnn import ByteGNNOptions
+from ..methods.sampled import SampledOptions
 from ..models import NEIGHBOUR, build, sampling_of
+from ..options import Options, TemporalRule
 from ..scores import Task, TypedTask
 from ..typed_data import TypedDataset
 from .steps import no_degrees
 
 
-def temporal_rule(given: TemporalRule | None, sampling: SamplingRule = "uniform") -> TemporalRule | None:
-    """Check how temporal samples are made. None: times do not count."""
-    if given is None:
-        return None
-    temporal = parameters.choice("temporal", given, TEMPORAL_RULES)
-    if sampling != "uniform":
-        raise ParameterError(
-            f"sampling: temporal={temporal!r} says how neighbours are sampled. Leave out sampling={sampling!r}"
-        )
-    return temporal
+def temporal_of(options: SampledOptions | ByteGNNOptions) -> TemporalRule | None:
+    """Return how temporal samples are made. None: times do not count."""
+    return None if isinstance(options, ByteGNNOptions) else options.temporal
 
 
 def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:

@@ -17,12 +17,16 @@ from ...core.processes import anonymous_bytes
 from ...loading import Trace, sum_gradients
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
-from ..config import Options
 from ..data import Dataset
 from ..inference import Fits, Inference
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..memory import fitting
+from ..methods.armada import ArmadaOptions
+from ..methods.bytegnn import ByteGNNOptions
+from ..methods.sampled import SampledOptions
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
+from ..options import Options
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
 from ..seeds import mixed
@@ -31,6 +35,8 @@ from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
 from .transfer import on_device
+
+WorkerOptions = SampledOptions | ByteGNNOptions | ArmadaOptions
 
 COMPUTE, IDLE = "compute", "idle"
 STEPS = (COMPUTE, SYNCHRONISING, IDLE)
@@ -47,10 +53,9 @@ class Worker:
     """
 
     open = staticmethod(dataset_of)
+    _options: Options
 
-    def __init__(
-        self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
-    ) -> None:
+    def __init__(self, dataset: Dataset, options: WorkerOptions, place: Place, state: dict[str, Any]) -> None:
         self._task, self._options, self._topology = dataset.task, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
@@ -58,27 +63,31 @@ class Worker:
         self.learner = Learner(dataset.task, options, state, self._device)
         self.network = self.learner.network
         own = np.flatnonzero(self._owned)
-        self._folder, self._trace = folder, Trace(rank(), f"worker {rank()}") if how.get("traced") else None
-        self._steps = self._source(dataset, options, how, folder, owners)
-        fits, fetching = fitting(dataset, options, how["free_bytes"]), self._steps.fetching
-        here = own.tolist(), folder, options.layers, fetching, fits, how["free_bytes"]
+        traced = isinstance(options, ByteGNNOptions) and options.trace is not None
+        self._folder, self._trace = place.scratch, Trace(rank(), f"worker {rank()}") if traced else None
+        self._steps = self._source(dataset, options, place, owners)
+        fits, fetching = fitting(dataset, options, place.free_bytes), self._steps.fetching
+        here = own.tolist(), place.scratch, options.layers, fetching, fits, place.free_bytes
         self._inference = self._inference_of(dataset, *here)
         self._clock = Clock(self._trace)
-        self._scored_by = how["scores"]
+        self._scored_by = options.scores
         self._sampled: SampledScores | None = None
-        self._temporal = self._sampler_of_scores(dataset, how) if how.get("temporal") else None
+        timed = isinstance(options, SampledOptions) and options.temporal is not None
+        self._temporal = self._sampler_of_scores(dataset, options, place) if timed else None
         if self._temporal is not None and self._scored_by == "exact" and dataset.num_val:
             self._sampled = self._temporal("val")
         elif self._scored_by == "sampled" and dataset.num_val:
-            self._sampled = SampledScores(dataset, options, how, takes_edge_attr(self.network))
+            self._sampled = SampledScores(dataset, options, place, takes_edge_attr(self.network))
 
-    def _sampler_of_scores(self, dataset: Dataset, how: dict[str, Any]) -> Callable[[str], SampledScores]:
+    def _sampler_of_scores(
+        self, dataset: Dataset, options: WorkerOptions, place: Place
+    ) -> Callable[[str], SampledScores]:
         """Return what samples all vertices of a split for scores that do not look ahead."""
         return partial(
             SampledScores,
             dataset,
-            self._options,
-            how,
+            options,
+            place,
             takes_edge_attr(self.network),
             most=None,
             whole=self._scored_by == "exact",
@@ -87,15 +96,14 @@ class Worker:
     def _source(
         self,
         dataset: Dataset,
-        options: Options,
-        how: dict[str, Any],
-        folder: Path,
+        options: Any,
+        place: Place,
         owners: npt.NDArray[np.int64],
     ) -> StepSource:
         """Return where the steps come from."""
         if sampling_of(options.model) == NEIGHBOUR:
-            return Neighbours(dataset, options, how, takes_edge_attr(self.network), self._trace)
-        return Graphs(dataset, options, np.flatnonzero(self._owned), folder, owners, how["io"])
+            return Neighbours(dataset, options, place.free_bytes, takes_edge_attr(self.network), self._trace)
+        return Graphs(dataset, options, np.flatnonzero(self._owned), place.scratch, owners, options.io)
 
     def _inference_of(
         self,

@@ -14,8 +14,8 @@ from torch import Tensor
 from ...loading import TypedBatch, TypedLoader
 from ...loading.typed.fetching import TypedFetching
 from ...partitions.seeds import owner_of
-from ..config import Options
 from ..graphs.typed_rows import TypedRows
+from ..methods.sampled import SampledOptions
 from ..ranks import device
 from ..typed_data import TypedDataset
 from .steps import LoaderSteps
@@ -101,22 +101,24 @@ class TypedLoadedSteps(LoaderSteps[TypedStep]):
 class TypedNeighbours(TypedLoadedSteps):
     """Training vertices with sampled neighbours."""
 
-    def __init__(self, dataset: TypedDataset, options: Options, how: dict[str, Any], edge_attr: bool) -> None:
+    def __init__(
+        self, dataset: TypedDataset, options: SampledOptions, free_bytes: int, edge_attr: bool
+    ) -> None:
         loader = dataset.partition.loader(
             "train",
             fanouts=options.relation_fanouts or options.fanouts,
             input=dataset.target,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
-            sampling=how["sampling"],
-            temporal=how.get("temporal"),
+            sampling=options.sampling,
+            temporal=options.temporal,
             edge_ids=edge_attr,
-            ahead=how["ahead"],
-            timeout=how["timeout"],
-            io=how["io"],
-            cache=how["cache"],
-            cache_by=how["cache_by"],
+            ahead=options.ahead,
+            timeout=options.timeout,
+            io=options.io,
+            cache=options.cache,
+            cache_by=options.cache_by,
         )
         super().__init__(dataset, loader)
-        self._loader.keep(device(), how["resident"])
-        self.limit(how["free_bytes"])
+        self._loader.keep(device(), options.resident)
+        self.limit(free_bytes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING
-from ..config import Options
+from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..models import takes_edge_attr
 from ..ranks import world_size
@@ -31,13 +30,12 @@ class Worker(training.Worker):
     def __init__(
         self,
         dataset: TypedDataset,
-        options: Options,
-        how: dict[str, Any],
-        folder: Path,
+        options: training.WorkerOptions,
+        place: Place,
         state: dict[str, Any],
     ) -> None:
         types = dataset.task.learned
-        super().__init__(dataset, options, how, folder, state.get("learner", {}) if types else state)
+        super().__init__(dataset, options, place, state.get("learner", {}) if types else state)
         self._learned: LearnedRows | None = None
         if not types:
             return
@@ -48,8 +46,8 @@ class Worker(training.Worker):
             options.hidden,
             options.seed,
             options.lr,
-            Path(how["out"]),
-            how["timeout"],
+            place.out,
+            options.timeout,
             np.float64 if options.precision == "float64" else np.float32,
         )
         if state:
@@ -58,12 +56,11 @@ class Worker(training.Worker):
     def _source(
         self,
         dataset: Any,
-        options: Options,
-        how: dict[str, Any],
-        folder: Path,
+        options: Any,
+        place: Place,
         owners: npt.NDArray[np.int64],
     ) -> StepSource:
-        return TypedNeighbours(dataset, options, how, takes_edge_attr(self.network))
+        return TypedNeighbours(dataset, options, place.free_bytes, takes_edge_attr(self.network))
 
     def _inference_of(self, dataset: Any, *given: Any) -> TypedInference:
         return TypedInference(dataset, *given)

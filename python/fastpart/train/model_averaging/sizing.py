@@ -14,10 +14,10 @@ from typing import Any
 from ...core.options import RunOptions
 from ...errors import MemoryBudgetError
 from ...measures.evaluate import evaluate
-from ..config import Options
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
 from ..models import NEIGHBOUR, sampling_of
+from ..options import Options
 from .regroup import graph_of, partitioned
 
 COMPUTING = 2 / 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,13 +15,14 @@ from ...core.processes import anonymous_bytes
 from ...loading import sum_gradients
 from ..batches import Batch
 from ..clock import Clock
-from ..config import Options
 from ..data import Dataset, LocalGraph
 from ..inference import Inference
+from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.steps import batches_of, losses, train_epoch
 from ..learning.trainable import refuse_batch_norm
 from ..memory import fitting
+from ..methods.sdt import SDTOptions
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
 from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
@@ -50,20 +50,23 @@ class Worker:
 
     open = Dataset
 
-    def __init__(
-        self, dataset: Dataset, options: Options, how: dict[str, Any], folder: Path, state: dict[str, Any]
-    ) -> None:
-        self._dataset, self._options, self._how = dataset, options, how
+    def __init__(self, dataset: Dataset, options: SDTOptions, place: Place, state: dict[str, Any]) -> None:
+        self._dataset, self._options = dataset, options
         self._clock = Clock()
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
         self.learner = Learner(dataset.task, options, {}, device())
         self.network, self._optimizer = self.learner.network, self.learner.optimizer
-        refuse_batch_norm(self.network, copies_of(dataset, how["average"], world_size()))
+        refuse_batch_norm(self.network, copies_of(dataset, options.average, world_size()))
         self._weights, self._moments = weights_of(self.network), moments_of(self._optimizer)
         self._of_parts = {number: PartState.new(options.seed, number) for number in self._parts.numbers}
-        fits = fitting(dataset, options, how["free_bytes"])
+        fits = fitting(dataset, options, place.free_bytes)
         self._inference = Inference(
-            dataset, self._parts.numbers, folder, options.layers, fits=fits, free_bytes=how["free_bytes"]
+            dataset,
+            self._parts.numbers,
+            place.scratch,
+            options.layers,
+            fits=fits,
+            free_bytes=place.free_bytes,
         )
         self._memory = 0
         self._gathered: dict[int, Any] = {}
@@ -81,7 +84,7 @@ class Worker:
         barrier()
         start = time.perf_counter()
         self._clock.read()
-        train = self._by_gradients if self._how["average"] == "gradients" else self._by_weights
+        train = self._by_gradients if self._options.average == "gradients" else self._by_weights
         loss, count, sent = train(epochs)
         seconds, spent = time.perf_counter() - start, self._clock.read()
         self.learner.end_epochs(epochs)
@@ -114,7 +117,7 @@ class Worker:
                     lost, seen = train_epoch(self.learner, local, self._options, generator)
             loss, count = loss + lost, count + seen
             weights.add(weights_of(self.network), weight)
-            if self._how["moments"]:
+            if self._options.average_moments:
                 moments.add(moments_of(self._optimizer), weight)
             else:
                 mine.moments = moments_of(self._optimizer)
@@ -123,7 +126,7 @@ class Worker:
         with self._clock.timed(AVERAGING):
             self._weights = weights.of_all(self._weights)
             sent = sum(tensor.numel() for tensor in self._weights.values())
-            if self._how["moments"]:
+            if self._options.average_moments:
                 self._moments = moments.of_all(self._moments)
                 sent += sum(tensor.numel() for tensor in self._moments.values())
             put_weights(self.network, self._weights)

@@ -9,7 +9,7 @@ from torch import nn
 
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
-from ..config import Options
+from ..options import Options
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask

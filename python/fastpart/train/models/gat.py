@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood, dropped
+from ..options import Options
 from ..scores import Task
 from .network import Network
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood
+from ..options import Options
 from ..scores import Task
 from .network import Network
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood
+from ..options import Options
 from ..scores import Task
 from .network import Network
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood
+from ..options import Options
 from ..scores import Task
 from .network import Network
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood, dropped
+from ..options import Options
 from ..scores import Task
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ..config import Options
+from ..options import Options
 from ..scores import Task
 from .gcn import Convolution, Propagation
 from .network import Network

@@ -6,8 +6,8 @@ import math
 
 from torch import Tensor, nn
 
-from ..config import Options
 from ..neighbourhood import Neighbourhood
+from ..options import Options
 from ..scores import Task
 from .gat import GAT
 from .network import Network

@@ -11,21 +11,26 @@ import torch
 from torch import nn
 
 from ...core.parsing import damaged
-from ..config import Options
 from ..learning.trainable import Make
 from ..models import build
+from ..options import TrainOptions
 from ..plugged.model_source import NAMES
+from ..plugged.objects import PLUGGED
 from ..scores import Task
-from .calls import arguments
 from .identity import refuse_difference
 from .run_folder import CHECKPOINT, MARKER, RunFolder
 from .weight_files import refuse_other_shapes, weights_in
+
+NOT_KEPT = frozenset(
+    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}
+)
+"""Arguments of this call only: objects, and those that :meth:`.TrainedModel.resume` sets itself."""
 
 
 def begin(
     folder: RunFolder,
     resume: bool,
-    options: Options,
+    options: TrainOptions,
     must: Mapping[str, Any],
     source: Path,
     task: Task | None,
@@ -47,7 +52,7 @@ def begin(
     folder.begin(
         going_on,
         must_agree=dict(must),
-        may_change={"source": os.path.abspath(source), "arguments": arguments()},
+        may_change={"source": os.path.abspath(source), "arguments": _arguments(options.given)},
         options=options.stored(),
         task=None if task is None else vars(task),
     )
@@ -58,3 +63,17 @@ def refuse_other_model(folder: RunFolder, make: Callable[[], nn.Module]) -> None
     best = weights_in(folder.read(CHECKPOINT), folder.path / CHECKPOINT).get("best", {})
     with torch.random.fork_rng(devices=[]):
         refuse_other_shapes(make(), best, folder.path)
+
+
+def _arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the call that a file can hold, so that the training can go on with them."""
+    return {name: _plain(value) for name, value in given.items() if name not in NOT_KEPT}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has: the text of a path, and Python's numbers for those of numpy."""
+    if isinstance(value, os.PathLike):
+        return os.path.abspath(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.tolist() if hasattr(value, "tolist") else value

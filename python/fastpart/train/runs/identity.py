@@ -12,7 +12,7 @@ from ...core.options import RunOptions
 from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError
 from ...store.identities import FILES, ROWS, checksums_of, digest
-from ..config import Options
+from ..options import Options
 from ..plugged.model_source import ModelSource
 from ..plugged.objects import name_of
 

@@ -17,19 +17,20 @@ from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import StrPath
+from ...core.parsing import mapped
 from ...errors import ParameterError
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
 from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
-from ..config import Options
-from ..lazy import imported
+from ..file_names import EMBEDDINGS
+from ..methods import of
 from ..models import build
+from ..options import Options
 from ..predicting import PREDICTED, Predicted, predictions, scratch
 from ..scores import Task, TypedTask
 from ..torch_settings import torch_threads
-from ..trainer import WITHOUT
 from .history import History
 
 if TYPE_CHECKING:
@@ -171,9 +172,9 @@ class TrainedModel:
         if epochs is not None:
             given["epochs"] = epochs
         directory = self.may_change["source"] if source is None else source
-        kept = "model" in given or "model" in WITHOUT[self.method]
+        kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
-        trained: Self = imported(self.method)(directory, **model, **given, out=self.out, resume=True)
+        trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)
         return trained
 
     @overload
@@ -345,6 +346,13 @@ class TrainedModel:
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}>"
         )
+
+
+def kept_rows(trained: TrainedModel) -> Any:
+    """Return the learned rows of a training, which are written when it ends. None if there are none."""
+    if trained.out is None or not (trained.out / EMBEDDINGS).exists():
+        return None
+    return mapped(trained.out / EMBEDDINGS)
 
 
 def test_of(summary: Mapping[str, Any], name: str) -> str:

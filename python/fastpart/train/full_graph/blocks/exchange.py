@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ....core import parameters
-from ...config import Options
 from ...data import Dataset
 from ...memory import MORE_PARTS, Need, widths
-from ...trainer import RowsSent
+from ...methods.sancus import SancusOptions
 from ..exchange import Exchange
 from ..part import Tools
 from . import staleness
@@ -24,10 +21,11 @@ class BlocksExchange(Exchange):
     """The blocks of a part of the vertices."""
 
     dataset, part, held = Dataset, Blocks, "the rows of a part"
+    decisive = ("rows", *staleness.BOUNDS)
 
-    def __init__(self, part: Blocks, options: Options, how: Mapping[str, Any], tools: Tools) -> None:
-        rows = ROWS[how["rows"]](part, tools.wire, tools.clock)
-        matrix, limit, self._epoch = Matrix(rows, tools), staleness.bound(how, tools.wire), Epoch()
+    def __init__(self, part: Blocks, options: SancusOptions, tools: Tools) -> None:
+        rows = ROWS[options.rows](part, tools.wire, tools.clock)
+        matrix, limit, self._epoch = Matrix(rows, tools), staleness.bound(options, tools.wire), Epoch()
         later = range(1, options.layers)
 
         def layer(bound: Bound | None, epoch: Epoch, remembers: bool = False) -> RowBlocks:
@@ -40,27 +38,19 @@ class BlocksExchange(Exchange):
         self.exact = [first, *(exact for _ in later)]
 
     @staticmethod
-    def checked(
-        rows: RowsSent, max_age: int | None, max_change: float | None, period: int | None
-    ) -> dict[str, Any]:
-        """Return the rows that are sent, and the value of each bound on staleness."""
-        rows = parameters.choice("rows", rows, ROWS)
-        return {"rows": rows, **staleness.checked(max_age, max_change, period)}
-
-    @staticmethod
-    def summary(how: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
+    def summary(options: SancusOptions, dataset: Dataset) -> dict[str, Any]:
         """Return the number of parts, and the share of their halo."""
         measured = dataset.manifest.get("summary", {})
         return {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
 
     @staticmethod
-    def needs(how: Mapping[str, Any], dataset: Dataset, options: Options, rows: int) -> list[Need]:
+    def needs(dataset: Dataset, options: SancusOptions, rows: int) -> list[Need]:
         """Return the needs of the rows of others, and of their copies if there is a bound."""
         received, copied = rows, len(dataset.partition)
-        if how["rows"] == "boundary":
+        if options.rows == "boundary":
             received = copied = max(part.halo_sizes[0] for part in dataset.partition.parts)
         hidden = [width for width, _ in widths(options, dataset.task)][1:]
-        bounded = any(value is not None for name, value in how.items() if name != "rows")
+        bounded = any(getattr(options, name) is not None for name in staleness.BOUNDS)
         return [
             Need("rows of another part", 12 * received * max([dataset.task.features, *hidden]), MORE_PARTS),
             Need("copies of rows", 4 * copied * sum(hidden) * bounded, 'rows="boundary", or no bound'),

@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ....core import parameters
-from ....errors import ParameterError
+from ...methods.sancus import SancusOptions
 from ..wire import Wire
-
-MOST_EPOCHS = 2**31 - 1
-
-_EXACT = {"max_age": 0, "max_change": 0, "period": 1}
-"""The least value of each bound. With it all rows are broadcast in every epoch."""
-
-
-def checked(max_age: int | None, max_change: float | None, period: int | None) -> dict[str, Any]:
-    """Return the value of each bound by its name: None for those that are not given, or exact.
-
-    All names are there, so that a resume with another bound is told from one that knows no bound.
-
-    Raises
-    ------
-    ParameterError
-        More than one bound, or an invalid value.
-    """
-    given = {"max_age": max_age, "max_change": max_change, "period": period}
-    values = {name: _checked(name, value) for name, value in given.items() if value is not None}
-    if len(values) > 1:
-        raise ParameterError(
-            f"{', '.join(values)}: only one bound on staleness is possible. Pass one of them"
-        )
-    return {name: None if values.get(name) == _EXACT[name] else values.get(name) for name in given}
-
-
-def _checked(name: str, value: Any) -> float:
-    if name != "max_change":
-        return parameters.integer(name, value, _EXACT[name], MOST_EPOCHS)
-    number = parameters.number(name, value)
-    if not number >= 0:
-        raise ParameterError(f"{name}: {number} is below 0")
-    return number
 
 
 class Bound(ABC):
@@ -119,16 +85,16 @@ class ChangeBound(Bound):
         return [flag > 0 for flag in self._wire.total(flags).tolist()]
 
 
-_BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {
+BOUNDS: dict[str, Callable[[Any, Wire], Bound]] = {
     "max_age": AgeBound,
     "max_change": ChangeBound,
     "period": PeriodBound,
 }
 
 
-def bound(given: Mapping[str, Any], wire: Wire) -> Bound | None:
-    """Return the bound of a result of :func:`checked`. None without a bound."""
-    values = ((bound_, given.get(name)) for name, bound_ in _BOUNDS.items())
+def bound(options: SancusOptions, wire: Wire) -> Bound | None:
+    """Return the bound on staleness. None without one."""
+    values = ((bound_, getattr(options, name)) for name, bound_ in BOUNDS.items())
     return next((bound_(value, wire) for bound_, value in values if value is not None), None)
 
 

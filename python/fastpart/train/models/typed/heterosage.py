@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from ...config import Options
+from ...options import Options
 from .network import LayerShape, TypedNetwork
 from .rgcn import RelationalConvolution
 

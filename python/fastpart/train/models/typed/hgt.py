@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...config import Options
 from ...graphs.typed_rows import TypedRows
+from ...options import Options
 from .network import Keyed, LayerShape, Rows, TypedNetwork
 
 

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ....partitions.typed_seeds import EdgeKey
-from ...config import Options
 from ...graphs.typed_rows import TypedRows
+from ...options import Options
 from ...scores import TypedTask
 from ..network import NEIGHBOUR
 

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ....errors import ParameterError
-from ...config import Options
 from ...graphs.typed_rows import RelationRows, TypedRows
 from ...neighbourhood import dropped_by
+from ...options import Options
 from ...scores import TypedTask
 from ..gat import SLOPE
 from .network import Keyed, LayerShape, Rows, TypedNetwork

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ...config import Options
 from ...graphs.typed_rows import TypedRows
+from ...options import Options
 from .network import Keyed, LayerShape, Rows, TypedNetwork
 
 BASES = 30
