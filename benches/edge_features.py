@@ -21,7 +21,7 @@ import torch
 
 import fastpart as fp
 from fastpart import _core
-from fastpart.train.config import Options
+from fastpart.train.options import Options
 from fastpart.train.graphs.rows import Rows
 from fastpart.train.models import build
 from fastpart.train.scores import Task

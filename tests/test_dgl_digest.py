@@ -40,7 +40,7 @@ def run(root, *words):
         ("rust/parts/layout.rs", True),
         ("tests/requirements-dgl.txt", True),
         ("tests/test_train_distdgl.py", True),
-        ("python/fastpart/train/trainer.py", False),
+        ("python/fastpart/train/options.py", False),
     ],
 )
 def test_a_change_of_what_they_depend_on_runs_them_again(copy, file, counts):

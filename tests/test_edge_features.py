@@ -14,12 +14,12 @@ from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.loading import Sample  # noqa: E402
 from fastpart.loading.cached_rows import cached_edge_rows_of  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.model_averaging import regroup  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from fastpart.loading.cached_rows import most_accessed_rows, own_rows  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.methods.sampled import SampledOptions  # noqa: E402
 from fastpart.train.mini_batches.steps import Neighbours  # noqa: E402
 from loaded import stored  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402
@@ -132,16 +132,6 @@ def test_they_change_no_loss(tmp_path):
 
 def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
-    options = Options.of({"batch_size": 100, "fanouts": [4, 3]})
-    how = {
-        "sampling": "uniform",
-        "ahead": 1,
-        "timeout": 9.0,
-        "io": None,
-        "cache": None,
-        "cache_by": "access",
-        "resident": 10**6,
-    }
-    how |= {"scheduled": False, "free_bytes": 10**6, "plan": None}
-    kept = Neighbours(dataset, options, how, False, None)._loader.fetching.resident
+    options = SampledOptions(batch_size=100, fanouts=(4, 3), ahead=1, timeout=9.0, resident=10**6)
+    kept = Neighbours(dataset, options, 10**6, False, None)._loader.fetching.resident
     assert len(kept.index.ids) == dataset.topology.num_vertices

@@ -18,11 +18,11 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train import blocks, means  # noqa: E402
 from fastpart.train.columns import Costs, StoredRows  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.means import MeansOfRows  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 
 N = 600
 

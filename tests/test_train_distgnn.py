@@ -15,12 +15,13 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
 from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
+from fastpart.train.methods.distgnn import DistGNNOptions  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -57,8 +58,8 @@ def gradients(network):
 def part_on(dataset, wire, dtype, layers=2):
     copies = Copies.load(dataset, wire.rank)
     copies.features = copies.features.to(dtype)
-    tools, options = Tools(wire, torch.device("cpu")), Options(layers=layers)
-    return copies, TotalsExchange(copies, options, {"delay": 0, "exchange": "always"}, tools)
+    tools, options = Tools(wire, torch.device("cpu")), DistGNNOptions(layers=layers)
+    return copies, TotalsExchange(copies, options, tools)
 
 
 def step_of(dataset, part, exchange, network):

@@ -17,14 +17,15 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.edge_data import EdgeDataset  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
 from fastpart.train.full_graph.totals.delayed import bins_of  # noqa: E402
 from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
+from fastpart.train.methods.distgnn import DistGNNOptions  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -174,9 +175,11 @@ def moved(network, epochs, step):
 
 
 def exchange_between(wire, copies, delay, layers):
-    tools, options = Tools(wire, torch.device("cpu")), Options(layers=layers)
-    how = {"delay": delay or 0, "exchange": "never" if delay is None else "always"}
-    return TotalsExchange(copies, options, how, tools)
+    tools, options = (
+        Tools(wire, torch.device("cpu")),
+        DistGNNOptions(layers=layers, delay=delay or 0, exchange="never" if delay is None else "always"),
+    )
+    return TotalsExchange(copies, options, tools)
 
 
 @settings(max_examples=6, deadline=None)

@@ -15,7 +15,6 @@ from ranks import run_ranks
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.facts.dataset import FactDataset  # noqa: E402
 from fastpart.train.facts.loader import FactLoader  # noqa: E402
 from fastpart.train.facts.objectives import losses_of  # noqa: E402
@@ -23,6 +22,7 @@ from fastpart.train.facts.pools import HardNegatives, Pools  # noqa: E402
 from fastpart.train.facts.steps import FactSteps  # noqa: E402
 from fastpart.train.link_prediction.decoders import Decoder  # noqa: E402
 from fastpart.train.link_prediction.filtered import FilteredScorer  # noqa: E402
+from fastpart.train.methods.embeddings import EmbeddingOptions  # noqa: E402
 
 QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
 
@@ -172,8 +172,8 @@ def test_ranks_are_those_of_brute_force(data):
 @pytest.mark.parametrize("rule", ["uniform", "degree", "batch", "all"])
 def test_negatives_are_of_the_type_that_the_relation_leads_to(parts, rule):
     dataset = FactDataset(parts)
-    how = {"negatives": rule, "num_negatives": 12, "relation_weights": None}
-    steps = FactSteps(dataset, Options(batch_size=50), how, np.ones(3, bool), None)
+    options = EmbeddingOptions(batch_size=50, negatives=rule, num_negatives=12)
+    steps = FactSteps(dataset, options, np.ones(3, bool), None)
     seen = 0
     for step in steps.epoch(0):
         ids = dataset.topology.ids_of(step.rows)
@@ -272,14 +272,12 @@ def test_parts_do_not_change_the_losses_of_an_encoder(attributed, alone, tmp_pat
 
 def test_edges_of_a_step_are_no_neighbours_of_it(parts):
     dataset = FactDataset(parts)
-    how = {"negatives": "uniform", "num_negatives": 5, "relation_weights": None}
-    how |= {"ahead": 1, "timeout": 60.0, "io": None, "cache": None, "cache_by": "access"}
-    options = Options(batch_size=40, fanouts=(-1, -1))
-    steps = FactSteps(dataset, options, how, np.ones(3, bool), None)
+    options = EmbeddingOptions(batch_size=40, fanouts=(-1, -1), num_negatives=5, ahead=1, timeout=60.0)
+    steps = FactSteps(dataset, options, np.ones(3, bool), None)
     with_all = dataset.partition.loader(np.arange(45, 105), input="paper", fanouts=[-1, -1], batch_size=60)
     assert sum(len(each) for each in next(iter(with_all)).indices_dict.values())
     relations = {each.name: each for each in dataset.typed.edge_types}
-    for step, batch in FactLoader(dataset, steps, options, how):
+    for step, batch in FactLoader(dataset, steps, options):
         said = {(r, *sorted((h, t))) for h, t, r in step.facts.tolist()}
         for key, edges in batch.edge_index_dict.items():
             number = dataset.typed.names.index(relations[key[1]].relation.name)

@@ -15,8 +15,8 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.models import GraphSAGE  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.history import History  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.runs.weight_files import load_weights  # noqa: E402

@@ -1,14 +1,15 @@
 """Training by workers, whatever the method: what is asked of a worker, and in which order."""
 
-import dataclasses
 import inspect
+import json
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import ANY, patch
+from unittest.mock import patch
 
 import pytest
 
@@ -17,19 +18,20 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.core.options import RunOptions  # noqa: E402
+from fastpart.core.option_groups import parameters_of  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
-from fastpart.train import libraries, trainer  # noqa: E402
-from fastpart.train.config import DEFAULTS, Call, Options, report_of  # noqa: E402
+from fastpart.train import libraries  # noqa: E402
 from fastpart.train.jobs import driver, group  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
-from fastpart.train.keywords import Batches, Learning  # noqa: E402
+from fastpart.train.jobs.worker import Place  # noqa: E402
+from fastpart.train.methods import Method  # noqa: E402
+from fastpart.train.methods.sdt import SDTOptions  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
+from fastpart.train.options import Options, TrainOptions  # noqa: E402
 from fastpart.train.runs import history  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
-from fastpart.train.trainer import ROOMS  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("_one_process")
 
@@ -49,9 +51,9 @@ def _one_process(tmp_path, monkeypatch):
 class Counting:
     """A worker whose weight is the number of epochs, and which is best in the fourth."""
 
-    def __init__(self, dataset, options, how, scratch, state):
+    def __init__(self, dataset, options, place, state):
         self.calls = dataset.calls
-        self.calls.append(("begin", how, state))
+        self.calls.append(("begin", options.epochs_per_round, state))
         self.network = torch.nn.Linear(1, 1, bias=False)
         self._epochs = state.get("epochs", 0)
 
@@ -95,7 +97,6 @@ def counting(monkeypatch):
     def of(worker):
         CALLS.clear()
         monkeypatch.setitem(sys.modules, "counting.training", SimpleNamespace(Worker=worker))
-        monkeypatch.setitem(ROOMS, "counting", "counting")
         return worker.open("parts")
 
     return of
@@ -115,18 +116,19 @@ class Counted(driver.Driver):
 
 
 @contextmanager
-def here(call, workers, alone):
+def here(options, workers, alone):
     """Be the only process of a launcher."""
-    folder = RunFolder.claim(call.out, call.resume, overwrite=False)
-    yield Launch(folder, call.resume, "cpu", 60.0, None, call.out, joined=True)
+    folder = RunFolder.claim(options.out, options.resume, overwrite=False)
+    yield Launch(folder, options.resume, None, options.out, joined=True)
+
+
+METHOD = Method("counting", SDTOptions, driver="", worker="counting.training:Worker")
 
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
-    run = RunOptions(progress=progress)
-    given = {**trainer.DEFAULTS, "out": output, "resume": resume, "callbacks": None}
-    call = Call(given, Options(epochs=epochs), run, report_of({}, run, epochs))
-    counted = Counted(SimpleNamespace(method="counting"), call, dataset, 1)
-    counted.how = how
+    options = SDTOptions(out=output, resume=resume, epochs=epochs, progress=progress, **how)
+    counted = Counted(METHOD, options, dataset, 1)
+    counted.decisive = how
     with patch.object(driver, "launching", here):
         return counted.train()
 
@@ -138,7 +140,7 @@ def test_the_course_of_a_training(counting, tmp_path, worker, how, rounds):
     trained = joined(counting(worker), tmp_path / "out", how, progress=lambda *said: told.append(said))
     end = ["close"] if worker is Closing else []
     assert [
-        ("begin", {**how, "timeout": 60.0, "steps": False, "free_bytes": ANY}, {}),
+        ("begin", how.get("average_every", 1), {}),
         *rounds,
         ("final", 4.0),
         *end,
@@ -163,7 +165,7 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
         joined(dataset, tmp_path / "out", {}, progress=stop)
     went_on = joined(dataset, tmp_path / "out", {}, resume=True)
     assert CALLS[4:] == [
-        ("begin", {"timeout": 60.0, "steps": False, "free_bytes": ANY}, {"epochs": 3}),
+        ("begin", 1, {"epochs": 3}),
         1,
         1,
         ("final", 4.0),
@@ -172,10 +174,20 @@ def test_a_worker_goes_on_from_its_state(counting, tmp_path, monkeypatch):
 
 
 def test_a_job_is_the_same_in_another_process():
-    job = Job(
-        "sdt", "a", "b", "c", Options(fanouts=(1, 2)), {"average_every": 3}, True, 2, "cpu", {"timeout": 1.5}
+    options = SDTOptions(
+        fanouts={"cites": (1, 2), "writes": (3, -1)}, average_every=3, tmp_dir=Path("t"), out="b"
     )
-    assert Job.from_json(job.to_json()) == job
+    job = Job("sdt", ("m:W", ""), "a", Place(Path("c"), Path("b"), 9), options, True, 2, steps=False)
+    again = Job.from_json(job.to_json())
+    assert replace(again, options=job.options) == job
+    assert type(again.options) is SDTOptions
+    assert replace(again.options, tmp_dir=Path("t")) == options
+
+
+def test_what_is_called_in_the_process_of_the_user_stays_there():
+    options = TrainOptions(callbacks=[SimpleNamespace(on_epoch=print)], on_epoch=print, progress=print)
+    sent = TrainOptions.received(json.loads(json.dumps(options.sent())))
+    assert sent == TrainOptions()
 
 
 @pytest.mark.parametrize(("gpus", "workers"), [(0, 1), (2, 2), (2, 3)])
@@ -258,7 +270,8 @@ def test_every_option_is_in_the_signature_with_its_default(method):
     known = inspect.signature(function).parameters
     assert [parameter.kind for parameter in known.values()].count(inspect.Parameter.VAR_KEYWORD) == 0
     whole_graph, typed = method in ("distgnn", "sancus"), method in ("sampled", "bytegnn", "armada")
-    for name, default in DEFAULTS.items():
+    for name, each in parameters_of(Options, {}).items():
+        default = each.default
         if (whole_graph and name in ("batch_size", "fanouts")) or (name == "target" and not typed):
             assert name not in known
         else:
@@ -268,12 +281,6 @@ def test_every_option_is_in_the_signature_with_its_default(method):
     assert {"threads", "tmp_dir", "progress"} <= set(known)
     with pytest.raises(TypeError, match=rf"^{method}\(\) has no parameter 'epocs'. Did you mean 'epochs'\?$"):
         function("absent", epocs=1)
-
-
-def test_typed_dictionaries_hold_what_is_checked():
-    named = {*Learning.__annotations__, *Batches.__annotations__, "seed", "target"} - {"device"}
-    assert named == set(DEFAULTS)
-    assert {field.name for field in dataclasses.fields(Options)} == {*named, "relation_fanouts"}
 
 
 def test_what_torchrun_leaves_to_say(tmp_path):

@@ -20,7 +20,7 @@ import os, sys, torch, numpy as np, torch.distributed as dist, torch.nn.function
 from pathlib import Path
 import fastpart as fp
 from fastpart.loading import sum_gradients
-from fastpart.train.config import Options
+from fastpart.train.options import Options
 from fastpart.train.graphs.typed_rows import TypedRows
 from fastpart.train.learned_rows import LearnedRows
 from fastpart.train.models import build

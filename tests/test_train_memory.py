@@ -11,11 +11,11 @@ torch = pytest.importorskip("torch")
 from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import blocks, inference, memory, predicting  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.disaggregated import holding  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
 

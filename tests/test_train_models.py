@@ -12,10 +12,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.batches import batches, neighbour  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.models import MODELS, build, sampling_of  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.plugged.model_source import NAMES  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 

@@ -16,9 +16,9 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.learning.criterion import Criterion  # noqa: E402
 from fastpart.train.learning.optimizers import optimizer_of, scheduler_of  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 F = torch.nn.functional

@@ -15,15 +15,16 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.full_graph import wire as wires  # noqa: E402
 from fastpart.train.full_graph.blocks import staleness  # noqa: E402
 from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
 from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
 from fastpart.train.full_graph.part import Tools  # noqa: E402
+from fastpart.train.methods.sancus import SancusOptions  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
@@ -143,13 +144,13 @@ def trained(network, layers, features, labels, train, count):
     return loss.item(), {name: p.grad.clone() for name, p in network.named_parameters()}
 
 
-def epochs_of(case, network, how, epochs=1, watch=lambda part, exchange: None):
+def epochs_of(case, network, given, epochs=1, watch=lambda part, exchange: None):
     """Return for each epoch the loss and the gradients, summed over workers, and what all saw of each epoch."""
     dtype = next(network.parameters()).dtype
 
     def work(wire):
         part = case.blocks(wire.rank, dtype)
-        exchange = BlocksExchange(part, Options(layers=len(network.layers)), how, Tools(wire, CPU))
+        exchange = BlocksExchange(part, SancusOptions(layers=len(network.layers), **given), Tools(wire, CPU))
         told = []
         for epoch in range(epochs):
             wire.sent = wire.received = 0
@@ -342,9 +343,9 @@ def test_scores_take_no_copies_and_leave_them_alone():
             rows = moved(network, 5)(exchange.exact, part.features)
         logits.append((part.vertices, rows))
 
-    how = {"rows": "all", "period": 5}
-    looked = epochs_of(case, network, how, epochs=3, watch=check)
-    alone = epochs_of(case, network, how, epochs=3)
+    given = {"rows": "all", "period": 5}
+    looked = epochs_of(case, network, given, epochs=3, watch=check)
+    alone = epochs_of(case, network, given, epochs=3)
     for one, other in zip(looked, alone, strict=True):
         assert_same(one, other, 0)
         assert one[2] == other[2]
@@ -413,8 +414,8 @@ def test_bytes_are_those_counted_by_hand(case, eps):
     graphs, expected = simulated(case, network, is_fresh("max_age", eps, case.k))
     sent = {}
     for rows in ("all", "boundary"):
-        how = {"rows": rows, **staleness.checked(eps, None, None)}
-        sent[rows] = epochs_of(case, network, how, epochs=4)
+        given = {"rows": rows, "max_age": eps}
+        sent[rows] = epochs_of(case, network, given, epochs=4)
     for epoch in range(4):
         for graph in graphs:
             graph.widths.clear()

@@ -8,12 +8,11 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.full_graph.blocks import staleness  # noqa: E402
 from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
 from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
 from fastpart.train.full_graph.trial import try_model  # noqa: E402
+from fastpart.train.methods.sancus import SancusOptions  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 
@@ -25,7 +24,7 @@ REFUSED = dict.fromkeys(("gat", "gatv2", "transformer"), "constant matrix of the
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
-    given = Task(3, 4, multilabel), Options(model=name, layers=3), BlocksExchange, {"rows": "all"}
+    given = Task(3, 4, multilabel), SancusOptions(model=name, layers=3), BlocksExchange
     if name in REFUSED:
         with pytest.raises(fp.ParameterError, match=REFUSED[name]):
             try_model(*given)
@@ -37,7 +36,8 @@ NONE = {"period": None, "max_age": None, "max_change": None}
 
 
 def bounds(**given):
-    return staleness.checked(**{**NONE, **given})
+    checked = SancusOptions.checked(given)
+    return {name: getattr(checked, name) for name in NONE}
 
 
 def test_there_is_one_bound():

@@ -8,10 +8,10 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.mini_batches import sampled_scores  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 2, "epochs": 4, "batch_size": 100, "fanouts": [4, 3], "eval_every": 2}
 METHODS = ("sampled", "bytegnn", "armada")

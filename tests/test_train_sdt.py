@@ -13,13 +13,15 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.jobs.worker import Place  # noqa: E402
 from fastpart.train.learning.steps import batches_of  # noqa: E402
+from fastpart.train.methods.sdt import SDTOptions  # noqa: E402
 from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import scores_of  # noqa: E402
 
@@ -87,9 +89,8 @@ def test_several_workers_average_as_one_does(one_hop):
 @pytest.mark.parametrize("moments", [True, False])
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_rounds_against_plain_loops(one_hop, tmp_path, moments, epochs):
-    dataset, options = Dataset(one_hop), Options(dropout=0.0, hidden=8)
-    how = {"average": "weights", "average_every": epochs, "moments": moments, "free_bytes": 1 << 20}
-    worker = Worker(dataset, options, how, tmp_path, {})
+    dataset, options = Dataset(one_hop), SDTOptions(dropout=0.0, hidden=8, average_moments=moments)
+    worker = Worker(dataset, options, Place(tmp_path, tmp_path, 1 << 20), {})
     shared = copy.deepcopy(worker.network)
     for _ in range(2):
         worker.round(epochs, True)

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 from fastpart.loading.typed.batch import TypedBatch  # noqa: E402
 from fastpart.train import typed_inference as module  # noqa: E402
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.graphs.typed_rows import TypedRows  # noqa: E402
 from fastpart.train.models import TYPED_MODELS, build  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.typed_data import TypedDataset  # noqa: E402
 from fastpart.train.typed_inference import TypedInference  # noqa: E402
 
@@ -186,7 +186,7 @@ import os, sys, torch, numpy as np, torch.distributed as dist
 from pathlib import Path
 import fastpart as fp
 from fastpart.partitions.seeds import rank_of_part
-from fastpart.train.config import Options
+from fastpart.train.options import Options
 from fastpart.train.models import build
 from fastpart.train.typed_data import TypedDataset
 from fastpart.train.typed_inference import TypedInference

@@ -12,10 +12,10 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.config import Options  # noqa: E402
 from fastpart.train.graphs.typed_rows import TypedRows  # noqa: E402
 from fastpart.train.learning.trainable import refuse_unfit  # noqa: E402
 from fastpart.train.models import MODELS, TYPED_MODELS, attends, build, is_layered  # noqa: E402
+from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.plugged.model_source import TYPED_NAMES  # noqa: E402
 from fastpart.train.scores import Task, task_of  # noqa: E402
 from typed_batches import small  # noqa: E402

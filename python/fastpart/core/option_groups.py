@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from functools import cache, partial, reduce
 from inspect import Parameter
 from operator import or_
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 from . import parameters
@@ -102,9 +102,9 @@ def _check_of(hint: Any) -> Check | None:
         return parameters.flag
     if get_origin(hint) is Literal:
         return partial(parameters.choice, valid=get_args(hint))
-    if NoneType in (members := get_args(hint)):
-        check = next(filter(None, map(_check_of, members)), None)
-        return None if check is None else partial(_optional, check)
+    members = [each for each in get_args(hint) if each is not NoneType]
+    if get_origin(hint) in (Union, UnionType) and len(members) == 1 and (check := _check_of(members[0])):
+        return partial(_optional, check)
     return None
 
 

@@ -147,7 +147,7 @@ def compare(
     [1.0]
     """
     chosen = [parameters.choice("methods", name, compared()) for name in methods]
-    plan = planned(chosen, partitioners)
+    plan, references = planned(chosen, partitioners), [name for name in chosen if of(name).over is None]
     parts, count = parameters.parts(k), parameters.integer("seeds", seeds, 1, 1000)
     run, shared = options.run, {"device", *(each.name for each in fields(Options))}
     training = {name: value for name, value in options.given.items() if name in shared}
@@ -158,7 +158,7 @@ def compare(
     opened = open_graph(graph, **vars(replace(run, progress=None)))
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
     _check_data(opened, saved)
-    total = count * (sum(len(each.methods) for each in plan) + ("full" in chosen))
+    total = count * (sum(len(each.methods) for each in plan) + len(references))
     done = 0
     rows = []
     running = {**vars(run), "progress": None}
@@ -181,8 +181,7 @@ def compare(
                 runs = trainings(method, folder)
                 row = _row(method, each.partitioner, parts, measured, runs)
                 rows.append(row | _of_types(method, folder, runs[0].options, run))
-        if "full" in chosen:
-            rows.append(_row("full", None, None, {}, trainings("full", folder)))
+        rows += [_row(method, None, None, {}, trainings(method, folder)) for method in references]
     before_polars_threads("train")
     more: dict[str, type[pl.DataType]] = {
         name: pl.Float64 for row in rows for name in row if name not in COLUMNS

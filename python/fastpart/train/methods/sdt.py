@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ...core import parameters
 from ...core.option_groups import Size
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Average = Literal["weights", "gradients"]
 
 
+def _parts(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return parameters.choice(name, value, ("auto",))
+    return None if value is None else parameters.parts(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SDTOptions(TrainOptions):
     """The options of ``sdt``."""
@@ -24,7 +30,7 @@ class SDTOptions(TrainOptions):
     average: Average = "weights"
     average_every: int = 1
     average_moments: bool = True
-    parts: int | Literal["auto"] | None = None
+    parts: Annotated[int | Literal["auto"] | None, _parts] = None
     memory_per_worker: Size = None
 
     def __post_init__(self) -> None:

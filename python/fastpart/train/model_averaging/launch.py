@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from ... import _core
-from ...core import parameters
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
@@ -76,11 +75,10 @@ class Driver(driver.Driver):
         """Return the number of parts."""
         options, number = self.options, self.options.parts
         if isinstance(number, str):
-            parameters.choice("parts", number, ("auto",))
             if options.memory_per_worker is None:
                 raise ParameterError(
                     'parts: "auto" depends on the memory of a worker. Pass memory_per_worker'
                 )
             return parts_for(self.dataset, options.memory_per_worker, self.workers, options.run)
-        number = self.dataset.partition.k if number is None else parameters.parts(number)
+        number = self.dataset.partition.k if number is None else number
         return Sizes.given(self.dataset, number, options.memory_per_worker)
