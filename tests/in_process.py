@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 
-def in_process(method, device="cpu"):
+def in_process(method):
     """Return a method of training whose only worker is this process."""
 
     def train(source, **given):
-        with one_worker(device):
+        with one_worker():
             return method(source, **given)
 
     return train
 
 
 @contextmanager
-def one_worker(device="cpu"):
+def one_worker():
     """Let the methods train in this process, as the only worker."""
     import torch.distributed as dist
 
@@ -26,10 +26,10 @@ def one_worker(device="cpu"):
     from fastpart.train.runs.run_folder import RunFolder
 
     @contextmanager
-    def launching(call, workers, alone):
+    def launching(options, workers, alone):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-            claimed = RunFolder.claim(call.out or folder, call.resume, call.overwrite)
-            yield Launch(claimed, call.resume, device, 60.0, None, Path(scratch), joined=True)
+            claimed = RunFolder.claim(options.out or folder, options.resume, options.overwrite)
+            yield Launch(claimed, options.resume, None, Path(scratch), joined=True)
 
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     try:

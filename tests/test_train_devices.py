@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
 
 def on_gpu(method, source, **given):
     """Train there, and return the result, which is on the CPU."""
-    with one_worker("cuda"), pretended_gpu():
+    with one_worker(), pretended_gpu():
         trained = getattr(fp.train, method)(source, device="cuda", **given)
     assert np.isfinite(trained.history["loss"].to_numpy()).all()
     assert trained.network().state_dict().keys() == trained.weights.keys()  # without a GPU

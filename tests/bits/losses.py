@@ -15,7 +15,7 @@ import numpy as np
 
 import fastpart as fp
 from edge_partitioned import planted_edges
-from fastpart.train.plugged.model_source import NAMES, TYPED_NAMES
+from fastpart.train.plugged.model_source import MODELS, TYPED_MODELS
 from in_process import one_worker
 from trainable import planted
 
@@ -41,12 +41,12 @@ TIMED = {**BATCHES, "fanouts": [3, 2]}
 CASES = {
     **{
         f"{method}, plain, {model}": (method, "plain", {**QUICK, "model": model, **batches})
-        for model in NAMES
+        for model in MODELS
         for method, batches in (("full", {}), ("sampled", {"batch_size": 50}))
     },
     **{
         f"sampled, typed, {model}": ("sampled", "typed", {**QUICK, "model": model, "batch_size": 30})
-        for model in TYPED_NAMES
+        for model in TYPED_MODELS
     },
     "full, plain, batches": ("full", "plain", BATCHES),
     "full, edges": ("full", "edges", QUICK),

@@ -17,7 +17,7 @@ from .learning.trainable import Make
 from .methods import loaded, of
 from .models import build
 from .options import Options
-from .plugged.model_source import NAMES, TYPED_NAMES, ModelSource, checked
+from .plugged.model_source import MODELS, TYPED_MODELS, ModelSource, checked
 from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder
@@ -94,7 +94,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     how = content["must_agree"]["how"]
     known = of(method)
     make: Make = loaded(known.network)(how) if known.network else build
-    own = options.model not in NAMES + TYPED_NAMES
+    own = options.model not in {**MODELS, **TYPED_MODELS}
     try:
         with nullcontext() if own else damaged(path / MARKER, "not the list of a training"):
             refuse_other_model(folder, lambda: make(task, options))

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..models import TypedNetwork
 from ..models.network import Network
-from ..models.typed import TypedNetwork
 
 DEAD = "dead_layer"
 """The entry of a reported row with the number of such a layer, from 1 on."""

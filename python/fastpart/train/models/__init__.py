@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from torch import nn
@@ -10,23 +12,17 @@ from torch import nn
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
 from ..options import Options
+from ..plugged import model_source
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
-from .clustergcn import ClusterGCN
 from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_edge_index
-from .gat import GAT, GATv2
-from .gcn import GCN
-from .gin import GIN, GINE
-from .graphsage import GraphSAGE, GraphSAGEWithLoops
-from .graphsaint import GraphSAINT
+from .gat import GAT
+from .graphsage import GraphSAGE
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
-from .ngnn import NGNN
-from .sgc import SGC
-from .transformer import Transformer
-from .typed import TYPED_MODELS, TypedNetwork
 from .typed.hetero import HeteroModel, takes_relations
 from .typed.hgt import HGT
+from .typed.network import TypedNetwork
 from .typed.rgat import RGAT
 
 __all__ = [
@@ -35,6 +31,7 @@ __all__ = [
     "NEIGHBOUR",
     "SAINT",
     "TYPED_MODELS",
+    "GraphSAGE",
     "Network",
     "TypedNetwork",
     "attends",
@@ -47,21 +44,20 @@ __all__ = [
     "takes_edge_attr",
 ]
 
-MODELS: dict[str, type[Network]] = {
-    "graphsage": GraphSAGE,
-    "graphsage-gcn": GraphSAGEWithLoops,
-    "gcn": GCN,
-    "gin": GIN,
-    "gine": GINE,
-    "gat": GAT,
-    "gatv2": GATv2,
-    "transformer": Transformer,
-    "sgc": SGC,
-    "clustergcn": ClusterGCN,
-    "graphsaint": GraphSAINT,
-    "ngnn": NGNN,
-}
+
+def _classes(places: Mapping[str, str]) -> dict[str, Any]:
+    modules = {name: place.partition(":") for name, place in places.items()}
+    return {
+        name: getattr(import_module(f"{__name__}.{module}"), attribute)
+        for name, (module, _, attribute) in modules.items()
+    }
+
+
+MODELS: dict[str, type[Network]] = _classes(model_source.MODELS)
 """The built-in models by the value of ``model=``."""
+
+TYPED_MODELS: dict[str, type[TypedNetwork]] = _classes(model_source.TYPED_MODELS)
+"""The built-in models of typed graphs by the value of ``model=``."""
 
 
 def build(task: Task, options: Options) -> nn.Module:

@@ -17,23 +17,28 @@ from typing import Any
 from ...core.parameters import meant, shown
 from ...errors import ParameterError
 
-NAMES = (
-    "graphsage",
-    "graphsage-gcn",
-    "gcn",
-    "gin",
-    "gine",
-    "gat",
-    "gatv2",
-    "transformer",
-    "sgc",
-    "clustergcn",
-    "graphsaint",
-    "ngnn",
-)
-"""The built-in models. They are listed here to refuse an unknown name before torch is imported."""
+MODELS = {
+    "graphsage": "graphsage:GraphSAGE",
+    "graphsage-gcn": "graphsage:GraphSAGEWithLoops",
+    "gcn": "gcn:GCN",
+    "gin": "gin:GIN",
+    "gine": "gin:GINE",
+    "gat": "gat:GAT",
+    "gatv2": "gat:GATv2",
+    "transformer": "transformer:Transformer",
+    "sgc": "sgc:SGC",
+    "clustergcn": "clustergcn:ClusterGCN",
+    "graphsaint": "graphsaint:GraphSAINT",
+    "ngnn": "ngnn:NGNN",
+}
+"""The built-in models, and where in ``fastpart.train.models`` they are: names are refused before torch is imported."""
 
-TYPED_NAMES = ("rgcn", "rgat", "hgt", "heterosage")
+TYPED_MODELS = {
+    "rgcn": "typed.rgcn:RGCN",
+    "rgat": "typed.rgat:RGAT",
+    "hgt": "typed.hgt:HGT",
+    "heterosage": "typed.heterosage:HeteroSAGE",
+}
 """The built-in models of typed graphs."""
 
 ModelSource = str | Callable[..., Any]
@@ -52,7 +57,7 @@ def checked(model: object, name: str = "model") -> ModelSource:
     """
     if not (isinstance(model, str) or callable(model)):
         raise TypeError(f"{name}: expected a name, a class or a network, got {type(model).__name__}")
-    names = NAMES + TYPED_NAMES
+    names = (*MODELS, *TYPED_MODELS)
     if isinstance(model, str) and ":" not in model and model not in names:
         raise ParameterError(
             f"{name}: unknown value {model!r}. Valid values are {', '.join(map(repr, names))}, and your own class "

@@ -14,7 +14,7 @@ from ...core.parsing import damaged
 from ..learning.trainable import Make
 from ..models import build
 from ..options import TrainOptions
-from ..plugged.model_source import NAMES
+from ..plugged.model_source import MODELS
 from ..plugged.objects import PLUGGED
 from ..scores import Task
 from .identity import refuse_difference
@@ -47,7 +47,7 @@ def begin(
     if going_on:
         with damaged(folder.path / MARKER, "not the list of a training"):
             refuse_difference(folder.path, folder.content.get("must_agree", {}), must)
-        if task is not None and options.model not in NAMES:
+        if task is not None and options.model not in MODELS:
             refuse_other_model(folder, lambda: make(task, options))
     folder.begin(
         going_on,
