@@ -59,6 +59,13 @@ def test_a_copy_is_what_a_new_interpreter_is(monkeypatch, tmp_path):
     assert copies[0]["folder"] == str(tmp_path)
 
 
+def test_a_copy_needs_no_call_that_pythons_for_an_older_c_library_lack(monkeypatch):
+    """Those of conda and uv."""
+    for name in ("memfd_create", "pidfd_open"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert told("works") == [{"answer": 42}]
+
+
 def test_copies_draw_different_numbers():
     first, second = told("describes itself", count=2)
     assert first["parent"] == second["parent"] == Server._latest._process.pid
@@ -154,7 +161,7 @@ time.sleep(1000)
 
 def test_a_child_of_the_launcher_keeps_nothing_alive():
     at = SignalAt(signal.SIGKILL, "ready")
-    outcome = run_child(FORKS, Path(__file__).parent, signal_at=at, may_die_of=[signal.SIGKILL])
+    outcome = run_child(FORKS, Path(__file__).parent, signal_at=at, may_die_of=[signal.SIGKILL], timeout=60)
     *pids, _ = map(int, outcome.out.split()[:3])
     assert gone(*pids, seconds=1)
 
@@ -172,7 +179,7 @@ print(Server._latest._process.pid)
 
 
 def test_the_server_ends_before_the_process_of_the_user():
-    outcome = run_child(ENDS, Path(__file__).parent)
+    outcome = run_child(ENDS, Path(__file__).parent, timeout=60)  # the server imports torch
     assert (outcome.rc, outcome.err) == (0, "")
     assert not runs(int(outcome.out))
 
