@@ -161,7 +161,7 @@ time.sleep(1000)
 
 def test_a_child_of_the_launcher_keeps_nothing_alive():
     at = SignalAt(signal.SIGKILL, "ready")
-    outcome = run_child(FORKS, Path(__file__).parent, signal_at=at, may_die_of=[signal.SIGKILL], timeout=60)
+    outcome = run_child(FORKS, Path(__file__).parent, signal_at=at, may_die_of=[signal.SIGKILL])
     *pids, _ = map(int, outcome.out.split()[:3])
     assert gone(*pids, seconds=1)
 
@@ -179,7 +179,7 @@ print(Server._latest._process.pid)
 
 
 def test_the_server_ends_before_the_process_of_the_user():
-    outcome = run_child(ENDS, Path(__file__).parent, timeout=60)  # the server imports torch
+    outcome = run_child(ENDS, Path(__file__).parent)
     assert (outcome.rc, outcome.err) == (0, "")
     assert not runs(int(outcome.out))
 
