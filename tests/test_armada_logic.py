@@ -19,7 +19,7 @@ from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # no
 from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
 from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
 from fastpart.train.disaggregated.messages import _MOST_TEXT, _VERSION, Link, MessageError, framed  # noqa: E402
-from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError  # noqa: E402
+from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError, write  # noqa: E402
 
 
 class Workers:
@@ -246,6 +246,19 @@ def test_messages_arrive_as_they_were_sent(described, content):
         assert (sent.dtype, sent.shape) == (found.dtype, found.shape)
     one.close()
     other.close()
+
+
+def test_the_end_of_a_message_waits_for_nothing():
+    """The kernel holds back what is sent as a beginning, also if nothing is sent behind it."""
+    sent = []
+
+    class Recorded(socket.socket):
+        def sendall(self, view, flags=0):
+            sent.append((bytes(view), flags))
+
+    with Recorded() as line:
+        write(line, [b"head", memoryview(b""), b"body", memoryview(b"")])
+    assert sent == [(b"head", socket.MSG_MORE), (b"body", 0)]
 
 
 def bytes_of(content, arrays):

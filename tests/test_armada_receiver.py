@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 
 import armada  # noqa: E402
 from armada import Processes, Run, running, settings_of  # noqa: E402
-from fastpart.train.disaggregated import door, receiver, rendezvous  # noqa: E402
+from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
 from fastpart.train.disaggregated.messages import Link, MessageError, framed  # noqa: E402
 from fastpart.train.disaggregated.peer import Peer  # noqa: E402
 from fastpart.train.disaggregated.settings import Source  # noqa: E402
@@ -237,7 +237,7 @@ def is_closed(line):
 
 
 def test_strangers_are_ignored(parts, oracle, tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.2)
+    monkeypatch.setattr(rendezvous, "_PROOF_SECONDS", 0.2)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run:
         for text in STRANGERS.values():
             with raw(run) as line, suppress(ConnectionError):
@@ -287,7 +287,7 @@ def test_a_receiver_has_to_prove_itself_too(parts, tmp_path, answer):
 
 
 def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "_PROOF_SECONDS", 0.6)
+    monkeypatch.setattr(rendezvous, "_PROOF_SECONDS", 0.6)
     with running(tmp_path, settings_of(parts, batch_size=SIZE)) as run, raw(run) as line:
         sent = 0
         with suppress(OSError):
@@ -301,7 +301,7 @@ def test_a_stranger_has_little_time_and_says_little(parts, oracle, tmp_path, mon
 
 def test_silent_strangers_keep_nobody_out(parts, oracle, tmp_path, monkeypatch):
     monkeypatch.setattr(receiver, "_MOST_STRANGERS", 3)
-    monkeypatch.setattr(door, "_PROOF_SECONDS", 60.0)
+    monkeypatch.setattr(rendezvous, "_PROOF_SECONDS", 60.0)
     run = Run.__new__(Run)
     lines = []
 

@@ -51,7 +51,7 @@ def run_python(
     signal_at: SignalAt | None = None,
     ulimit: dict[int, int] | None = None,
     may_die_of: Sequence[signal.Signals] = (),
-    timeout: float = 20,
+    timeout: float = 60,
     cwd: Path | None = None,
 ) -> Outcome:
     """Run ``python`` with arguments and return exit code, stdout, stderr and times.

@@ -59,6 +59,13 @@ def test_a_copy_is_what_a_new_interpreter_is(monkeypatch, tmp_path):
     assert copies[0]["folder"] == str(tmp_path)
 
 
+def test_a_copy_needs_no_call_that_pythons_for_an_older_c_library_lack(monkeypatch):
+    """Those of conda and uv."""
+    for name in ("memfd_create", "pidfd_open"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert told("works") == [{"answer": 42}]
+
+
 def test_copies_draw_different_numbers():
     first, second = told("describes itself", count=2)
     assert first["parent"] == second["parent"] == Server._latest._process.pid

@@ -50,7 +50,7 @@ def require_processes(what: str) -> None:
     FastpartError
         The system lacks what they are started and watched with.
     """
-    if not (hasattr(os, "fork") and hasattr(os, "memfd_create") and hasattr(signal, "pthread_sigmask")):
+    if not (hasattr(os, "fork") and hasattr(os, "sched_setaffinity") and hasattr(signal, "pthread_sigmask")):
         raise FastpartError(
             f"{what} needs Linux: it starts processes by calls that {sys.platform} lacks. Use Linux, a container or "
             "WSL. Partitioning works here, and so does training by `full`, which starts none"

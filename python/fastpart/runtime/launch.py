@@ -9,16 +9,17 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO
 
 from ..core.processes import exit_status, is_stopped
 from ..core.system import after_fork, limits, require_processes
 from .reporting import PARENT, PIPE
+from .session import SHARED_MEMORY
 
 PRELOADED = ("torch", "torch.distributed", "torch._dynamo")
 """Modules that the server imports, the last one for optimizers. None may start threads: copies lose them."""
@@ -95,16 +96,17 @@ class ForkedProcess:
             "limits": limits(),
         }
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request, folder = os.memfd_create("fastpart"), os.open(".", os.O_PATH)
+        folder = os.open(".", os.O_PATH)
         try:
-            with theirs:
-                Path(f"/proc/self/fd/{request}").write_text(json.dumps(task))
-                self._server = Server.fork([theirs.fileno(), request, folder, *files])
+            # Pythons of conda and uv lack os.memfd_create, because they were built for an older C library.
+            with theirs, tempfile.TemporaryFile("w+", dir=SHARED_MEMORY) as request:
+                json.dump(task, request)
+                request.seek(0)
+                self._server = Server.fork([theirs.fileno(), request.fileno(), folder, *files])
         except BaseException:
             self._line.close()
             raise
         finally:
-            os.close(request)
             os.close(folder)
         self._pid: int | None = None
         self._status: int | None = None

@@ -1,4 +1,4 @@
-"""Reports of a process to its :class:`~fastpart.train.supervisor.Supervisor`, as lines of JSON in a pipe."""
+"""Reports of a process to its :class:`~fastpart.runtime.watch.Supervisor`, as lines of JSON in a pipe."""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """The process that copies itself, so that workers need not import torch: ``python -P -m fastpart.runtime.server``.
 
 It has one thread, computes nothing and touches no GPU, so that its copies can do all of that.
+
+The fork server of :mod:`multiprocessing` would not do. It imports the user's ``__main__`` again, and modules from the
+current folder. The user's own fork server would be the same one. Ctrl-C ends it while it imports. It outlives a killed
+user while a worker is left, and workers outlive it. It reaps workers at once, so that a signal may hit another process.
 """
 
 from __future__ import annotations
@@ -39,18 +43,16 @@ class Workers:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._running: dict[socket.socket, int] = {}
-        self._ended: dict[socket.socket, int] = {}
+        self._pids: dict[socket.socket, int] = {}
+        self._ended: set[socket.socket] = set()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(control, selectors.EVENT_READ)
         # A child that ends wakes the selector.
-        self._wake, waker = socket.socketpair()
-        self._waker = waker
-        for end in (self._wake, waker):
-            end.setblocking(False)
-        self._selector.register(self._wake, selectors.EVENT_READ)
+        self._wake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
+        for line in (control, self._wake):
+            self._selector.register(line, selectors.EVENT_READ)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
 
     def serve(self) -> None:
         """Start workers until the launcher is gone. Then kill what is left of them."""
@@ -59,7 +61,9 @@ class Workers:
                 if key.fileobj is self._control:
                     request, files, *_ = socket.recv_fds(self._control, 1, _FILES)
                     if not request:
-                        return self._kill(*self._running)
+                        for pid in self._pids.values():
+                            _kill(pid)
+                        return
                     self._fork(socket.socket(fileno=files[0]), files[1:])
                     for file in files[1:]:
                         os.close(file)
@@ -84,7 +88,7 @@ class Workers:
         if pid == 0:
             self._leave(line)
             become(parent, *files)
-        self._running[line] = pid
+        self._pids[line] = pid
         self._selector.register(line, selectors.EVENT_READ)
         with suppress(OSError):  # it may have ended, or the launcher have given up
             os.setpgid(
@@ -98,30 +102,30 @@ class Workers:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        for each in (line, self._control, self._wake, self._waker, *self._running, *self._ended):
+        for each in (line, self._control, self._wake, self._waker, *self._pids):
             each.close()
 
     def _tell(self) -> None:
         """Tell the launcher of the workers that have ended, but do not reap them yet."""
-        for line, pid in list(self._running.items()):
-            if (status := exit_status(pid)) is not None:
-                self._ended[line] = self._running.pop(line)
+        for line, pid in self._pids.items():
+            if line not in self._ended and (status := exit_status(pid)) is not None:
+                self._ended.add(line)
                 with suppress(OSError):
                     line.send(STATUS.pack(status))
 
     def _reap(self, line: socket.socket) -> None:
-        self._kill(line)
-        os.waitpid({**self._running, **self._ended}[line], 0)
-        for workers in (self._running, self._ended):
-            workers.pop(line, None)
+        pid = self._pids.pop(line)
+        _kill(pid)
+        os.waitpid(pid, 0)
+        self._ended.discard(line)
         self._selector.unregister(line)
         line.close()
 
-    def _kill(self, *lines: socket.socket) -> None:
-        for line in lines:
-            if line in self._running:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._running[line], signal.SIGKILL)
+
+def _kill(pid: int) -> None:
+    """Kill a worker that is not reaped, and its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def become(parent: int, request: int, folder: int, stdout: int, stderr: int, reports: int) -> NoReturn:

@@ -100,7 +100,7 @@ class Link:
 
     def write(self, *pieces: bytes | memoryview) -> int:
         """Send bytes, and return their number."""
-        write(self._line, [memoryview(piece) for piece in pieces])
+        write(self._line, pieces)
         return sum(map(len, pieces))
 
     def has_input(self) -> bool:

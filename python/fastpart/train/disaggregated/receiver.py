@@ -24,11 +24,10 @@ from ...runtime.reporting import RUN, Reports
 from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
-from .door import admit
 from .grouping import INTO
 from .messages import Kind, Link, MessageError
 from .peer import Peer
-from .rendezvous import listen
+from .rendezvous import admit, listen
 from .settings import Settings, Source
 from .wire import ConnectionClosedError
 

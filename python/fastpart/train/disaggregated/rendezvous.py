@@ -1,14 +1,21 @@
-"""How the processes of a run find each other: the receiver writes its address to the folder of the run."""
+"""How the processes of a run find each other: the receiver writes its address to the folder of the run.
+
+Both sides prove that they know the token of the run. Strangers cost no thread, and a few bytes each.
+:mod:`multiprocessing.connection` would not do. One silent stranger keeps all others out. Both sides prove alike, so an
+impostor can let another process answer for it. What comes is copied.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +28,13 @@ from .wire import ConnectionClosedError
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
-NONCE_BYTES = PROOF_BYTES = 32
+_NONCE_BYTES = _PROOF_BYTES = 32
+
+_PROOF_SECONDS = 10.0
+"""Time for a new connection to prove that it is of the run."""
+
+_PAUSE_SECONDS = 0.05
+"""Time after a connection that could not be accepted."""
 
 ADDRESS = "receiver.json"
 
@@ -65,13 +78,59 @@ def connect(address: Address, settings: Settings, who: Mapping[str, Any]) -> tup
         raise
 
 
+async def admit(server: socket.socket, token: str, most: int, welcome: Callable[[Link], None]) -> None:
+    """Call ``welcome`` with each connection that proves that it knows the token, until the server is shut down.
+
+    The oldest stranger gives way when there are too many. Processes of the run prove at once that they are of it, so
+    the oldest is none of theirs.
+    """
+    loop, strangers = asyncio.get_running_loop(), dict[socket.socket, asyncio.Task[None]]()
+
+    def leave(line: socket.socket, stranger: asyncio.Task[None]) -> None:
+        strangers.pop(line, None)
+        if stranger.cancelled() or stranger.exception():
+            line.close()
+        else:
+            welcome(Link(line))
+
+    server.setblocking(False)
+    while server.fileno() >= 0:
+        try:
+            line, _ = await loop.sock_accept(server)
+        except OSError:  # too many descriptors, a connection that is gone already, or the end
+            await asyncio.sleep(_PAUSE_SECONDS)
+            continue
+        if len(strangers) >= most:
+            strangers.pop(next(iter(strangers))).cancel()
+        strangers[line] = loop.create_task(_examine(line, token))
+        strangers[line].add_done_callback(partial(leave, line))
+        await asyncio.sleep(0)  # let the others go on, however many come
+
+
+async def _examine(line: socket.socket, token: str) -> None:
+    """Prove to a new connection that this is the receiver of the run, after it has proved that it is of it."""
+    loop, nonce, answer = asyncio.get_running_loop(), secrets.token_bytes(_NONCE_BYTES), b""
+    line.setblocking(False)
+    async with asyncio.timeout(_PROOF_SECONDS):
+        await loop.sock_sendall(line, nonce)
+        while (missing := _NONCE_BYTES + _PROOF_BYTES - len(answer)) > 0:
+            data = await loop.sock_recv(line, missing)
+            if not data:
+                raise ConnectionResetError
+            answer += data
+        nonces = nonce + answer[:_NONCE_BYTES]
+        if not hmac.compare_digest(answer[_NONCE_BYTES:], proof_of(token, "process", nonces)):
+            raise PermissionError
+        await loop.sock_sendall(line, proof_of(token, "receiver", nonces))
+
+
 def _prove(link: Link, address: str, token: str) -> None:
     """Prove to a receiver that this process is of its run, and let it prove the same."""
-    own = secrets.token_bytes(NONCE_BYTES)
-    nonces = link.read(NONCE_BYTES) + own
+    own = secrets.token_bytes(_NONCE_BYTES)
+    nonces = link.read(_NONCE_BYTES) + own
     link.write(own + proof_of(token, "process", nonces))
     with suppress(ConnectionClosedError):
-        if hmac.compare_digest(link.read(PROOF_BYTES), proof_of(token, "receiver", nonces)):
+        if hmac.compare_digest(link.read(_PROOF_BYTES), proof_of(token, "receiver", nonces)):
             return
     raise TrainingError(f"the receiver at {address} is of another run")
 

@@ -13,8 +13,6 @@ _TIME = struct.Struct("@ll")
 """Seconds and microseconds, as the kernel takes them."""
 
 _LONGEST_SECONDS = 86_400.0
-_MOST_VIEWS = 1024
-"""Pieces of memory that the kernel takes at once."""
 
 
 class ConnectionClosedError(TrainingError):
@@ -33,23 +31,23 @@ def limit(line: socket.socket, option: int, seconds: float | None) -> None:
 
 def read_into(line: socket.socket, views: Sequence[memoryview]) -> Iterator[int]:
     """Fill memory with what comes next. Yield the length of each piece as it comes."""
-    left = [view for view in views if view]
-    while left:
-        with _named(line, socket.SO_RCVTIMEO, "is silent"):
-            count = line.recvmsg_into(left[:_MOST_VIEWS])[0]
-        if not count:
-            raise ConnectionClosedError("the other side has closed the connection")
-        yield count
-        left = _without(left, count)
+    for view in views:
+        while view:
+            with _named(line, socket.SO_RCVTIMEO, "is silent"):
+                count = line.recv_into(view)
+            if not count:
+                raise ConnectionClosedError("the other side has closed the connection")
+            yield count
+            view = view[count:]
 
 
-def write(line: socket.socket, views: Sequence[memoryview]) -> None:
+def write(line: socket.socket, views: Sequence[bytes | memoryview]) -> None:
     """Send bytes from where they lie in memory."""
-    left = [view for view in views if view]
-    while left:
-        with _named(line, socket.SO_SNDTIMEO, "reads nothing"):
-            count = line.sendmsg(left[:_MOST_VIEWS])
-        left = _without(left, count)
+    *before, last = [view for view in views if view]
+    with _named(line, socket.SO_SNDTIMEO, "reads nothing"):
+        for view in before:
+            line.sendall(view, socket.MSG_MORE)  # small ones share a packet
+        line.sendall(last)
 
 
 @contextmanager
@@ -62,12 +60,3 @@ def _named(line: socket.socket, option: int, what: str) -> Iterator[None]:
         raise ConnectionSilentError(f"the other side {what} for {seconds:g} s") from None
     except OSError as error:
         raise ConnectionClosedError(f"the connection is broken ({error})") from error
-
-
-def _without(views: list[memoryview], count: int) -> list[memoryview]:
-    """Return what is left of memory after so many bytes."""
-    whole = 0
-    while whole < len(views) and count >= len(views[whole]):
-        count -= len(views[whole])
-        whole += 1
-    return [views[whole][count:], *views[whole + 1 :]] if count else views[whole:]
