@@ -54,8 +54,11 @@ class Workers:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
 
-    def serve(self) -> None:
-        """Start workers until the launcher is gone. Then kill what is left of them."""
+    def serve(self) -> tuple[int, list[int]] | None:
+        """Start workers until the launcher is gone. Then kill what is left of them.
+
+        A worker returns from here, too, so that tracebacks are not of the server: with its parent and its files.
+        """
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._control:
@@ -63,8 +66,9 @@ class Workers:
                     if not request:
                         for pid in self._pids.values():
                             _kill(pid)
-                        return
-                    self._fork(socket.socket(fileno=files[0]), files[1:])
+                        return None
+                    if parent := self._fork(socket.socket(fileno=files[0]), files[1:]):
+                        return parent, files[1:]
                     for file in files[1:]:
                         os.close(file)
                 elif key.fileobj is self._wake:
@@ -73,21 +77,23 @@ class Workers:
                     self._reap(key.fileobj)  # type: ignore[arg-type]
             self._tell()
 
-    def _fork(self, line: socket.socket, files: list[int]) -> None:
-        """Start a worker, unless the launcher has given up meanwhile."""
+    def _fork(self, line: socket.socket, files: list[int]) -> int | None:
+        """Start a worker, unless the launcher has given up meanwhile. Return its parent in it, and None here."""
         with suppress(BlockingIOError):
             line.recv(1, socket.MSG_DONTWAIT)
-            return line.close()
+            line.close()
+            return None
         parent = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
             with suppress(OSError):
                 os.write(files[3], f"{error}\n".encode())
-            return line.close()
+            line.close()
+            return None
         if pid == 0:
             self._leave(line)
-            become(parent, *files)
+            return parent
         self._pids[line] = pid
         self._selector.register(line, selectors.EVENT_READ)
         with suppress(OSError):  # it may have ended, or the launcher have given up
@@ -181,7 +187,8 @@ def main() -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()  # copies do not touch these objects, so their pages stay shared
-    Workers(control).serve()
+    if task := Workers(control).serve():
+        become(task[0], *task[1])
     os._exit(0)  # the exit handlers of torch take long
 
 
