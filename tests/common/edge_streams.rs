@@ -55,11 +55,12 @@ impl Oracle {
             self.degrees[u as usize] -= 1;
             self.degrees[v as usize] -= 1;
         }
+        let terms = self.terms();
         let mut best: Option<(f64, usize)> = None;
         for part in (0..self.loads.len()).filter(|&part| self.loads[part] < limit) {
             let gain =
                 |end: u32, gain: f64| if self.holds[part].contains(&(end as usize)) { gain } else { 0.0 };
-            let score = gain(u, gain_u) + gain(v, gain_v) + self.term(part);
+            let score = gain(u, gain_u) + gain(v, gain_v) + terms[part];
             if best.is_none_or(|(most, _)| score > most) {
                 best = Some((score, part));
             }
@@ -68,22 +69,25 @@ impl Oracle {
         best.map(|(_, part)| part).or_else(least).unwrap()
     }
 
-    fn term(&self, part: usize) -> f64 {
+    /// What loads add to the score of each part.
+    fn terms(&self) -> Vec<f64> {
         let records: Vec<f64> = self.loads.iter().map(|&load| load as f64).collect();
         let replicas: Vec<f64> = self.holds.iter().map(|held| held.len() as f64).collect();
         let most = |loads: &[f64]| loads.iter().copied().fold(0.0, f64::max);
+        let (most_records, most_replicas) = (most(&records), most(&replicas));
         let least = records.iter().copied().fold(f64::INFINITY, f64::min);
-        let relative = |loads: &[f64], lambda: f64| match most(loads) {
+        let relative = |load: f64, most: f64, lambda: f64| match most {
             0.0 => 0.0,
-            most => (most - loads[part]) * (lambda / 2.0 / most),
+            most => (most - load) * (lambda / 2.0 / most),
         };
-        match self.rule {
-            Rule::Hdrf(lambda) => {
-                (most(&records) - records[part]) * (lambda / (1.0 + most(&records) - least))
+        let term = |(&records, &replicas): (&f64, &f64)| match self.rule {
+            Rule::Hdrf(lambda) => (most_records - records) * (lambda / (1.0 + most_records - least)),
+            Rule::Greedy => (most_records - records) * (1.0 / (1.0 + most_records - least)),
+            Rule::Sigma(lambda) => {
+                relative(records, most_records, lambda) + relative(replicas, most_replicas, lambda)
             }
-            Rule::Greedy => (most(&records) - records[part]) * (1.0 / (1.0 + most(&records) - least)),
-            Rule::Sigma(lambda) => relative(&records, lambda) + relative(&replicas, lambda),
-        }
+        };
+        records.iter().zip(&replicas).map(term).collect()
     }
 
     /// Loops, after all other records.
