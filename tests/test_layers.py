@@ -29,9 +29,9 @@ __main__
 INSIDE = {
     "core": """
 file_states finite frames names notes own_checksum pairs parameters processes progress system
-cache_size, calls, forks
+cache_size, calls, forks, option_groups
 options, parsing, protocols, row_groups, text_files
-folders, ids, shared_parameters
+folders, ids, shared_parameters, stubs
 vertex_tables
 facts, inputs, outputs, rows
 standardising, vertex_rows

@@ -68,7 +68,7 @@ class OptionGroup:
 
 
 @cache
-def _checks(group: type[OptionGroup]) -> dict[str, Check | None]:
+def _checks(group: Any) -> dict[str, Check | None]:
     """Return the check of each field that users may pass."""
     return {name: _check_of(hint) for name, hint in _hints(group).items()}
 
