@@ -1,8 +1,10 @@
 """Stub files: what they say of functions under `taking`, and that they are those that `make stubs` writes."""
 
+import ast
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy.typing as npt
@@ -10,7 +12,8 @@ import numpy.typing as npt
 from fastpart.core.option_groups import FOUND, Count, OptionGroup, Size
 from fastpart.core.options import RunOptions, taking
 from fastpart.core.parameters import StrPath
-from fastpart.core.stubs import stub_file
+from fastpart.core.stubs import functions_of, stub_file
+from fastpart.partitions import methods
 
 Fanouts = Sequence[int] | Mapping[str, Sequence[int]]
 
@@ -38,7 +41,7 @@ class Stored:
 
 
 @taking(LongSteps)
-def all_steps(*of: "str", options: LongSteps) -> "Path | None":  # noqa: F821
+def all_steps(*of: "str", options: LongSteps) -> "Path | None":
     from pathlib import Path
 
     return Path()
@@ -86,3 +89,9 @@ def test_annotations_are_those_that_users_see():
         )
         + "\n"
     )
+
+
+def test_stub_of_methods_is_what_the_generator_writes():
+    """`make stubs` writes it anew."""
+    found = Path(methods.__file__).with_suffix(".pyi").read_text()
+    assert ast.dump(ast.parse(found)) == ast.dump(ast.parse(stub_file(functions_of(methods))))

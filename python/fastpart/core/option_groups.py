@@ -11,10 +11,11 @@ import inspect
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cache, partial
+from functools import cache, partial, reduce
 from inspect import Parameter
+from operator import or_
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 from . import parameters
 
@@ -54,10 +55,13 @@ class OptionGroup:
     with a function that checks its values, as in ``Annotated[float, positive]``, or what it :class:`Accepts`.
     """
 
+    def __post_init__(self) -> None:
+        """Groups check here what depends on several fields, and call that of the others."""
+
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Self:
         """Check the arguments of a user. Those that are missing have their default, other names are ignored."""
-        checks = _checks(cls)
+        checks = _checks(cls)  # type: ignore[arg-type]  # mypy holds no class for hashable
         return cls(
             **{
                 name: value if (check := checks[name]) is None else check(name, value)
@@ -117,9 +121,14 @@ def parameters_of(
     for name, hint in _hints(group).items():
         if name not in without:
             accepted = [each.type for each in _metadata(hint) if isinstance(each, Accepts)]
-            default, annotation = defaults.get(name, known[name]), (*accepted, plain[name])[0]
+            default, annotation = defaults.get(name, known[name]), (*accepted, _shown(plain[name]))[0]
             found[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
     return found
+
+
+def _shown(annotation: Any) -> Any:
+    """Return a union as users write it, ``int | None``, which help and stubs show."""
+    return reduce(or_, get_args(annotation)) if get_origin(annotation) is Union else annotation
 
 
 _ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack, cast
@@ -72,9 +72,9 @@ class RunOptions(OptionGroup):
     """The options as the core takes them."""
 
     threads: Annotated[int, Within(0, 1 << 63)] | None = None
-    memory_limit: Annotated[int | None, Accepts(int | str | None, _limit)] = None
-    progress: Annotated[Progress | None, Accepts(Progress | bool | None, _callback)] = None
     tmp_dir: Annotated[Path | None, Accepts(StrPath | None, _folder)] = None
+    progress: Annotated[Progress | None, Accepts(Progress | bool | None, _callback)] = None
+    memory_limit: Annotated[int | None, Accepts(int | str | None, _limit)] = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -84,7 +84,7 @@ class RunOptions(OptionGroup):
     @property
     def run(self) -> "RunOptions":
         """These options without those of a subclass."""
-        return RunOptions(self.threads, self.memory_limit, self.progress, self.tmp_dir)
+        return RunOptions(self.threads, self.tmp_dir, self.progress, self.memory_limit)
 
 
 def run_options(**given: Unpack[Options]) -> RunOptions:
@@ -196,9 +196,9 @@ def taking(
         Fields that the function does not take, and why, or an empty text.
     """
     usual, missing = defaults or {}, without or {}
-    taken = parameters_of(group, usual, missing)
+    taken, runs = parameters_of(group, usual, missing), issubclass(group, RunOptions)
     for each in entries_of(Options):
-        if each.name in taken:
+        if runs and each.name in taken:
             taken[each.name] = each
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -214,11 +214,17 @@ def taking(
                     refuse_misuse(function.__name__, known, args, given, missing)
                     mine = {name: value for name, value in given.items() if name not in taken}
                     wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
-                    if NAMES[0] in taken:
-                        wanted = {**_CONFIG.get(Options()), **wanted}
+                    if runs:
+                        usually = {
+                            name: value for name, value in _CONFIG.get(Options()).items() if name in taken
+                        }
+                        wanted = {**usually, **wanted}
                     if wanted.get("progress") is True:
                         wanted["progress"] = bar = Bar()
-                    return function(*args, **mine, options=group.checked(wanted))
+                    options = group.checked(wanted)
+                    if "given" in vars(options):  # as functions want it that note how they were called
+                        options = replace(options, given=given)  # type: ignore[call-arg]
+                    return function(*args, **mine, options=options)
             finally:
                 if bar is not None:
                     bar.close()

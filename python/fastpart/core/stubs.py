@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib import import_module
 from importlib.util import resolve_name
 from inspect import Parameter, Signature
 from types import ModuleType, NoneType, UnionType
@@ -26,23 +27,41 @@ Imports = dict[str, set[str]]
 def stub_file(functions: Iterable[Callable[..., Any]], more: Iterable[str] = ()) -> str:
     """Return the text of a stub file with functions, methods among them, and further lines.
 
-    Methods stand in their classes, which get no others. Names in annotations that are text are imported from where the
-    module of the function has them. Run ``ruff format`` on the result.
+    Methods stand in their classes, which get no others but those of their bases. Names in annotations that are text are
+    imported from where the module of the function has them. Run ``ruff format`` on the result.
     """
     imports: Imports = defaultdict(set)
-    classes: dict[str, list[str]] = defaultdict(list)
+    body, before = list[str](), ""
     for function in functions:
         inside = inspect.unwrap(function).__qualname__.rpartition(".")[0]
-        classes[inside] += [("    " if inside else "") + line for line in stub_of(function, imports)]
-    body = classes.pop("", [])
-    for name, lines in classes.items():
-        body += ["", f"class {name}:", *lines]
+        if inside and inside != before:
+            body += ["", _class(getattr(_module_of(function), inside), imports)]
+        body += [("    " if inside else "") + line for line in stub_of(function, imports)]
+        before = inside
     return "\n".join([HEADING, *_statements(imports), "", *more, *body]) + "\n"
+
+
+def functions_of(module: ModuleType) -> list[Callable[..., Any]]:
+    """Return the public functions of a module that it defines, and the public methods of its classes."""
+    own = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
+    found = [[*vars(each).values()] if isinstance(each, type) else [each] for each in own]
+    functions = [each for several in found for each in several if inspect.isfunction(each)]
+    return [each for each in functions if not each.__name__.startswith("_")]
+
+
+def _class(of: type, imports: Imports) -> str:
+    written = _Written(sys.modules[of.__module__], imports)
+    bases = ", ".join(written.text(each) for each in of.__bases__ if each is not object)
+    return f"class {of.__name__}({bases}):" if bases else f"class {of.__name__}:"
+
+
+def _module_of(function: Callable[..., Any]) -> ModuleType:
+    return sys.modules[inspect.unwrap(function).__module__]
 
 
 def stub_of(function: Callable[..., Any], imports: Imports) -> list[str]:
     """Return the definition of a function, and add to ``imports`` the names that it needs by their module."""
-    written = _Written(sys.modules[inspect.unwrap(function).__module__], imports)
+    written = _Written(_module_of(function), imports)
     known = inspect.signature(function)
     given = list(known.parameters.values())
     if all_options := _takes_options(known):
@@ -205,3 +224,8 @@ def _statements(imports: Imports) -> Iterator[str]:
         before = section(module)
         names = sorted(imports[module] - {""}, key=lambda name: (not name.isupper(), name[0].islower(), name))
         yield f"from {module} import {', '.join(names)}" if names else module
+
+
+def main(name: str) -> None:
+    """Print the stub of a module that gets all of its functions."""
+    print(stub_file(functions_of(import_module(name))), end="")

@@ -14,7 +14,7 @@ from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
 from ..measures.reading import Disk, EpochReads, FeatureFiles, FeatureSizes, ways
-from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import EpochOptions
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
 from .config import Call
@@ -200,17 +200,13 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
     if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(f"model: {options.model} trains on sampled graphs, whose rows are not predicted")
     batch_size = options.batch_size or driver.dataset.num_train
-    given: LoaderOptions = {
-        **LOADER_DEFAULTS,
-        "batch_size": batch_size,
-        "seed": options.seed,
-        "sampling": batches.sampling,
-        "temporal": batches.temporal,
-        "threads": call.run.threads or _core.default_threads(),
-    }
+    of_loader = EpochOptions(
+        batch_size=batch_size, seed=options.seed, sampling=batches.sampling, temporal=batches.temporal
+    )
+    threads = call.run.threads or _core.default_threads()
     target = driver.dataset.target if isinstance(driver.dataset, TypedDataset) else None
     fanouts = options.relation_fanouts or options.fanouts
-    epochs = SampledEpochs.of(partition, "train", fanouts, workers, given, target)
+    epochs = SampledEpochs.of(partition, "train", fanouts, workers, of_loader, threads, target)
     (mine, others), run = driver.needs(), call.run
     stated = [*of_processes(mine, workers), *others]
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]
