@@ -144,12 +144,14 @@ def _child(folder, module):
 def python_tree(package):
     """Read a package; imports in functions count, and so do those for types only."""
     tree = Tree(package, parents=False)
-    for file in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")]):
+    for file in sorted(
+        [*package.rglob("*.py"), *package.rglob("*.pyi")], key=lambda file: (file.suffix == ".py", file)
+    ):
         inside = file.relative_to(package).with_suffix("").parts
         tree.files[".".join(inside[:-1] if inside[-1] == "__init__" else inside)] = file
     for module, file in tree.files.items():
         if file.suffix == ".pyi":
-            continue  # compiled: it imports nothing when it runs
+            continue  # compiled: it imports nothing when it runs. A stub beside a module gave way to it
         folder = module if file.name == "__init__.py" else parent(module)
         for node, function in _statements(ast.parse(file.read_bytes())):
             for name, symbol in _imported(node, folder, package.name):

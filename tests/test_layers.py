@@ -29,9 +29,9 @@ __main__
 INSIDE = {
     "core": """
 file_states finite frames names notes own_checksum pairs parameters processes progress system
-cache_size, calls, forks
+cache_size, calls, forks, option_groups
 options, parsing, protocols, row_groups, text_files
-folders, ids, shared_parameters
+folders, ids, stubs
 vertex_tables
 facts, inputs, outputs, rows
 standardising, vertex_rows
@@ -68,7 +68,8 @@ part_files
 vertex_rows
 typed_parts
 clustering, parts, stored_ids
-loadable
+stored_graph
+methods
 partition, seeds
 homes, partitioners, sampling, temporal, typed_seeds
 order
@@ -107,15 +108,15 @@ measures/compare/comparison.py, Comparison._repr_html_ -> report/text.py: compar
 measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_comparison
 measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
-partitions/loadable.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
-partitions/loadable.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
-partitions/loadable.py, Loadable.loader -> loading/__init__.py: Loader
-partitions/loadable.py, Loadable.loader -> loading/__init__.py: TypedLoader
-partitions/loadable.py, Loadable.plan -> loading/planning/building.py: plan
-partitions/loadable.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
+partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
+partitions/methods.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
+partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
+partitions/methods.py, Loadable.loader -> loading/__init__.py: TypedLoader
+partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan
+partitions/methods.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
+partitions/methods.py, Savable.save -> store/saving.py: save_at
 partitions/partition.py, Partition.evaluate -> measures/evaluate.py: evaluate
 partitions/partition.py, Partition.plot -> report/partitions.py: plot_partition
-partitions/partition.py, Partition.save -> store/saving.py: save
 partitions/partition.py, read_partition -> store/loading.py: open_partition
 partitions/results.py, Evaluation.__str__ -> report/text.py: evaluation_text
 partitions/results.py, Evaluation.plot -> report/partitions.py: draw

@@ -75,7 +75,7 @@ def test_config_nests_and_explicit_arguments_win(tmp_path):
         assert (seen().threads, seen().memory_limit) == (4, 1024)
         assert (seen(threads=2).threads, seen(threads=None).threads) == (2, None)
         with fp.config(threads=3, tmp_dir=tmp_path):
-            assert seen() == RunOptions(3, 1024, None, tmp_path)
+            assert seen() == RunOptions(threads=3, memory_limit=1024, tmp_dir=tmp_path)
         assert (seen().threads, seen().tmp_dir) == (4, None)
         with pytest.raises(ZeroDivisionError), fp.config(threads=7):
             raise ZeroDivisionError

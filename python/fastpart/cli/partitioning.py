@@ -27,8 +27,8 @@ from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
 from ..partitions.partitioners.type_bounds import ALL, TRAIN
 from ..partitions.results import Evaluation
-from ..store import partial, restore, saving
-from ..store.extras import Extras
+from ..partitions.saved import SavedData
+from ..store import extras, partial, restore, saving
 from .call import Call
 from .commands import open_input
 from .config import options_file, save_options
@@ -77,8 +77,8 @@ def _make_at(
     place: Place | None, call: Call, algorithm: str, make: Make, target: Path | None, form: str
 ) -> None:
     of = items_of(algorithm, call.values)
-    extras = _extras(call, form)
-    extras.check(target, form, of, graph=True)
+    data = _data(call, form)
+    extras.check(data, target, form, of, graph=True)
     _check_more(call, form)
     _check_relation_weights(call, algorithm, of)
     graph = open_input(call)
@@ -90,18 +90,16 @@ def _make_at(
         saving.refuse_unwritable(target, form, graph)
         kept = partial.of_partition(target)
         _refuse_other_results(call, kept, target, None if in_place else kept.found())
-    at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
+    at = saving.at(place)
     given = call.of(algorithm, "out") | at
     if "balance_on" in given:
         given["balance_on"] = _weights(given["balance_on"], graph)
     contents, measured = None, dict[str, Any]()
     if form == "directory":
-        extras = extras.complete(graph)
         with call.run() as run:
-            contents = extras.open(graph, of, run)
+            contents, measured = saving.Beside.of(data, graph, of, run)
         assert target is not None
         saving.refuse_loss(target, form, contents, bool(call["overwrite"]))
-        measured = {} if of == "edges" else extras.measured(graph._typed, contents)
     # Labels and splits belong to vertices. The directory of an edge partition holds them, but no measure of them.
     unmeasured = ("labels", "splits", "split") if form == "directory" and of == "edges" else ()
 
@@ -312,8 +310,7 @@ def _weights(words: str | list[str], graph: Graph) -> Any:
     return bounds if len(bounds) > 1 or names[0] in (_TYPE + ALL, _TYPE + TRAIN) else bounds[0]
 
 
-def _extras(call: Call, form: str) -> Extras:
+def _data(call: Call, form: str) -> SavedData:
     """Return the data to store in a partition directory. Other formats use labels and splits for the measures only."""
     measured = () if form == "directory" else ("labels", "splits", "split")
-    given = call.of("save", *measured)
-    return Extras.of(given)[0]
+    return SavedData.checked(call.of("save", *measured))

@@ -36,7 +36,7 @@ SOURCES = {
     "order": "partitions.order",
     "compare": "measures.compare.running",
     "open_partition": "store.loading",
-    "save": "partitions.partition",
+    "save": "partitions.methods",
     "restore": "store.restoring",
     "upgrade": "store.upgrading",
     "verify": "store.verifying",
@@ -74,7 +74,7 @@ def _described() -> dict[str, _core.Algorithm]:
 def _imported(name: str) -> Callable[..., Any] | None:
     """Return a function that needs neither Polars nor torch: it is not read."""
     if name == "plan":
-        from ..partitions.loadable import Loadable
+        from ..partitions.methods import Loadable
 
         return Loadable.plan
     if name in SOURCES or not name.startswith("train."):

@@ -196,9 +196,9 @@ def taking(
         Fields that the function does not take, and why, or an empty text.
     """
     usual, missing = defaults or {}, without or {}
-    taken = parameters_of(group, usual, missing)
+    taken, runs = parameters_of(group, usual, missing), issubclass(group, RunOptions)
     for each in entries_of(Options):
-        if each.name in taken:
+        if runs and each.name in taken:
             taken[each.name] = each
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -214,8 +214,11 @@ def taking(
                     refuse_misuse(function.__name__, known, args, given, missing)
                     mine = {name: value for name, value in given.items() if name not in taken}
                     wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
-                    if NAMES[0] in taken:
-                        wanted = {**_CONFIG.get(Options()), **wanted}
+                    if runs:
+                        usually = {
+                            name: value for name, value in _CONFIG.get(Options()).items() if name in taken
+                        }
+                        wanted = {**usually, **wanted}
                     if wanted.get("progress") is True:
                         wanted["progress"] = bar = Bar()
                     options = group.checked(wanted)

@@ -12,12 +12,11 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.cache_size import CacheSize
-from ..core.calls import called_well
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.ranking import Epoch, largest, most_needed_of_others
 from ..measures.row_types import bytes_of_rows, stored_bytes
-from ..partitions.loader_options import Fanouts
+from ..partitions.loader_options import Fanouts, FetchingOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
@@ -28,20 +27,12 @@ CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 RowIds = npt.NDArray[np.uint32]
 
 
-@called_well
 def save_cache(
-    partition: VertexPartition,
-    cache: float | str,
-    *,
-    fanouts: Fanouts,
-    batch_size: int,
-    cache_by: CacheCriterion,
-    input: str | None = None,
+    partition: VertexPartition, fanouts: Fanouts, input: str | None, options: LoaderOptions
 ) -> None:
     """List the rows that each part caches, as :meth:`fastpart.VertexPartition.save_cache` documents."""
-    held = checked(cache, cache_by)
+    held, cache_by, size = options.cache, options.cache_by, options.batch_size
     assert held is not None
-    size = parameters.integer("batch_size", batch_size, 1, 2**31 - 1)
     partition.refuse_without_edges()
     epoch = _epoch_of(partition, fanouts, size, input)
     ids = [
@@ -73,8 +64,7 @@ def checked(cache: float | str | None, cache_by: CacheCriterion) -> CacheSize | 
 def cached_rows_of(
     partition: VertexPartition,
     own: npt.NDArray[np.bool_],
-    cache: CacheSize | None,
-    cache_by: CacheCriterion,
+    options: FetchingOptions,
     epoch: Epoch,
 ) -> RowIds:
     """Return the rows of other ranks that a rank caches. They ascend.
@@ -85,20 +75,20 @@ def cached_rows_of(
         The parts.
     own : numpy.ndarray
         Mask of the parts of the rank.
-    cache : CacheSize or None
-        How many rows each part caches. None: those that the directory lists, if it does.
-    cache_by : {"access", "degree", "links", "halo"}
-        How they are chosen.
+    options : FetchingOptions
+        ``cache`` says how many rows each part caches, and ``cache_by`` which. Without a ``cache``, they are those that
+        the directory lists, if it does.
     epoch : Epoch
         The seeds and the sampling of an epoch.
     """
     parts, topology = np.flatnonzero(own).tolist(), partition._topology
+    cache, by = options.cache, options.cache_by
     if cache is None:
         if not has_caches(partition):
             return np.empty(0, np.uint32)
         lists = [topology.rows_of(read_cache(partition, part)) for part in parts]
     else:
-        lists = [rows_to_cache(partition, part, cache, cache_by, epoch) for part in parts] if cache else []
+        lists = [rows_to_cache(partition, part, cache, by, epoch) for part in parts] if cache else []
     rows = np.unique(np.concatenate([np.empty(0, np.uint32), *lists]))
     return rows[~own[owner_of(rows, topology.starts)]]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..core import parameters
 from ..core.calls import called_well
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError
@@ -22,7 +21,7 @@ from ..partitions.seeds import Seeds, Steps
 from .batch import Batch
 from .loader import Loader
 from .making import ScheduledSource
-from .negatives import NEGATIVE_RULES, AllVertices, partners
+from .negatives import AllVertices, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
 from .timed_edges import EarlierVertices, times_of
@@ -120,19 +119,18 @@ class LinkLoader(Loader):
         edges: Any,
         *,
         fanouts: Sequence[int],
-        **given: Unpack[LinkOptions],
+        options: LinkOptions,
     ) -> None:
-        self._rule = parameters.choice("negatives", given["negatives"], NEGATIVE_RULES)
-        self._count = parameters.integer("num_negatives", given["num_negatives"], 0, 2**16)
+        self._rule, self._count = options.negatives, options.num_negatives
         if self._count and len(partition) < 3:
             raise ParameterError(
                 f"num_negatives: {len(partition)} vertices have no negatives. Pass num_negatives=0"
             )
-        super().__init__(partition, edges, fanouts=fanouts, **given)  # type: ignore[misc]  # it reads its own
+        super().__init__(partition, edges, fanouts=fanouts, options=options)
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
-        self.edges = edges_of(vertices, partition, repeated=given["input_time"] is not None)
-        times = times_of(vertices, self.edges, partition, given)
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
+        self.edges = edges_of(vertices, partition, repeated=options.input_time is not None)
+        times = times_of(vertices, self.edges, partition, options)
         self._known: AllVertices | EarlierVertices = AllVertices(range(len(partition)))
         if times is not None and "times" in (partition.manifest or {}):
             if self._rule == "local":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
 from .agreement import refuse_other_directories
 from .batch import Batch
-from .cached_rows import cached_edge_rows_of, cached_rows_of, checked, most_accessed_rows, own_rows
+from .cached_rows import cached_edge_rows_of, cached_rows_of, most_accessed_rows, own_rows
 from .edge_rows import with_edge_features
 from .fetching import Fetching, FilledBatch
 from .making import Source, free_memory, source_of
@@ -80,75 +80,71 @@ class Loader:
         vertices: Any,
         *,
         fanouts: Sequence[int],
+        options: LoaderOptions,
         plan: StrPath | None = None,
-        **given: Unpack[LoaderOptions],
     ) -> None:
         partition.refuse_without_edges()
         self._take_fanouts(fanouts, partition)
-        self.rank, self.world_size = _ranks(given["rank"], given["world_size"])
-        self.device = None if given["device"] is None else torch.device(given["device"])
-        self._ahead = parameters.integer("ahead", given["ahead"], 0, 2**10)
+        self.rank, self.world_size = _ranks(options.rank, options.world_size)
+        self.device = None if options.device is None else torch.device(options.device)
+        self._ahead = options.ahead
         self._epoch = 0
         self._topology = partition._topology
-        self._seeds = self._seeds_of(vertices, partition, given)
+        self._seeds = self._seeds_of(vertices, partition, options)
         owners = rank_of_part(partition.k, self.world_size)
         self._own = owners == self.rank
-        self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, given)
+        self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, options)
         self.batch_size, self.seed = self._deal.batch_size, self._deal.seed
-        self.fetching = self._fetching_of(partition, owners, given)
+        self.fetching = self._fetching_of(partition, owners, options)
         if plan is not None:
-            self._read_planned(partition, vertices, plan, given)
-        self.edge_fetching = self._edge_fetching_of(partition, owners, given)
-        self._source = self._source_of(partition, given)
+            self._read_planned(partition, vertices, plan, options)
+        self.edge_fetching = self._edge_fetching_of(partition, owners, options)
+        self._source = self._source_of(partition, options)
         self.limit(free_memory())
-        memory = parameters.memory_size(given["resident"], "resident", 0)
-        if plan is None and (self.device is not None or memory is not None):
-            self.keep(self.device or torch.device("cpu"), memory)
+        if plan is None and (self.device is not None or options.resident is not None):
+            self.keep(self.device or torch.device("cpu"), options.resident)
 
     def _take_fanouts(self, fanouts: Sequence[int], partition: VertexPartition) -> None:
         self.fanouts = parameters.fanouts_of(fanouts)
 
-    def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> Source:
-        return source_of(partition, self.fanouts, self._ahead, self.fetching, self.edge_fetching, given)
+    def _source_of(self, partition: VertexPartition, options: LoaderOptions) -> Source:
+        return source_of(partition, self.fanouts, self.fetching, self.edge_fetching, options)
 
     def _fetching_of(
-        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
     ) -> Fetching:
-        together = given["rank"] is None and self.world_size > 1
-        seconds = parameters.positive("timeout", given["timeout"])
+        together = options.rank is None and self.world_size > 1
         if together:
             refuse_other_directories(partition.manifest or {})
         files = RowFiles.of_vertices(partition)
-        fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
-        by = given["cache_by"]
-        cache = checked(given["cache"], by)
-        if cache is not None or fetching.by_messages:
-            fetching.keep_cached(cached_rows_of(partition, self._own, cache, by, self._epoch_of()))
+        fetching = fetching_of(files, owners, self.rank, options, together)
+        if options.cache is not None or fetching.by_messages:
+            fetching.keep_cached(cached_rows_of(partition, self._own, options, self._epoch_of()))
         return fetching
 
     def _edge_fetching_of(
-        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
     ) -> Fetching | None:
         """Return where the features of in-edges come from. An in-edge is in the part of its target."""
-        if not given["edge_ids"] or partition.parts[0].stored_type("edge_features") is None:
+        if not options.edge_ids or partition.parts[0].stored_type("edge_features") is None:
             return None
-        together = given["rank"] is None and self.world_size > 1
-        seconds = parameters.positive("timeout", given["timeout"])
+        together = options.rank is None and self.world_size > 1
         files = RowFiles.of_edges(partition)
-        fetching = fetching_of(files, owners, self.rank, given["remote"], together, seconds, given["io"])
-        cache = checked(given["cache"], given["cache_by"])
-        if cache is not None:
-            fetching.keep_cached(cached_edge_rows_of(partition, self._own, cache, self._epoch_of()))
+        fetching = fetching_of(files, owners, self.rank, options, together)
+        if options.cache is not None:
+            fetching.keep_cached(cached_edge_rows_of(partition, self._own, options.cache, self._epoch_of()))
         return fetching
 
     def _read_planned(
-        self, partition: VertexPartition, vertices: Any, plan: StrPath, given: LoaderOptions
+        self, partition: VertexPartition, vertices: Any, plan: StrPath, options: LoaderOptions
     ) -> None:
         """Let features come from what a plan has packed."""
         for name in ("resident", "neighbourhood"):
-            if given.get(name) is not None:
+            if getattr(options, name) is not None:
                 raise ParameterError(f"{name}: a loader with plan= does not take it. Leave out one of them")
-        found, sampled = planned_for(plan, partition, vertices, self.fanouts, self.world_size, given)
+        found, sampled = planned_for(
+            plan, partition, vertices, self.fanouts, self.world_size, options, options.threads
+        )
         self.fetching.read_planned(
             PlannedRows(found, sampled, self.rank, stored_features(partition), self._topology.num_vertices)
         )
@@ -158,9 +154,9 @@ class Loader:
         if self.fetching.planned is not None:
             self.fetching.planned.end = epochs
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
-        seeds = loaded_seeds(vertices, partition, given)
+        seeds = loaded_seeds(vertices, partition, options)
         self.vertices = seeds.ids
         return seeds
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core import parameters
 from ..errors import ParameterError
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
@@ -151,30 +150,25 @@ Source = SequentialSource | ScheduledSource
 def source_of(
     partition: VertexPartition,
     fanouts: Sequence[int],
-    ahead: int,
     fetching: Fetching,
     of_edges: Fetching | None,
-    given: LoaderOptions,
+    options: LoaderOptions,
 ) -> Source:
-    """Return what makes the batches of a loader, given its other parameters."""
-    threads = parameters.integer("threads", given["threads"], 1, 2**10)
-    edge_ids = parameters.flag("edge_ids", given["edge_ids"])
-    topology, custom, trace = partition._topology, given["neighbourhood"], given["trace"]
-    edge_rows = of_edges is not None
-    sampler = _core.Sampler(
-        topology, list(fanouts), edge_ids=edge_ids, edge_rows=edge_rows, **sampling_of(partition, given)
-    )
-    if parameters.flag("scheduled", given["scheduled"]):
-        if given.get("temporal") is not None:
+    """Return what makes the batches of a loader."""
+    topology, custom, trace = partition._topology, options.neighbourhood, options.trace
+    edge_rows, how = of_edges is not None, sampling_of(partition, options)
+    sampler = _core.Sampler(topology, list(fanouts), edge_ids=options.edge_ids, edge_rows=edge_rows, **how)
+    if options.scheduled:
+        if options.temporal is not None:
             raise ParameterError(
                 "scheduled: temporal samples are not scheduled. Leave out scheduled or temporal"
             )
         num_records = int((partition.manifest or {})["m"]) if edge_rows else None
         neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), topology, num_records)
-        return ScheduledSource(neighbourhood, topology, fetching, threads, trace, of_edges)
+        return ScheduledSource(neighbourhood, topology, fetching, options.threads, trace, of_edges)
     if custom is not None or trace is not None:
         raise ParameterError("neighbourhood, trace: they need scheduled=True")
-    return SequentialSource(sampler, fetching, ahead, threads, of_edges)
+    return SequentialSource(sampler, fetching, options.ahead, options.threads, of_edges)
 
 
 def _files_of(of_edges: Fetching | None) -> _core.Features | None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 import torch.distributed as dist
 
 from .. import _core
-from ..core import parameters
-from ..core.parameters import RowsIo
 from ..errors import ParameterError
-from ..partitions.loader_options import Remote
+from ..partitions.loader_options import FetchingOptions
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
 from .agreement import refuse_missing_features
@@ -72,10 +68,8 @@ def fetching_of(
     files: RowFiles,
     owners: npt.NDArray[np.int64],
     rank: int,
-    remote: Remote | None = "maps",
+    options: FetchingOptions,
     together: bool = False,
-    seconds: float = math.inf,
-    io: RowsIo | None = None,
 ) -> Fetching:
     """Return where the features of batches come from.
 
@@ -87,17 +81,12 @@ def fetching_of(
         Rank of each part.
     rank : int
         This rank.
-    remote : {"maps", "messages"} or None
-        See :meth:`fastpart.VertexPartition.loader`.
+    options : FetchingOptions
+        ``remote``, ``timeout`` and ``io`` say how.
     together : bool
         Whether the ranks are those of ``torch.distributed``, which all call this.
-    seconds : float
-        Longest time to wait for another rank.
-    io : {"mmap", "direct"}, optional
-        How files are read.
     """
-    if remote is not None:
-        parameters.choice("remote", remote, get_args(Remote))
+    remote, io = options.remote, options.io
     if remote == "messages" and not together:
         raise ParameterError(
             'remote: "messages" needs the ranks of torch.distributed. Leave out rank= and world_size=, and start '
@@ -110,8 +99,8 @@ def fetching_of(
     here = own if remote == "messages" else files.are_here
     away = ~own
     if together and not refuse_missing_features(owners, here, files.name) and remote != "maps":
-        exchange, away = exchange_of(files.starts, owners, dist.get_world_size(), seconds), ~here
-    direct = None if parameters.rows_io(io) is None else io == "direct"
+        exchange, away = exchange_of(files.starts, owners, dist.get_world_size(), options.timeout), ~here
+    direct = None if io is None else io == "direct"
     features = files.opened(here if exchange is not None else np.ones_like(here), direct)
     return Fetching(Files(features, row[0], row[1]), files.starts, away, exchange, coding)
 

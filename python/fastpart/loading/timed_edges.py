@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..core.pairs import Keys, keys_of, mixed
 from ..errors import ParameterError
+from ..partitions.loader_options import TemporalOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
@@ -23,15 +24,15 @@ def times_of(
     edges: Any,
     pairs: Ids,
     partition: VertexPartition,
-    given: Mapping[str, Any],
+    options: TemporalOptions,
     relation: str | None = None,
 ) -> Ids | None:
-    """Return the time of each edge of a loader, given its parameters: that of the user, or of its first record.
+    """Return the time of each edge of a loader, given its options: that of the user, or of its first record.
 
     None: samples are not temporal.
     """
-    times = given_times_of(given)
-    if given.get("temporal") is None:
+    times = given_times_of(options)
+    if options.temporal is None:
         return None
     if times is None:
         return _of_records(pairs, partition, relation)

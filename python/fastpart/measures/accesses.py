@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Self, Unpack
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.pairs import distinct
-from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, LoaderOptions
+from ..partitions.loader_options import EpochOptions, Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part
@@ -83,21 +83,22 @@ class SampledEpochs:
         vertices: Any,
         fanouts: Fanouts,
         world_size: int,
-        given: LoaderOptions,
+        options: EpochOptions,
+        threads: int = 1,
         input: str | None = None,
     ) -> Self:
-        """Check the parameters, all of those of a loader except rank and world_size."""
+        """Return those of a loader with these options. Threads are those that sample."""
         partition.refuse_without_edges()
         hops: Sequence[int] | Sequence[Sequence[int]]
         if partition.is_typed:
             hops = relation_fanouts(fanouts, edge_keys(partition))
-            repeated = given.get("input_time") is not None
+            repeated = options.input_time is not None
             seeds = typed_seeds(vertices, partition, input, repeated)[1]
-            seeds = with_times(seeds, vertices, partition, given)
+            seeds = with_times(seeds, vertices, partition, options)
         else:
             hops = list(parameters.fanouts_of(fanouts))
-            seeds = loaded_seeds(vertices, partition, given)
-        return cls.of_seeds(partition, seeds, hops, world_size, given, vertices)
+            seeds = loaded_seeds(vertices, partition, options)
+        return cls.of_seeds(partition, seeds, hops, world_size, options, threads, vertices)
 
     @classmethod
     def of_seeds(
@@ -106,16 +107,14 @@ class SampledEpochs:
         seeds: Seeds,
         fanouts: Any,
         world_size: int,
-        given: LoaderOptions,
+        options: EpochOptions,
+        threads: int = 1,
         vertices: Any = None,
     ) -> Self:
-        """Check the parameters. ``fanouts`` of a typed graph are by hop and relation."""
+        """Return those of given seeds. ``fanouts`` of a typed graph are by hop and relation."""
         owners = rank_of_part(partition.k, world_size)
-        deal = Deal.of(seeds, partition._topology.starts, owners, vertices, given)
-        threads, how = (
-            parameters.integer("threads", given["threads"], 1, 2**10),
-            sampling_of(partition, given),
-        )
+        deal = Deal.of(seeds, partition._topology.starts, owners, vertices, options)
+        how = sampling_of(partition, options)
         if partition.is_typed:
             return cls(deal, _core.TypedSampler(partition._types, fanouts, **how), threads)
         return cls(deal, _core.Sampler(partition._topology, fanouts, **how), threads)
@@ -149,7 +148,7 @@ def accesses(
     fanouts: Sequence[int],
     epochs: range = range(1),
     folder: Path | None = None,
-    **given: Unpack[LoaderOptions],
+    **given: Any,
 ) -> Accesses:
     """Return the rows that the batches of :meth:`fastpart.VertexPartition.loader` need.
 
@@ -165,9 +164,9 @@ def accesses(
     folder : pathlib.Path, optional
         Where the rows are written, as ``accesses.bin``, and mapped from. Default: memory, 4 bytes per row and batch.
     """
-    options: LoaderOptions = {**LOADER_DEFAULTS, **given}
-    rank, world_size = given_rank(options.get("rank"), options.get("world_size")) or (0, 1)
-    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
+    options = LoaderOptions.checked(given)
+    rank, world_size = given_rank(options.rank, options.world_size) or (0, 1)
+    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, options.threads)
     return accesses_of(sampled, epochs, rank, folder)
 
 

@@ -12,7 +12,7 @@ from ..core.cache_size import CacheSize
 from ..core.options import RunOptions
 from ..core.parameters import sized
 from ..errors import MemoryBudgetError
-from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import EpochOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds
 from .accesses import SampledEpochs
@@ -41,14 +41,9 @@ def counted(
     options: RunOptions,
 ) -> list[PartCount]:
     """Return the traffic of each part in epoch 0 of the loader of that seed, with one rank per part."""
-    given: LoaderOptions = {
-        **LOADER_DEFAULTS,
-        "batch_size": epoch.batch_size,
-        "seed": seed,
-        "shuffle": True,
-        "threads": _threads(len(partition), options),
-    }
-    sampled = SampledEpochs.of_seeds(partition, seeds, epoch.fanouts, partition.k, given)
+    of_loader = EpochOptions(batch_size=epoch.batch_size, seed=seed, shuffle=True)
+    threads = _threads(len(partition), options)
+    sampled = SampledEpochs.of_seeds(partition, seeds, epoch.fanouts, partition.k, of_loader, threads)
     return [_counted(partition, part, sampled, epoch, caches, rows, options) for part in range(partition.k)]
 
 

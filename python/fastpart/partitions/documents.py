@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..core.options import NAMES, Options, entries_of
+from ..core.stubs import HEADING, definition, literal
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
 """The first section of an algorithm's own docs after those that all algorithms share."""
@@ -71,7 +72,7 @@ def _annotation(field: _core.Field) -> str:
 
 
 def _words(words: list[str]) -> str:
-    return f"Literal[{', '.join(map(_literal, words))}]"
+    return f"Literal[{', '.join(map(literal, words))}]"
 
 
 def _documented(field: _core.Field) -> str:
@@ -236,7 +237,7 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
     """Return the text of ``builtin.pyi``."""
     algorithms = [*algorithms, *_core.successors()]
     lines = [
-        "# Written by `make stubs` from the registry of the core. Do not edit.",
+        HEADING,
         "from collections.abc import Callable, Mapping, Sequence",
         "from typing import Any, Literal, Unpack, overload",
         "",
@@ -269,21 +270,15 @@ def stubs(algorithms: list[_core.Algorithm]) -> str:
 
 def _stub(algorithm: _core.Algorithm, of: str) -> list[str]:
     """Return the overload for partitions of ``of``."""
-    lines = [f"def {algorithm.name}("]
-    for parameter in signature(algorithm).parameters.values():
-        if parameter.kind is Parameter.KEYWORD_ONLY and "    *," not in lines:
-            lines.append("    *,")
-        if parameter.name == "of":
+    given = []
+    for each in signature(algorithm).parameters.values():
+        if each.name == "of":
             default = algorithm.of[0] if of == algorithm.of[0] else Parameter.empty
-            parameter = parameter.replace(annotation=_words([of]), default=default)
-        default = "" if parameter.default is Parameter.empty else f" = {_literal(parameter.default)}"
-        if parameter.name not in NAMES:
-            lines.append(f"    {parameter.name}: {parameter.annotation}{default},")
-    return [*lines, "    **options: Unpack[Options],", f") -> {_RESULTS[of]}: ..."]
-
-
-def _literal(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+            each = each.replace(annotation=_words([of]), default=default)
+        if each.name not in NAMES:
+            given.append(each)
+    known = Signature(given, return_annotation=_RESULTS[of], __validate_parameters__=False)
+    return definition(algorithm.name, known, options="**options: Unpack[Options]")
 
 
 def main() -> None:

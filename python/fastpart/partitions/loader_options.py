@@ -1,15 +1,18 @@
-"""The parameters of loaders, each documented once."""
+"""The options of loaders and plans, each documented once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from ..core.options import Options
+from ..core import parameters
+from ..core.cache_size import CacheSize
+from ..core.option_groups import Accepts, Count, OptionGroup, Size, Within
+from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, NegativeRule, RowsIo
 
 Sampling = Literal["uniform", "weighted", "labor"]
-
 
 Temporal = Literal["uniform", "last"]
 
@@ -21,7 +24,16 @@ EdgeKey = tuple[str, str, str]
 Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[EdgeKey, Sequence[int]]
 
 
-class SeedOptions(TypedDict, total=False):
+def _seed(name: str, value: Any) -> int:
+    return parameters.seed(value)
+
+
+def _cache(name: str, value: Any) -> CacheSize | None:
+    return None if value is None else CacheSize.of(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedOptions(OptionGroup):
     """The seeds of each step.
 
     Parameters
@@ -34,12 +46,13 @@ class SeedOptions(TypedDict, total=False):
         Leave out the last step if it has fewer than ``batch_size`` seeds.
     """
 
-    batch_size: int
-    shuffle: bool | None
-    drop_last: bool
+    batch_size: Count = 1024
+    shuffle: bool | None = None
+    drop_last: bool = False
 
 
-class RankOptions(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class RankOptions(OptionGroup):
     """Who loads.
 
     Parameters
@@ -49,11 +62,12 @@ class RankOptions(TypedDict, total=False):
         those of ``torch.distributed`` if it is initialized, else one rank.
     """
 
-    rank: int | None
-    world_size: int | None
+    rank: int | None = None
+    world_size: int | None = None
 
 
-class SamplingOptions(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class SamplingOptions(OptionGroup):
     """How neighbours are sampled.
 
     Parameters
@@ -70,13 +84,14 @@ class SamplingOptions(TypedDict, total=False):
         A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
     """
 
-    sampling: Sampling
-    weights: Any
-    seed: int | None
-    merged: bool
+    sampling: Sampling = "uniform"
+    weights: Any = None
+    seed: Annotated[int, Accepts(int | None, _seed)] = 0
+    merged: bool = False
 
 
-class TemporalOptions(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class TemporalOptions(OptionGroup):
     """Samples that do not look ahead.
 
     Parameters
@@ -90,11 +105,12 @@ class TemporalOptions(TypedDict, total=False):
         a seed several times. Default: the times that the directory has.
     """
 
-    temporal: Temporal | None
-    input_time: Any
+    temporal: Temporal | None = None
+    input_time: Any = None
 
 
-class FetchingOptions(TypedDict, total=False):
+@dataclass(frozen=True, kw_only=True)
+class FetchingOptions(OptionGroup):
     """Where features come from.
 
     Parameters
@@ -124,17 +140,18 @@ class FetchingOptions(TypedDict, total=False):
         never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
     """
 
-    remote: Remote | None
-    timeout: float
-    io: RowsIo | None
-    cache: float | str | None
-    cache_by: CacheCriterion
-    device: Any
-    resident: int | str | None
+    remote: Remote | None = None
+    timeout: Annotated[float, parameters.positive] = 1800.0
+    io: RowsIo | None = None
+    cache: Annotated[CacheSize | None, Accepts(float | str | None, _cache)] = None
+    cache_by: CacheCriterion = "access"
+    device: Any = None
+    resident: Size = None
 
 
-class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, TemporalOptions, FetchingOptions, total=False):
-    """Parameters of loaders.
+@dataclass(frozen=True, kw_only=True)
+class MakingOptions(OptionGroup):
+    """How batches are made.
 
     Parameters
     ----------
@@ -157,20 +174,32 @@ class LoaderOptions(SeedOptions, RankOptions, SamplingOptions, TemporalOptions, 
         viewer.
     """
 
-    edge_ids: bool
-    ahead: int
-    threads: int
-    scheduled: bool
-    neighbourhood: Callable[[Any, int, int], Any] | None
-    trace: Any
+    edge_ids: bool = True
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+    threads: Annotated[int, Within(1, 2**10)] = 1
+    scheduled: bool = False
+    neighbourhood: Callable[[Any, int, int], Any] | None = None
+    trace: Any = None
 
 
-class PlanOptions(SeedOptions, SamplingOptions, TemporalOptions, Options, total=False):
+@dataclass(frozen=True, kw_only=True)
+class EpochOptions(SeedOptions, SamplingOptions, TemporalOptions):
+    """What decides the batches of an epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderOptions(EpochOptions, RankOptions, FetchingOptions, MakingOptions):
+    """The options of loaders."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(EpochOptions, RunOptions):
     """What decides the batches of a plan, and how it is made."""
 
 
-class LinkOptions(LoaderOptions, total=False):
-    """Parameters of loaders of edges.
+@dataclass(frozen=True, kw_only=True)
+class LinkOptions(LoaderOptions):
+    """The options of loaders of edges.
 
     Parameters
     ----------
@@ -182,32 +211,5 @@ class LinkOptions(LoaderOptions, total=False):
         Negatives of each positive. They have its source.
     """
 
-    negatives: NegativeRule
-    num_negatives: int
-
-
-LOADER_DEFAULTS: LoaderOptions = {
-    "batch_size": 1024,
-    "seed": 0,
-    "sampling": "uniform",
-    "merged": False,
-    "drop_last": False,
-    "edge_ids": True,
-    "ahead": 2,
-    "threads": 1,
-    "timeout": 1800.0,
-    "cache_by": "access",
-    "scheduled": False,
-}
-"""Defaults other than None."""
-
-LINK_DEFAULTS: LinkOptions = {**LOADER_DEFAULTS, "negatives": "uniform", "num_negatives": 1}
-
-
-PLAN_DEFAULTS: PlanOptions = {
-    "batch_size": 1024,
-    "seed": 0,
-    "sampling": "uniform",
-    "merged": False,
-    "drop_last": False,
-}
+    negatives: NegativeRule = "uniform"
+    num_negatives: Annotated[int, Within(0, 2**16)] = 1

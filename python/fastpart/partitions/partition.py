@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
@@ -17,16 +17,14 @@ from ..core.calls import called_well
 from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
-from ..core.shared_parameters import with_parameters
 from ..core.vertex_tables import file_of, in_order, numbers_in, table_of
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from ..machines.engine import Engine
 from .caps import Cap, cap_of_parts, frozen
-from .loadable import Loadable
+from .methods import Loadable, Savable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import Evaluation
-from .saved import SAVE_DEFAULTS, SaveOptions
 from .stored_ids import IDS, stored_ids
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ _BLOCK = 1 << 20
 """Items per check."""
 
 
-class Partition(Assignment):
+class Partition(Savable, Assignment):
     """The base of :class:`VertexPartition` and :class:`EdgePartition`.
 
     Attributes
@@ -328,135 +326,6 @@ class Partition(Assignment):
             )
             raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
         return Parts(self._part, self.folder, self.manifest)
-
-    @with_options
-    @partial(with_parameters, defaults=SAVE_DEFAULTS)
-    def save(
-        self,
-        out: parameters.StrPath,
-        *,
-        graph: Any = None,
-        cluster: str | Engine | None = None,
-        shared: parameters.StrPath | None = None,
-        overwrite: bool = False,
-        **given: Unpack[SaveOptions],
-    ) -> None:
-        """Write the partition atomically: the file or directory appears whole, or the old one stays.
-
-        Parameters
-        ----------
-        out : path
-            By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
-            (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
-            ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
-            empty, or holds only what fastpart wrote there and nothing that the new one lacks.
-        graph : path, array or Graph, optional
-            The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
-            or opened with. A directory then also holds its parts and measures. Without any graph, as after
-            ``p.graph = None``, it holds the assignment only.
-        cluster : str, optional
-            The Ray cluster that measures the partition and writes the parts of its vertices, as for
-            :func:`fastpart.partition`. Features, labels and other rows are added by this machine. The directory has
-            the same bytes as without it. A call that was killed goes on when it is made again.
-        shared : path, optional
-            A folder that all machines of the cluster see. It gets the parts until the directory is complete. If it is
-            on the file system of ``out``, they are not copied.
-        overwrite : bool
-            Replace a partition directory also if it holds parts, features, labels, splits, times or features of edges
-            that the new one lacks. They are lost then.
-        features : path or array, or mapping of them, optional
-            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), the columns of numbers of a
-            table (Parquet, text or a frame), a numpy array or a torch tensor. A table with a column of ids is matched
-            by it. Rows are read chunk by chunk. Only text and the entries of a sparse matrix are loaded as a whole.
-        feature_dtype : {"float32", "float16", "int8"}, optional
-            How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
-            levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
-            the bytes. ``manifest`` states the error. A type that changes the sample by more than 2 % of the standard
-            deviations of the columns is refused. Default: as given. Rows that are given with 8 bits, as
-            :func:`fastpart.generate.planted` writes them, are copied.
-        standardise : bool
-            Store features minus their mean, divided by their standard deviation. Both are those of the training
-            vertices in ``splits``, column by column, in float64, or of all vertices if there are ``edge_splits`` only.
-            A column that is constant there is not divided. The directory keeps them in ``feature_statistics.npy``.
-            Rows become float32 unless ``feature_dtype`` says otherwise, and rows that are given with 8 bits are coded
-            anew.
-        labels : array, or path of a .npy or a table, optional
-            Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
-            (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.
-            A table (``.csv``, ``.tsv``, ``.parquet``, a frame) has columns for the vertex and the label. Vertices go by
-            their ids, if the graph has ids. A series or a single column has one row per vertex.
-        splits : mapping, or path of a .npz or a table, optional
-            ``train``, ``val``, ``test``: a series of ids, numbers of vertices, or a bool mask of length n. The parts
-            hold masks. A table has columns for the vertex and its split.
-        split : int, optional
-            Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
-        edge_features : path or array, optional
-            One row per record, as ``features``.
-        times, edge_times : path or array, optional
-            A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
-            be a table with a column of ids.
-        halo_hops : {0, 1, 2}
-            Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
-            fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
-            part.
-        halo_features : bool
-            Also write the features of halo vertices.
-        edge_splits : EdgeSplits, mapping or path of a .npz, optional
-            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
-            They must not be edges of ``graph``, all of whose edges are trained on.
-        restore : path or Graph, optional
-            For a ``.parquet``: the graph directory with the ids that the vertices had in tables. The file then has the
-            columns ``id`` and ``part``, as :func:`fastpart.restore` writes them.
-        threads, tmp_dir, progress, memory_limit
-            As in :class:`fastpart.Options`.
-
-        Raises
-        ------
-        ParameterError
-            The suffix is unknown, the output is the input, rows do not fit the graph, or a parameter of directories is
-            given for another output. Or another process is at work on ``out``.
-        FileExistsError
-            A directory that holds what the new one lacks, or that is no partition directory.
-        GraphFormatError
-            The partition belongs to another graph.
-        EdgeFileChangedError
-            The file of the graph changed since it was opened.
-        OSError
-            With path and errno. The old output is intact, and the partition is still in memory: save it elsewhere.
-
-        Notes
-        -----
-        ``docs/reference/partition-directory.md`` describes the schema of the directory.
-
-        A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
-        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
-        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
-        not know types.
-
-        If the graph has ids, rows without ids are taken in the order of its vertices, with a warning.
-        ``docs/reference/formats.md`` has the rule. A directory of a graph with ids holds these, for
-        :func:`fastpart.update`.
-
-        What lies in the directory of a graph that :func:`fastpart.ingest` wrote is taken from there, with a note, where
-        an argument is None. ``False`` leaves it out.
-
-        Examples
-        --------
-        >>> import numpy as np, fastpart as fp, tempfile, pathlib
-        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-        >>> p = fp.spring(graph, k=2)
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> p.save(folder / "part.npy")
-        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
-        >>> loaded = fp.open_partition(folder / "parts", graph=graph)
-        >>> loaded
-        <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
-        >>> loaded.parts[1].features.argmax(axis=1)
-        array([3, 4, 5])
-        """
-        from ..store.saving import save
-
-        save(self, out, graph=graph, cluster=cluster, shared=shared, overwrite=overwrite, **given)
 
 
 class VertexPartition(Loadable, Partition):

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core import parameters
 from ..core.rows import rows_of
 from ..errors import ParameterError
-from .loader_options import Sampling, Temporal
+from .loader_options import SamplingOptions, TemporalOptions
 from .partition import VertexPartition
 
 
-def sampling_of(partition: VertexPartition, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check how neighbours are sampled, and return it as the sampler of the core takes it."""
-    return {
-        "kind": parameters.choice("sampling", given["sampling"], get_args(Sampling)),
-        "weights": _weights_of(given.get("weights"), partition),
-        "seed": parameters.seed(given["seed"]),
-        "merged": parameters.flag("merged", given["merged"]),
-        **_temporal_of(partition, given),
+def sampling_of(partition: VertexPartition, options: SamplingOptions) -> dict[str, Any]:
+    """Return how neighbours are sampled, as the sampler of the core takes it."""
+    how = {
+        "kind": options.sampling,
+        "weights": _weights_of(options.weights, partition),
+        "seed": options.seed,
+        "merged": options.merged,
     }
-
-
-def _temporal_of(partition: VertexPartition, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the sampler of the core takes for temporal samples. Nothing, unless the user wants them."""
-    if given.get("temporal") is None:
-        return {}
-    temporal = parameters.choice("temporal", given["temporal"], get_args(Temporal))
-    if given["sampling"] != "uniform":
+    if not isinstance(options, TemporalOptions) or options.temporal is None:
+        return how
+    if options.sampling != "uniform":
         raise ParameterError(
-            f"sampling: temporal={temporal!r} says how neighbours are sampled. Leave out sampling={given['sampling']!r}"
+            f"sampling: temporal={options.temporal!r} says how neighbours are sampled. Leave out "
+            f"sampling={options.sampling!r}"
         )
-    return {"times": partition._times, "temporal": temporal}
+    return {**how, "times": partition._times, "temporal": options.temporal}
 
 
 def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:

@@ -1,33 +1,51 @@
 """The data that a partition directory holds beside the partition, as :meth:`fastpart.VertexPartition.save` takes it."""
 
-from typing import Any, TypedDict
+from __future__ import annotations
 
-from ..core.options import Options
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ..core import parameters
+from ..core.option_groups import OptionGroup
+from ..core.options import RunOptions
 from ..core.parameters import FeatureDtype
+from ..errors import ParameterError
+
+HALO_HOPS = (0, 1, 2)
 
 
-class SavedData(TypedDict, total=False):
-    """Data of vertices and edges, and what of it each part holds."""
-
-    features: Any
-    feature_dtype: FeatureDtype | None
-    standardise: bool
-    labels: Any
-    splits: Any
-    split: int | None
-    edge_features: Any
-    times: Any
-    edge_times: Any
-    halo_hops: int
-    halo_features: bool
-    edge_splits: Any
+def _hops(name: str, value: Any) -> int:
+    hops = parameters.integer(name, value, 0, 2**31)
+    if hops not in HALO_HOPS:
+        raise ParameterError(f"{name}: {hops} is not one of 0, 1, 2")
+    return hops
 
 
-class SaveOptions(SavedData, Options, total=False):
-    """Keywords of ``save``."""
+@dataclass(frozen=True, kw_only=True)
+class SavedData(OptionGroup):
+    """Data of vertices and edges, and what of it each part holds. :meth:`Savable.save` describes it."""
 
-    restore: Any
+    features: Any = None
+    feature_dtype: FeatureDtype | None = None
+    standardise: bool = False
+    labels: Any = None
+    splits: Any = None
+    split: int | None = None
+    edge_features: Any = None
+    times: Any = None
+    edge_times: Any = None
+    halo_hops: Annotated[int, _hops] = 1
+    halo_features: bool = False
+    edge_splits: Any = None
 
 
-SAVE_DEFAULTS: SavedData = {"halo_hops": 1, "halo_features": False, "standardise": False}
-"""Defaults other than None."""
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(OptionGroup):
+    """Where the ids come from that the vertices had in tables."""
+
+    restore: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaveOptions(SavedData, RestoreOptions, RunOptions):
+    """The options of ``save``."""

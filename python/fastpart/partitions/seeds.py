@@ -13,7 +13,7 @@ from ..core import parameters
 from ..core.inputs import refuse_repeated
 from ..core.pairs import mixed
 from ..errors import ParameterError
-from .loader_options import LoaderOptions
+from .loader_options import EpochOptions
 from .parts import Parts, VertexPartData
 
 Ids = npt.NDArray[np.int64]
@@ -99,8 +99,8 @@ class Deal:
     drop_last: bool
 
     @classmethod
-    def of(cls, seeds: Seeds, starts: Ids, owners: Ids, vertices: Any, given: LoaderOptions) -> Self:
-        """Check how seeds are dealt.
+    def of(cls, seeds: Seeds, starts: Ids, owners: Ids, vertices: Any, options: EpochOptions) -> Self:
+        """Return how seeds are dealt.
 
         Parameters
         ----------
@@ -110,18 +110,17 @@ class Deal:
             int64: first row of each part, and its rank.
         vertices : {"train", "val", "test"} or array
             What the user asked for. "train" is shuffled by default.
-        given : dict
-            All parameters of a loader.
+        options : EpochOptions
+            The options of the loader.
         """
         trains = isinstance(vertices, str) and vertices == "train"
-        shuffle = given.get("shuffle")
         return cls(
             seeds,
             owners[owner_of(seeds.rows, starts)],
-            parameters.integer("batch_size", given["batch_size"], 1, 2**31 - 1),
-            parameters.seed(given["seed"]),
-            trains if shuffle is None else parameters.flag("shuffle", shuffle),
-            parameters.flag("drop_last", given["drop_last"]),
+            options.batch_size,
+            options.seed,
+            trains if options.shuffle is None else options.shuffle,
+            options.drop_last,
         )
 
     def __len__(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
+from .loader_options import TemporalOptions
 from .partition import VertexPartition
 from .seeds import Seeds, seeds_of
 
@@ -19,18 +19,18 @@ NO_TIME = np.iinfo(np.int64).min
 """Stands for no time in a directory."""
 
 
-def loaded_seeds(vertices: Any, partition: VertexPartition, given: Mapping[str, Any]) -> Seeds:
-    """Return the seeds of a loader, given its parameters, with their times if its samples are temporal."""
+def loaded_seeds(vertices: Any, partition: VertexPartition, options: TemporalOptions) -> Seeds:
+    """Return the seeds of a loader, given its options, with their times if its samples are temporal."""
     splits, topology = (partition.manifest or {}).get("splits", []), partition._topology
-    repeated = given.get("input_time") is not None
+    repeated = options.input_time is not None
     seeds = seeds_of(vertices, partition.parts, topology, splits, repeated)
-    return with_times(seeds, vertices, partition, given)
+    return with_times(seeds, vertices, partition, options)
 
 
-def with_times(seeds: Seeds, vertices: Any, partition: VertexPartition, given: Mapping[str, Any]) -> Seeds:
+def with_times(seeds: Seeds, vertices: Any, partition: VertexPartition, options: TemporalOptions) -> Seeds:
     """Return seeds with their times if samples are temporal: those of the user, or those of the directory."""
-    times = given_times_of(given)
-    if given.get("temporal") is None:
+    times = given_times_of(options)
+    if options.temporal is None:
         return seeds
     if times is None:
         return replace(seeds, times=_own_times(seeds, partition))
@@ -42,12 +42,12 @@ def with_times(seeds: Seeds, vertices: Any, partition: VertexPartition, given: M
     return replace(seeds, times=times)
 
 
-def given_times_of(given: Mapping[str, Any]) -> Ids | None:
+def given_times_of(options: TemporalOptions) -> Ids | None:
     """Return the times that the user gives to seeds, checked. They need temporal samples."""
-    times = given.get("input_time")
+    times = options.input_time
     if times is None:
         return None
-    if given.get("temporal") is None:
+    if options.temporal is None:
         raise ParameterError('input_time: only temporal samples take times of seeds. Pass temporal="uniform"')
     array = np.asarray(times)
     if array.ndim != 1 or not np.can_cast(array.dtype, np.int64) or array.dtype == np.bool_:

@@ -7,9 +7,7 @@ with types, ids count within a type and within a relation, as in ``HeteroData``.
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
-from typing import Unpack
 
 if find_spec("torch_geometric") is None:
     raise ModuleNotFoundError(
@@ -18,8 +16,8 @@ if find_spec("torch_geometric") is None:
     )
 
 from ..core.calls import called_well
-from ..core.shared_parameters import with_parameters
-from ..partitions.loader_options import LOADER_DEFAULTS, Fanouts, SamplingOptions
+from ..core.options import taking
+from ..partitions.loader_options import Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from .clusters import ClusterData
@@ -93,10 +91,8 @@ def graph_store(partition: VertexPartition) -> PartitionEdges:
     return PartitionEdges(edges_by_relation(partition) if partition.is_typed else {None: InEdges(partition)})
 
 
-@partial(with_parameters, defaults={**LOADER_DEFAULTS, "merged": True})
-def sampler(
-    partition: VertexPartition, fanouts: Fanouts, **given: Unpack[SamplingOptions]
-) -> PartitionSampler:
+@taking(SamplingOptions, defaults={"merged": True})
+def sampler(partition: VertexPartition, fanouts: Fanouts, *, options: SamplingOptions) -> PartitionSampler:
     """Return a sampler for ``NodeLoader`` and ``LinkLoader`` of ``torch_geometric.loader``. It does not need pyg-lib.
 
     Parameters
@@ -142,7 +138,7 @@ def sampler(
     """
     _stored(partition)
     of = TypedPartitionSampler if partition.is_typed else PartitionSampler
-    return of(partition, fanouts, sampling_of(partition, given))
+    return of(partition, fanouts, sampling_of(partition, options))
 
 
 def _stored(partition: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..core.vertex_rows import rows_of_records, rows_of_vertices
 from ..errors import FastpartError, ParameterError
 from ..graphs.held_out import Pairs
 from ..graphs.types import TypedRanges
+from ..partitions.saved import SavedData
 from .coding import Features, stored_features
 from .edge_splits import held_out_from, held_out_of
 
@@ -82,15 +83,15 @@ def _entries(contents: Contents) -> dict[str, Any]:
 
 
 class Given:
-    """The arguments about data, complete. ``ids`` are those that the vertices had in tables."""
+    """The options about data, complete. ``ids`` are those that the vertices had in tables."""
 
-    def __init__(self, given: Mapping[str, Any], options: RunOptions, ids: Ids) -> None:
+    def __init__(self, given: SavedData, options: RunOptions, ids: Ids) -> None:
         self._given, self._options, self._ids = given, options, ids
-        self._shape = {name: given[name] for name in ("halo_hops", "halo_features")}
+        self._shape: dict[str, Any] = {name: getattr(given, name) for name in ("halo_hops", "halo_features")}
 
     def open(self, n: int, m: int) -> Contents:
         """Open the data of a plain graph."""
-        given = self._given["edge_splits"]
+        given = self._given.edge_splits
         held_out = None if given is None else held_out_of(given, n)
         rows = self._of_vertices(self._given, n, self._ids) | self._of_edges(self._given, m)
         since = None if given is None else held_out_from(given)
@@ -107,38 +108,38 @@ class Given:
             with _About("relation", relation.name):
                 rows = self._of_edges(self._of(relation.name), relation.m)
             of_relations[relation.name] = Contents(**self._shape, **rows)
-        given, n = self._given["edge_splits"], sum(each.n for each in typed.types)
+        given, n = self._given.edge_splits, sum(each.n for each in typed.types)
         held_out = None if given is None else held_out_of(given, n, typed)
         return Contents(**self._shape, of_types=of_types, of_relations=of_relations, held_out=held_out)
 
-    def _of(self, name: str) -> dict[str, Any]:
-        """Return the arguments for a type or a relation."""
-        return {
-            key: value.get(name) if isinstance(value, Mapping) else value
-            for key, value in self._given.items()
+    def _of(self, name: str) -> SavedData:
+        """Return the options for a type or a relation."""
+        of: dict[str, Any] = {
+            key: value.get(name) for key, value in vars(self._given).items() if isinstance(value, Mapping)
         }
+        return replace(self._given, **of)
 
-    def _of_vertices(self, given: Mapping[str, Any], n: int, ids: Ids, about: str = "") -> dict[str, Any]:
+    def _of_vertices(self, given: SavedData, n: int, ids: Ids, about: str = "") -> dict[str, Any]:
         opened: Rows | None = None
-        if given["features"] is not None:
-            opened = rows_of_vertices("features", given["features"], n, ids, self._options, fields=True)
+        if given.features is not None:
+            opened = rows_of_vertices("features", given.features, n, ids, self._options, fields=True)
             if len(opened.shape) == 1 and not opened.dtype.names:
                 raise ParameterError(
                     f"features: shape {opened.shape}, expected one row per vertex. Give a single feature the shape "
                     f"({n}, 1)"
                 )
-        labels = None if given["labels"] is None else rows_of("labels", labels_of(given["labels"], n, ids))
-        splits = {} if given["splits"] is None else splits_of(given["splits"], n, given["split"], ids, about)
+        labels = None if given.labels is None else rows_of("labels", labels_of(given.labels, n, ids))
+        splits = {} if given.splits is None else splits_of(given.splits, n, given.split, ids, about)
         masks = _masks(splits, n)
         times = None
-        if given["times"] is not None:
-            times = _whole("times", rows_of_vertices("times", given["times"], n, ids, self._options))
+        if given.times is not None:
+            times = _whole("times", rows_of_vertices("times", given.times, n, ids, self._options))
         features = None
         if opened is not None:
             train = None
-            if given["standardise"]:  # a type without splits is standardised as a whole
+            if given.standardise:  # a type without splits is standardised as a whole
                 train = masks.get("train", np.zeros(n, np.bool_)) if masks else np.ones(n, np.bool_)
-            features = stored_features(opened, given["feature_dtype"], train)
+            features = stored_features(opened, given.feature_dtype, train)
         return {
             "features": features,
             "labels": labels,
@@ -146,13 +147,13 @@ class Given:
             "times": times,
         }
 
-    def _of_edges(self, given: Mapping[str, Any], m: int) -> dict[str, Any]:
+    def _of_edges(self, given: SavedData, m: int) -> dict[str, Any]:
         edge_features = None
-        if given["edge_features"] is not None:
-            edge_features = self._of_records("edge_features", given["edge_features"], m)
+        if given.edge_features is not None:
+            edge_features = self._of_records("edge_features", given.edge_features, m)
         times = None
-        if given["edge_times"] is not None:
-            times = _whole("edge_times", self._of_records("edge_times", given["edge_times"], m))
+        if given.edge_times is not None:
+            times = _whole("edge_times", self._of_records("edge_times", given.edge_times, m))
         return {"edge_features": edge_features, "edge_times": times}
 
     def _of_records(self, name: str, given: Any, m: int) -> Rows:

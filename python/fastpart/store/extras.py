@@ -1,144 +1,129 @@
-"""The arguments of ``save`` about data beside the partition: checked, completed from a graph directory, opened."""
+"""The options of ``save`` about data beside the partition: checked, completed from a graph directory, opened."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import numpy as np
 
 from ..core import parameters
 from ..core.notes import log
-from ..core.options import Options, RunOptions
-from ..core.parameters import FeatureDtype, shown
+from ..core.options import RunOptions
+from ..core.parameters import shown
 from ..core.vertex_tables import InOrder
 from ..errors import ParameterError
 from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
-from ..partitions.saved import SAVE_DEFAULTS, SavedData
+from ..partitions.saved import SavedData
 from .contents import Contents, Given
 
-HALO_HOPS = (0, 1, 2)
-
+NAMES = tuple(each.name for each in fields(SavedData))
 OF_VERTICES = ("features", "labels", "splits", "times")
 OF_EDGES = ("edge_features", "edge_times")
 
 
-class Extras(dict[str, Any]):
-    """The arguments about the data in a directory, by name. See :func:`fastpart.store.save`."""
+def check(data: SavedData, target: Path | None, form: str, of: str, *, graph: bool) -> None:
+    """Refuse options that contradict each other, the output, its format or the type of the partition."""
+    for name in _given(data):
+        if form != "directory":
+            raise ParameterError(
+                f"{name}: needs a partition directory. Choose an output without a suffix or with a trailing /"
+            )
+        if not graph:
+            raise ParameterError(f"{name}: needs graph=, since this partition does not know its graph")
+        if name.startswith("halo_") and of == "edges":
+            raise ParameterError(f"{name}: the parts of an edge partition have no halo")
+    if data.edge_splits is not None and (of == "edges" or data.halo_hops < 1):
+        raise ParameterError(
+            "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
+        )
+    if target is not None:
+        _refuse_inside(target, data)
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> tuple[Extras, Options]:
-        """Tell these arguments from the options of a call."""
-        names = SavedData.__annotations__
-        extras = {**dict.fromkeys(names), **SAVE_DEFAULTS} | {
-            name: given[name] for name in names if name in given
+
+def complete(data: SavedData, graph: Graph) -> SavedData:
+    """Return the data with what lies in the directory of the graph, if it has one. Refuse what lacks others.
+
+    ``False`` in place of data leaves out what is found.
+    """
+    found: dict[str, Any] = {}
+    if graph.directory is not None:
+        there = found_in(graph.directory, graph._typed)
+        found = {
+            name: _in_order(files) if name in OF_VERTICES else files
+            for name, files in there.items()
+            if getattr(data, name) is None
         }
-        return cls(extras), cast(Options, {name: given[name] for name in given if name not in names})
+    if found:
+        log.info("%s taken from %s", ", ".join(found), shown(graph.directory or ""))
+    left_out: dict[str, Any] = {
+        name: None for name in (*OF_VERTICES, *OF_EDGES) if getattr(data, name) is False
+    }
+    completed = replace(data, **found, **left_out)
+    for name in ("halo_features", "feature_dtype", "standardise"):
+        if getattr(completed, name) and completed.features is None:
+            raise ParameterError(f"{name}: there are no features. Pass features=")
+    if completed.standardise and completed.splits is None and completed.edge_splits is None:
+        raise ParameterError("standardise: takes the statistics of the training vertices. Pass splits=")
+    return completed
 
-    def check(self, target: Path | None, form: str, of: str, *, graph: bool) -> None:
-        """Refuse parameters that contradict each other, the output, its format or the type of the partition."""
-        if parameters.integer("halo_hops", self["halo_hops"], 0, 2**31) not in HALO_HOPS:
-            raise ParameterError(f"halo_hops: {self['halo_hops']} is not one of 0, 1, 2")
-        for name in ("halo_features", "standardise"):
-            parameters.flag(name, self[name])
-        for name in self._given():
-            if form != "directory":
-                raise ParameterError(
-                    f"{name}: needs a partition directory. Choose an output without a suffix or with a trailing /"
-                )
-            if not graph:
-                raise ParameterError(f"{name}: needs graph=, since this partition does not know its graph")
-            if name.startswith("halo_") and of == "edges":
-                raise ParameterError(f"{name}: the parts of an edge partition have no halo")
-        if self["edge_splits"] is not None and (of == "edges" or self["halo_hops"] < 1):
-            raise ParameterError(
-                "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
-            )
-        if self["feature_dtype"] is not None:
-            parameters.choice("feature_dtype", self["feature_dtype"], get_args(FeatureDtype))
-        if target is not None:
-            self._refuse_inside(target)
 
-    def complete(self, graph: Graph) -> Extras:
-        """Return the arguments with what lies in the directory of the graph, if it has one. Refuse what lacks others.
+def _given(data: SavedData) -> Iterator[str]:
+    """Yield the names of options that differ from their defaults."""
+    for each in fields(SavedData):
+        if getattr(data, each.name) is not each.default:
+            yield each.name
 
-        ``False`` in place of data leaves out what is found.
-        """
-        found: dict[str, Any] = {}
-        if graph.directory is not None:
-            there = found_in(graph.directory, graph._typed)
-            found = {
-                name: _in_order(files) if name in OF_VERTICES else files
-                for name, files in there.items()
-                if self[name] is None
-            }
-        if found:
-            log.info("%s taken from %s", ", ".join(found), shown(graph.directory or ""))
-        completed = Extras(self | found)
-        for name in (*OF_VERTICES, *OF_EDGES):
-            if completed[name] is False:
-                completed[name] = None
-        for name in ("halo_features", "feature_dtype", "standardise"):
-            if completed[name] and completed["features"] is None:
-                raise ParameterError(f"{name}: there are no features. Pass features=")
-        if completed["standardise"] and completed["splits"] is None and completed["edge_splits"] is None:
-            raise ParameterError("standardise: takes the statistics of the training vertices. Pass splits=")
-        return completed
 
-    def _given(self) -> Iterator[str]:
-        """Yield the names of arguments that differ from their defaults."""
-        for name, value in self.items():
-            default = SAVE_DEFAULTS.get(name)
-            if not (value is default or (name.startswith("halo_") and value == default)):
-                yield name
+def measured(typed: TypedRanges | None, contents: Contents) -> dict[str, Any]:
+    """Return what measures take. Of types these are the splits only, since each type has classes of its own."""
+    if typed is None:
+        labels = None if contents.labels is None else InOrder(contents.labels.read(0, len(contents.labels)))
+        return {"labels": labels, "splits": InOrder(contents.members) if contents.masks else None}
+    splits = contents.splits_of(typed)
+    return {"splits": InOrder(splits) if splits else None}
 
-    def measured(self, typed: TypedRanges | None, contents: Contents) -> dict[str, Any]:
-        """Return what measures take. Of types these are the splits only, since each type has classes of its own."""
-        if typed is None:
-            labels = (
-                None if contents.labels is None else InOrder(contents.labels.read(0, len(contents.labels)))
-            )
-            return {"labels": labels, "splits": InOrder(contents.members) if contents.masks else None}
-        splits = contents.splits_of(typed)
-        return {"splits": InOrder(splits) if splits else None}
 
-    def _refuse_inside(self, target: Path) -> None:
-        """Refuse files that replacing the target would delete."""
-        folder = target.resolve()
-        for name, values in self.items():
-            for value in values.values() if isinstance(values, Mapping) else [values]:
-                if isinstance(value, np.memmap):
-                    value = value.filename
-                if isinstance(value, str | bytes | os.PathLike):
-                    file = parameters.path(name, value)
-                    if Path(os.path.realpath(file)).is_relative_to(
-                        folder
-                    ):  # resolve() fails where links form a circle
-                        raise ParameterError(
-                            f"{name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
-                            "choose another output"
-                        )
+def _refuse_inside(target: Path, data: SavedData) -> None:
+    """Refuse files that replacing the target would delete."""
+    folder = target.resolve()
+    for name in NAMES:
+        values = getattr(data, name)
+        for value in values.values() if isinstance(values, Mapping) else [values]:
+            if isinstance(value, np.memmap):
+                value = value.filename
+            if isinstance(value, str | bytes | os.PathLike):
+                file = parameters.path(name, value)
+                if Path(os.path.realpath(file)).is_relative_to(
+                    folder
+                ):  # resolve() fails where links form a circle
+                    raise ParameterError(
+                        f"{name}: {shown(file)} lies in the output directory and would be deleted. Move it, or "
+                        "choose another output"
+                    )
 
-    def open(self, graph: Graph, of: str, options: RunOptions) -> Contents:
-        """Open all files, and refuse those that do not fit the graph. The arguments are complete."""
-        typed = graph._typed
-        if typed is None:
-            return Given(self, options, graph._id_tables).open(graph.num_vertices, graph.num_edges)
-        typed.refuse_as_folders()
-        if of == "edges":
-            raise ParameterError(
-                "out: the parts of an edge partition do not know types. Save a vertex partition, or the assignment "
-                "alone as .npy, .txt or .parquet"
-            )
-        types, by_name = [each.name for each in typed.types], dict[str, Any]()
-        for name in (*OF_VERTICES, *OF_EDGES):
-            known = types if name in OF_VERTICES else typed.names
-            by_name[name] = _by_name(name, self[name], known)
-        return Given(self | by_name, options, graph._id_tables).open_typed(typed)
+
+def opened(data: SavedData, graph: Graph, of: str, options: RunOptions) -> Contents:
+    """Open all files, and refuse those that do not fit the graph. The data are complete."""
+    typed = graph._typed
+    if typed is None:
+        return Given(data, options, graph._id_tables).open(graph.num_vertices, graph.num_edges)
+    typed.refuse_as_folders()
+    if of == "edges":
+        raise ParameterError(
+            "out: the parts of an edge partition do not know types. Save a vertex partition, or the assignment "
+            "alone as .npy, .txt or .parquet"
+        )
+    types, by_name = [each.name for each in typed.types], dict[str, Any]()
+    for name in (*OF_VERTICES, *OF_EDGES):
+        known = types if name in OF_VERTICES else typed.names
+        by_name[name] = _by_name(name, getattr(data, name), known)
+    return Given(replace(data, **by_name), options, graph._id_tables).open_typed(typed)
 
 
 def _in_order(files: Any) -> Any:

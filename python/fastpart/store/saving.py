@@ -7,14 +7,13 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.calls import called_well
 from ..core.forks import before_polars_threads
 from ..core.frames import pl
-from ..core.options import RunOptions, run_options
+from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
@@ -26,10 +25,10 @@ from ..machines.starting import at_place
 from ..measures.evaluate import evaluate
 from ..partitions.partition import EdgePartition, Partition
 from ..partitions.results import Evaluation
-from ..partitions.saved import SaveOptions
+from ..partitions.saved import SavedData, SaveOptions
+from . import extras
 from .contents import Contents, holds
 from .directory import identity, write_directory
-from .extras import Extras
 from .manifest import replaced_files
 from .restoring import restore
 from .schemas import SCHEMA
@@ -37,22 +36,25 @@ from .schemas import SCHEMA
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 
 
-@called_well
-def save(
+def save(partition: Partition, out: StrPath, **given: Any) -> None:
+    """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
+    partition.save(out, **given)
+
+
+def save_at(
     partition: Partition,
     out: StrPath,
-    *,
-    graph: Any = None,
-    cluster: str | Engine | None = None,
-    shared: StrPath | None = None,
-    overwrite: bool = False,
-    **given: Unpack[SaveOptions],
+    graph: Any,
+    cluster: str | Engine | None,
+    shared: StrPath | None,
+    overwrite: bool,
+    options: SaveOptions,
 ) -> None:
-    """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
+    """Write a partition, given the arguments of its method."""
     target, form = output(out)
     parameters.flag("overwrite", overwrite)
     with Owner(target):
-        _save(partition, target, form, graph, cluster, shared, overwrite, given)
+        _save(partition, target, form, graph, cluster, shared, overwrite, options)
 
 
 def _save(
@@ -63,16 +65,13 @@ def _save(
     cluster: str | Engine | None,
     shared: StrPath | None,
     overwrite: bool,
-    given: SaveOptions,
+    options: SaveOptions,
 ) -> None:
-    back = given.pop("restore", None)
-    if back is not None and form != "parquet":
+    if options.restore is not None and form != "parquet":
         raise ParameterError("restore: needs a .parquet, which gets the ids beside the parts")
-    extras, options = Extras.of(given)
-    run = run_options(**options)
-    known = partition.graph if graph is None else graph
-    extras.check(target, form, partition.of, graph=known is not None)
-    opened = None if known is None else open_graph(known, **options)
+    run, known = options.run, partition.graph if graph is None else graph
+    extras.check(options, target, form, partition.of, graph=known is not None)
+    opened = None if known is None else open_graph(known, **vars(run))
     refuse_unwritable(target, form, opened)
     if cluster is not None and (
         form != "directory" or opened is None or isinstance(partition, EdgePartition)
@@ -85,24 +84,35 @@ def _save(
     if opened is None or form != "directory":
         if opened is not None and opened is not partition.graph:
             partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
-        if back is not None:
-            restore(partition, target, graph=back, **options)
+        if options.restore is not None:
+            restore(partition, target, graph=options.restore, **vars(run))
             return
         write(partition, target, form, run)
         return
     partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    extras = extras.complete(opened)
-    contents = extras.open(opened, partition.of, run)
-    refuse_loss(target, form, contents, overwrite)
-    if isinstance(partition, EdgePartition):  # measures of vertices do not apply to it
-        evaluation = evaluate(opened, partition, **options)
-        write(partition, target, form, run, evaluation, opened, contents)
-        return
-    measured = extras.measured(opened._typed, contents)
-    with at_place(cluster, shared) as place:
-        at: dict[str, Any] = {} if place is None else {"cluster": place.engine, "shared": place.shared}
-        evaluation = evaluate(opened, partition, **measured, **at, **options)
-        write(partition, target, form, run, evaluation, opened, contents, place)
+    beside = Beside.of(options, opened, partition.of, run)
+    refuse_loss(target, form, beside.contents, overwrite)
+    with at_place(cluster, shared if partition.of == "vertices" else None) as place:
+        evaluation = evaluate(opened, partition, **beside.measured, **at(place), **vars(run))
+        write(partition, target, form, run, evaluation, opened, beside.contents, place)
+
+
+class Beside(NamedTuple):
+    """What a directory holds beside a partition, opened before any work, and what of it measures take."""
+
+    contents: Contents
+    measured: dict[str, Any]
+
+    @classmethod
+    def of(cls, data: SavedData, graph: Graph, of: str, run: RunOptions) -> Self:
+        """Complete the data from the directory of the graph, and open them. No measure of edge partitions takes any."""
+        contents = extras.opened(extras.complete(data, graph), graph, of, run)
+        return cls(contents, {} if of == "edges" else extras.measured(graph._typed, contents))
+
+
+def at(place: Place | None) -> dict[str, Any]:
+    """Return the keywords that lead a function to a place."""
+    return {} if place is None else {"cluster": place.engine, "shared": place.shared}
 
 
 def write(

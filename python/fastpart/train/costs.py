@@ -13,7 +13,7 @@ from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
 from ..measures.accesses import SampledEpochs
 from ..measures.reading import Disk, EpochReads, FeatureFiles, FeatureSizes, ways
-from ..partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ..partitions.loader_options import EpochOptions
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
 from .memory import Need, left_by, may_copy, of_processes, processes
@@ -191,17 +191,13 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
     if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(f"model: {options.model} trains on sampled graphs, whose rows are not predicted")
     batch_size = options.batch_size or driver.dataset.num_train
-    loader: LoaderOptions = {
-        **LOADER_DEFAULTS,
-        "batch_size": batch_size,
-        "seed": options.seed,
-        "sampling": given.sampling,
-        "temporal": given.temporal,
-        "threads": given.threads or _core.default_threads(),
-    }
+    of_loader = EpochOptions(
+        batch_size=batch_size, seed=options.seed, sampling=given.sampling, temporal=given.temporal
+    )
+    threads = given.threads or _core.default_threads()
     target = driver.dataset.target if isinstance(driver.dataset, TypedDataset) else None
     fanouts = options.relation_fanouts or options.fanouts
-    epochs = SampledEpochs.of(partition, "train", fanouts, workers, loader, target)
+    epochs = SampledEpochs.of(partition, "train", fanouts, workers, of_loader, threads, target)
     (mine, others), run = driver.needs(), given.run
     stated = [*of_processes(mine, workers), *others]
     needs = [*processes(workers, may_copy(workers, stated, run)), *stated]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any
 
 from ... import _core
 from ...core import parameters
 from ...core.folders import below
 from ...core.frames import pl
-from ...core.options import NAMES, RunOptions
+from ...core.options import RunOptions
 from ...core.outputs import owning
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions, PlanOptions
+from ...partitions.loader_options import PlanOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Plan, replaced_files
 from .costs import planned_ways
@@ -33,19 +33,15 @@ def plan(
     workers: int = 1,
     memory: int | str | None = None,
     pack: StrPath | None = None,
-    **given: Unpack[PlanOptions],
+    options: PlanOptions,
 ) -> Plan:
     """Plan the next epochs, as :meth:`fastpart.VertexPartition.plan` documents."""
-    run = RunOptions.of(given)
-    sampling = {name: value for name, value in given.items() if name not in NAMES}
-    threads = run.threads or _core.default_threads()
-    options = cast(LoaderOptions, {**LOADER_DEFAULTS, **sampling, "threads": threads})
     count = parameters.integer("epochs", epochs, 1, 2**31 - 1)
     world_size = parameters.integer("workers", workers, 1, partition.k)
     kept = parameters.memory_size(memory, "memory", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
     with owning(pack=target):
-        return _plan(partition, count, fanouts, vertices, world_size, kept, target, run, options)
+        return _plan(partition, count, fanouts, vertices, world_size, kept, target, options)
 
 
 def _plan(
@@ -56,14 +52,14 @@ def _plan(
     world_size: int,
     kept: int,
     target: Path | None,
-    run: RunOptions,
-    options: LoaderOptions,
+    options: PlanOptions,
 ) -> Plan:
     """Make a plan of checked parameters."""
+    run, threads = options.run, options.threads or _core.default_threads()
     replaced = [] if target is None else replaced_files(target)
     features, row_bytes = stored_features(partition), partition.parts[0].feature_bytes
     _refuse_large(kept * world_size, run)
-    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options)
+    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, threads)
     lists, packs, told = [], [], []
     for worker in range(world_size):
         lists.append(accesses_of(sampled, range(count), worker))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core.file_states import ends_of, state_of
 from ...partitions.coding import COLUMNS
-from ...partitions.loader_options import LoaderOptions
+from ...partitions.loader_options import EpochOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Key
 from ...partitions.sampling import sampling_of
@@ -20,10 +20,10 @@ from ...store.identities import checksums_of, digest, identity
 
 
 def key_of(
-    partition: VertexPartition, deal: Deal, fanouts: Sequence[int], workers: int, given: LoaderOptions
+    partition: VertexPartition, deal: Deal, fanouts: Sequence[int], workers: int, options: EpochOptions
 ) -> Key:
     """Return what decides the rows of every batch, as JSON has it."""
-    sampling = sampling_of(partition, given)
+    sampling = sampling_of(partition, options)
     weights = sampling.pop("weights")
     return {
         "partition": identity(partition.manifest or {}),

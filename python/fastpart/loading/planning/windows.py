@@ -16,7 +16,7 @@ from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loader_options import LoaderOptions
+from ...partitions.loader_options import EpochOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
 from .key import key_of
@@ -171,12 +171,16 @@ def planned_for(
     vertices: Any,
     fanouts: Sequence[int],
     workers: int,
-    given: LoaderOptions,
+    options: EpochOptions,
+    threads: int = 1,
 ) -> tuple[Plan, SampledEpochs]:
-    """Return a plan, and what decides its batches. Refuse it unless they are those of the other parameters."""
+    """Return a plan, and what decides its batches. Refuse it unless they are those of the other parameters.
+
+    ``threads`` sample what is packed later.
+    """
     found = plan if isinstance(plan, Plan) else Plan.read(plan)
-    sampled = SampledEpochs.of(partition, vertices, fanouts, workers, given)
-    found.refuse_other(key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), workers, given))
+    sampled = SampledEpochs.of(partition, vertices, fanouts, workers, options, threads)
+    found.refuse_other(key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), workers, options))
     return found, sampled
 
 

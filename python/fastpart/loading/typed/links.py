@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,12 +77,12 @@ class TypedLinkLoader(LinkLoader, TypedLoader):
         edges: Any,
         *,
         fanouts: Fanouts,
+        options: LinkOptions,
         relation: str | EdgeKey | None = None,
-        **given: Unpack[LinkOptions],
     ) -> None:
         self._of = _relation_of(partition, relation)
         self.relation = (self._of.source, self._of.name, self._of.target)
-        super().__init__(partition, edges, fanouts=fanouts, **given)  # type: ignore[arg-type]  # of relations
+        super().__init__(partition, edges, fanouts=fanouts, options=options)  # type: ignore[arg-type]  # of relations
         targets = self._ends[1]
         if self._count and len(targets) <= 1 + self._one_type:
             raise ParameterError(
@@ -94,12 +94,12 @@ class TypedLinkLoader(LinkLoader, TypedLoader):
     def _one_type(self) -> bool:
         return self.relation[0] == self.relation[2]
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
         types = {each.name: each.range for each in partition.parts[0].types or ()}
         self._ends = types[self.relation[0]], types[self.relation[2]]
         self.input, name = self.relation[2], self.relation[1]
-        self.edges = self._edges_of(vertices, partition, given["input_time"] is not None)
-        times = times_of(vertices, self.edges, partition, given, name)
+        self.edges = self._edges_of(vertices, partition, options.input_time is not None)
+        times = times_of(vertices, self.edges, partition, options, name)
         targets = of_type(partition, self.relation[2])
         self._known = AllVertices(self._ends[1], self._one_type)
         if times is not None and targets[0].times is not None:

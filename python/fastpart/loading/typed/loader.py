@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ... import _core
-from ...core import parameters
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...measures.ranking import Epoch, rows_by_type
@@ -23,7 +22,7 @@ from ...partitions.seeds import Seeds, Steps, owner_of
 from ...partitions.temporal import with_times
 from ...partitions.typed_seeds import EdgeKey, edge_keys, of_type, relation_fanouts, type_names, typed_seeds
 from ..agreement import refuse_other_directories
-from ..cached_rows import cached_rows_of, checked
+from ..cached_rows import cached_rows_of
 from ..loader import Loader
 from ..remote import RowFiles, fetching_of
 from ..rows.resident import device_bytes
@@ -31,7 +30,7 @@ from .batch import TypedBatch
 from .edge_features import TypedEdgeFeatures
 from .fetching import TypedFetching
 
-_ONLY_PLAIN = ("scheduled", "neighbourhood", "trace", "plan")
+_ONLY_PLAIN = ("scheduled", "neighbourhood", "trace")
 """Parameters of loaders that are for graphs without types."""
 
 
@@ -97,53 +96,48 @@ class TypedLoader(Loader):
         vertices: Any,
         *,
         fanouts: Fanouts,
+        options: LoaderOptions,
         input: str | None = None,
         plan: StrPath | None = None,
-        **given: Unpack[LoaderOptions],
     ) -> None:
-        for name in _ONLY_PLAIN:
-            if {**given, "plan": plan}.get(name):
+        for name, value in {**{name: getattr(options, name) for name in _ONLY_PLAIN}, "plan": plan}.items():
+            if value:
                 raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
         self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types = partition._types
-        super().__init__(partition, vertices, fanouts=fanouts, **given)  # type: ignore[arg-type]  # of relations
-        self._of_edges = TypedEdgeFeatures(partition) if given["edge_ids"] else None
+        super().__init__(partition, vertices, fanouts=fanouts, options=options)  # type: ignore[arg-type]  # of relations
+        self._of_edges = TypedEdgeFeatures(partition) if options.edge_ids else None
 
     def _take_fanouts(self, fanouts: Any, partition: VertexPartition) -> None:
         self.fanouts = relation_fanouts(fanouts, self.edge_types)
 
-    def _seeds_of(self, vertices: Any, partition: VertexPartition, given: LoaderOptions) -> Seeds:
-        repeated = given["input_time"] is not None
+    def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
+        repeated = options.input_time is not None
         self.input, seeds = typed_seeds(vertices, partition, self._given_input, repeated)
         self.vertices = seeds.ids
-        return with_times(seeds, vertices, partition, given)
+        return with_times(seeds, vertices, partition, options)
 
     def _fetching_of(  # type: ignore[override]  # one for each type
-        self, partition: VertexPartition, owners: npt.NDArray[np.int64], given: LoaderOptions
+        self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
     ) -> TypedFetching:
-        together = given["rank"] is None and self.world_size > 1
+        together = options.rank is None and self.world_size > 1
         if together:
             refuse_other_directories(partition.manifest or {})
-        seconds = parameters.positive("timeout", given["timeout"])
         fetching = TypedFetching(
             {
                 name: fetching_of(
                     RowFiles(of_type(partition, name), "features", self._topology, starts),
                     owners,
                     self.rank,
-                    given["remote"],
+                    options,
                     together,
-                    seconds,
-                    given["io"],
                 )
                 for name, starts in zip(self.types, self._types.starts, strict=True)
             }
         )
-        by = given["cache_by"]
-        cache = checked(given["cache"], by)
-        if cache is not None or fetching.by_messages:
-            rows = cached_rows_of(partition, self._own, cache, by, self._epoch_of())
+        if options.cache is not None or fetching.by_messages:
+            rows = cached_rows_of(partition, self._own, options, self._epoch_of())
             for of_name, ids in zip(fetching.of_type.values(), rows_by_type(self._types, rows), strict=True):
                 if of_name.here is not None:
                     of_name.keep_cached(ids)
@@ -152,13 +146,10 @@ class TypedLoader(Loader):
     def _epoch_of(self) -> Epoch:
         return Epoch(self._seeds.rows, self.fanouts, self.batch_size, self._types)
 
-    def _source_of(self, partition: VertexPartition, given: LoaderOptions) -> TypedSource:  # type: ignore[override]
-        edge_ids = parameters.flag("edge_ids", given["edge_ids"])
-        how = sampling_of(partition, given)
-        sampler = _core.TypedSampler(self._types, self.fanouts, edge_ids=edge_ids, **how)
-        return TypedSource(
-            sampler, self.fetching, self._ahead, parameters.integer("threads", given["threads"], 1, 2**10)
-        )
+    def _source_of(self, partition: VertexPartition, options: LoaderOptions) -> TypedSource:  # type: ignore[override]
+        how = sampling_of(partition, options)
+        sampler = _core.TypedSampler(self._types, self.fanouts, edge_ids=options.edge_ids, **how)
+        return TypedSource(sampler, self.fetching, options.ahead, options.threads)
 
     def keep(self, device: torch.device, memory: int | None) -> None:
         """Keep rows of features on a device, as :meth:`Loader.keep` does: the most accessed of all types."""

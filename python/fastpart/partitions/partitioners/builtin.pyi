@@ -1,4 +1,4 @@
-# Written by `make stubs` from the registry of the core. Do not edit.
+# Written by `make stubs`. Do not edit.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 

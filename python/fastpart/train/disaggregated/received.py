@@ -14,6 +14,7 @@ import torch
 
 from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
+from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import Ids, seeds_of
 from ..data import Dataset
 from ..graphs.rows import Rows
@@ -54,7 +55,9 @@ class ReceivedSteps:
         self._making: Counter[str] = Counter()
         self._batch_workers, self._worker_bytes = settings.batch_workers, 0
         # Scores read all features from files here.
-        self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, self._rank)
+        self.fetching = fetching_of(
+            RowFiles.of_vertices(dataset.partition), owners, self._rank, FetchingOptions(remote="maps")
+        )
         self.edge_fetching: Fetching | None = None
 
     def own_rows(self, step: Any, owned: npt.NDArray[np.bool_]) -> int:

@@ -12,7 +12,7 @@ import torch
 from ... import _core
 from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
-from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ...partitions.loader_options import LoaderOptions
 from ...partitions.seeds import Seeds, Steps
 from ..methods.embeddings import EmbeddingOptions
 from .dataset import FactDataset
@@ -57,11 +57,10 @@ class FactLoader(TypedLoader):
     ) -> None:
         self._of_facts, self._dataset = steps, dataset
         names = ("ahead", "timeout", "io", "cache", "cache_by")
-        given: Any = {**dict.fromkeys(LoaderOptions.__annotations__), **LOADER_DEFAULTS}
-        given |= {"edge_ids": edge_attr, "seed": options.seed}
-        given |= {"batch_size": steps.size, **{name: getattr(options, name) for name in names}}
+        given = {"edge_ids": edge_attr, "seed": options.seed, "batch_size": steps.size}
+        of_loader = LoaderOptions.checked(given | {name: getattr(options, name) for name in names})
         fanouts = options.relation_fanouts or options.fanouts
-        super().__init__(dataset.partition, "train", fanouts=fanouts, **given)
+        super().__init__(dataset.partition, "train", fanouts=fanouts, options=of_loader)
 
     def _seeds_of(self, vertices: Any, partition: Any, given: Any) -> Seeds:
         self.input = self.types[0]

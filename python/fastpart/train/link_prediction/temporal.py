@@ -7,12 +7,13 @@ import numpy as np
 from ...core.parameters import shown
 from ...errors import ParameterError
 from ...loading.timed_edges import EarlierVertices, times_of
+from ...partitions.loader_options import TemporalOptions
 from .dataset import LinkDataset
 
 
 def refuse_look_ahead(dataset: LinkDataset) -> None:
     """Raise an error if training edges have no times, or scores from all edges would look ahead."""
-    times_of("train", dataset.pairs("train"), dataset.partition, {"temporal": "uniform"})
+    times_of("train", dataset.pairs("train"), dataset.partition, TemporalOptions(temporal="uniform"))
     if not any(len(dataset.pairs(split)) for split in ("val", "test")):
         return
     since = dataset.held_out_from

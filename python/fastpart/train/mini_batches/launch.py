@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ParameterError
 from ...loading.planning.windows import PACKING_BYTES, planned_for
-from ...partitions.loader_options import LOADER_DEFAULTS, LoaderOptions
+from ...partitions.loader_options import EpochOptions
 from ...partitions.partition import PartitionSource
 from ...partitions.plan import Plan
 from ...runtime.environment import found
@@ -85,11 +85,14 @@ class Driver(driver.Driver):
             raise ParameterError(
                 "plan: it takes the place of resident=, and is for models that sample neighbours. Leave it out"
             )
-        given: LoaderOptions = {**LOADER_DEFAULTS, "sampling": options.sampling, "seed": options.seed}
-        given["batch_size"] = options.batch_size or self.dataset.num_train
-        given["temporal"] = temporal_of(options)
+        of_loader = EpochOptions(
+            batch_size=options.batch_size or self.dataset.num_train,
+            seed=options.seed,
+            sampling=options.sampling,
+            temporal=temporal_of(options),
+        )
         partition, fanouts = self.dataset.partition, options.fanouts
-        return planned_for(plan, partition, "train", fanouts, self.workers, given)[0]
+        return planned_for(plan, partition, "train", fanouts, self.workers, of_loader)[0]
 
     def _plan_needs(self) -> list[Need]:
         """Return what the plan takes of each worker."""

@@ -20,6 +20,7 @@ from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
+from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import owner_of, seeds_of
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
@@ -243,7 +244,9 @@ class Graphs:
             world_size(),
             device(),
         )
-        self.fetching = fetching_of(RowFiles.of_vertices(dataset.partition), owners, rank(), io=io)
+        self.fetching = fetching_of(
+            RowFiles.of_vertices(dataset.partition), owners, rank(), FetchingOptions(remote="maps", io=io)
+        )
         self.edge_fetching: Fetching | None = None
 
     def read_seconds(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...errors import ParameterError
-from ...partitions.loader_options import LOADER_DEFAULTS
+from ...partitions.loader_options import TemporalOptions
 from ...partitions.temporal import loaded_seeds, with_times
 from ...partitions.typed_seeds import typed_seeds
 from ..data import SPLITS, Dataset
@@ -30,7 +30,7 @@ def temporal_of(options: SampledOptions | ByteGNNOptions) -> TemporalRule | None
 
 def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:
     """Raise an error unless all vertices that are trained on or scored have times."""
-    given = {**LOADER_DEFAULTS, "temporal": temporal}
+    given = TemporalOptions(temporal=temporal)
     for split in SPLITS:
         if split not in dataset.known.get("splits", []):
             continue

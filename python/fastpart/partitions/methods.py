@@ -1,103 +1,164 @@
-"""Mini-batches from a vertex partition of a directory."""
+"""The methods of partitions that take groups of options.
+
+``methods.pyi`` beside this file lists the options one by one, for type checkers and editors. ``make stubs`` writes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
-from ..core.options import with_options
+from ..core.options import taking
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
-from ..core.shared_parameters import with_parameters
 from ..errors import ParameterError
-from .loader_options import (
-    LINK_DEFAULTS,
-    LOADER_DEFAULTS,
-    PLAN_DEFAULTS,
-    EdgeKey,
-    Fanouts,
-    LinkOptions,
-    LoaderOptions,
-    PlanOptions,
-)
-from .parts import Parts, time_files
-from .typed_parts import typed_of
+from .loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
+from .saved import SaveOptions
+from .stored_graph import StoredGraph
 
 if TYPE_CHECKING:
+    from ..machines.engine import Engine
     from .plan import Plan
 
 
-class Loadable:
+class Savable:
+    """The base of all partitions that has :meth:`save`."""
+
+    @taking(SaveOptions)
+    def save(
+        self,
+        out: StrPath,
+        *,
+        graph: Any = None,
+        cluster: str | Engine | None = None,
+        shared: StrPath | None = None,
+        overwrite: bool = False,
+        options: SaveOptions,
+    ) -> None:
+        """Write the partition atomically: the file or directory appears whole, or the old one stays.
+
+        Parameters
+        ----------
+        out : path
+            By suffix: ``.npy`` (an array), ``.txt`` (line v holds the part of vertex v, or of record v), ``.parquet``
+            (a column ``part``, number of parts and identity of the graph in the metadata), or no suffix or a trailing
+            ``/`` for a partition directory. The parent must exist. A file is replaced. A directory is replaced if it is
+            empty, or holds only what fastpart wrote there and nothing that the new one lacks.
+        graph : path, array or Graph, optional
+            The graph of the partition, which is checked. Default: ``p.graph``, the one that the partition was made from
+            or opened with. A directory then also holds its parts and measures. Without any graph, as after
+            ``p.graph = None``, it holds the assignment only.
+        cluster : str, optional
+            The Ray cluster that measures the partition and writes the parts of its vertices, as for
+            :func:`fastpart.partition`. Features, labels and other rows are added by this machine. The directory has
+            the same bytes as without it. A call that was killed goes on when it is made again.
+        shared : path, optional
+            A folder that all machines of the cluster see. It gets the parts until the directory is complete. If it is
+            on the file system of ``out``, they are not copied.
+        overwrite : bool
+            Replace a partition directory also if it holds parts, features, labels, splits, times or features of edges
+            that the new one lacks. They are lost then.
+        features : path or array, or mapping of them, optional
+            One row per vertex: a ``.npy``, a scipy sparse ``.npz`` (CSR, written dense), the columns of numbers of a
+            table (Parquet, text or a frame), a numpy array or a torch tensor. A table with a column of ids is matched
+            by it. Rows are read chunk by chunk. Only text and the entries of a sparse matrix are loaded as a whole.
+        feature_dtype : {"float32", "float16", "int8"}, optional
+            How features are stored. "int8" takes 8 bits per number: the range of each row, or of each column, has 256
+            levels, whichever changes a sample of the rows less. Readers get float32. Files, messages and caches hold
+            the bytes. ``manifest`` states the error. A type that changes the sample by more than 2 % of the standard
+            deviations of the columns is refused. Default: as given. Rows that are given with 8 bits, as
+            :func:`fastpart.generate.planted` writes them, are copied.
+        standardise : bool
+            Store features minus their mean, divided by their standard deviation. Both are those of the training
+            vertices in ``splits``, column by column, in float64, or of all vertices if there are ``edge_splits`` only.
+            A column that is constant there is not divided. The directory keeps them in ``feature_statistics.npy``.
+            Rows become float32 unless ``feature_dtype`` says otherwise, and rows that are given with 8 bits are coded
+            anew.
+        labels : array, or path of a .npy or a table, optional
+            Integer class of each vertex, -1 = unlabelled. For several labels per vertex: 0 and 1 (any dtype) of shape
+            (n, classes). Numbers with fractions are targets of a regression, of shape (n,) or (n, width), NaN = none.
+            A table (``.csv``, ``.tsv``, ``.parquet``, a frame) has columns for the vertex and the label. Vertices go by
+            their ids, if the graph has ids. A series or a single column has one row per vertex.
+        splits : mapping, or path of a .npz or a table, optional
+            ``train``, ``val``, ``test``: a series of ids, numbers of vertices, or a bool mask of length n. The parts
+            hold masks. A table has columns for the vertex and its split.
+        split : int, optional
+            Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
+        edge_features : path or array, optional
+            One row per record, as ``features``.
+        times, edge_times : path or array, optional
+            A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
+            be a table with a column of ids.
+        halo_hops : {0, 1, 2}
+            Hops around the inner vertices of a part. With h hops, a part holds the in-edges of all vertices that are
+            fewer than h hops from an inner vertex, so h layers of message passing are exact. 0: only edges within the
+            part.
+        halo_features : bool
+            Also write the features of halo vertices.
+        edge_splits : EdgeSplits, mapping or path of a .npz, optional
+            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
+            They must not be edges of ``graph``, all of whose edges are trained on.
+        restore : path or Graph, optional
+            For a ``.parquet``: the graph directory with the ids that the vertices had in tables. The file then has the
+            columns ``id`` and ``part``, as :func:`fastpart.restore` writes them.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`.
+
+        Raises
+        ------
+        ParameterError
+            The suffix is unknown, the output is the input, rows do not fit the graph, or a parameter of directories is
+            given for another output. Or another process is at work on ``out``.
+        FileExistsError
+            A directory that holds what the new one lacks, or that is no partition directory.
+        GraphFormatError
+            The partition belongs to another graph.
+        EdgeFileChangedError
+            The file of the graph changed since it was opened.
+        OSError
+            With path and errno. The old output is intact, and the partition is still in memory: save it elsewhere.
+
+        Notes
+        -----
+        ``docs/reference/partition-directory.md`` describes the schema of the directory.
+
+        A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
+        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
+        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
+        not know types.
+
+        If the graph has ids, rows without ids are taken in the order of its vertices, with a warning.
+        ``docs/reference/formats.md`` has the rule. A directory of a graph with ids holds these, for
+        :func:`fastpart.update`.
+
+        What lies in the directory of a graph that :func:`fastpart.ingest` wrote is taken from there, with a note, where
+        an argument is None. ``False`` leaves it out.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpart as fp, tempfile, pathlib
+        >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
+        >>> p = fp.spring(graph, k=2)
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> p.save(folder / "part.npy")
+        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
+        >>> loaded = fp.open_partition(folder / "parts", graph=graph)
+        >>> loaded
+        <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
+        >>> loaded.parts[1].features.argmax(axis=1)
+        array([3, 4, 5])
+        """
+        from ..store.saving import save_at
+
+        save_at(self, out, graph, cluster, shared, overwrite, options)
+
+
+class Loadable(StoredGraph):
     """The base of :class:`fastpart.VertexPartition` that has :meth:`loader`."""
 
-    folder: Path | None
-    if TYPE_CHECKING:
-
-        @property
-        def parts(self) -> Parts[Any]: ...  # noqa: D102
-
-    @property
-    def _partition(self) -> Any:
-        """The object itself, for what takes a VertexPartition. No other class has this base."""
-        return self
-
-    def refuse_without_edges(self, name: str = "partition") -> None:
-        """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
-        if self.parts._manifest.get("halo_hops", 0) < 1:
-            raise ParameterError(
-                f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
-                "halo_hops=1"
-            )
-
-    def refuse_types(self, name: str, what: str) -> None:
-        """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
-        if self.is_typed:
-            raise ParameterError(
-                f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
-                "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
-                "fastpart.export.pyg, which keep the types"
-            )
-
-    @property
-    def is_typed(self) -> bool:
-        """Whether the graph has types."""
-        return "types" in self.parts._manifest
-
-    @cached_property
-    def _topology(self) -> _core.Topology:
-        """The in-edges of all parts, mapped."""
-        return _core.Topology([part._folder for part in self.parts])
-
-    @cached_property
-    def _types(self) -> _core.Types:
-        """The types of the vertices and in-edges of all parts."""
-        typed = typed_of(self.parts._manifest)
-        assert typed is not None
-        numbers = {each.name: number for number, each in enumerate(typed.types)}
-        return _core.Types(
-            self._topology,
-            [part._folder for part in self.parts],
-            [each.first for each in typed.types],
-            [(numbers[each.source], numbers[each.target]) for each in typed.edge_types],
-        )
-
-    @cached_property
-    def _times(self) -> _core.Times:
-        """When vertices and edges came to be, mapped."""
-        vertices, edges = time_files(self.parts)
-        if not (any(vertices) or any(edges)):
-            raise ParameterError(
-                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with edge_times= "
-                "or times="
-            )
-        return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
-
-    @partial(with_parameters, defaults=LOADER_DEFAULTS)
+    @taking(LoaderOptions)
     def loader(
         self,
         vertices: Any = "train",
@@ -105,7 +166,7 @@ class Loadable:
         fanouts: Fanouts,
         input: str | None = None,
         plan: StrPath | None = None,
-        **given: Unpack[LoaderOptions],
+        options: LoaderOptions,
     ) -> MiniBatches:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
@@ -179,15 +240,15 @@ class Loadable:
         from ..loading import Loader, TypedLoader
 
         if self.is_typed:
-            return TypedLoader(self._partition, vertices, fanouts=fanouts, input=input, plan=plan, **given)
+            return TypedLoader(self, vertices, fanouts=fanouts, options=options, input=input, plan=plan)
         if input is not None:
             raise ParameterError(
                 "input: this graph has no types, so all of its vertices are of one. Leave it out"
             )
-        return Loader(self._partition, vertices, fanouts=parameters.fanouts_of(fanouts), plan=plan, **given)
+        hops = parameters.fanouts_of(fanouts)
+        return Loader(self, vertices, fanouts=hops, options=options, plan=plan)
 
-    @with_options
-    @partial(with_parameters, defaults=PLAN_DEFAULTS)
+    @taking(PlanOptions)
     def plan(
         self,
         epochs: int = 1,
@@ -197,7 +258,7 @@ class Loadable:
         workers: int = 1,
         memory: int | str | None = None,
         pack: StrPath | None = None,
-        **given: Unpack[PlanOptions],
+        options: PlanOptions,
     ) -> Plan:
         """Say what the next epochs will read, and pack it in the order of its use.
 
@@ -264,24 +325,24 @@ class Loadable:
         from ..loading.planning.building import plan
 
         return plan(
-            self._partition,
+            self,
             epochs,
             fanouts=fanouts,
             vertices=vertices,
             workers=workers,
             memory=memory,
             pack=pack,
-            **given,
+            options=options,
         )
 
-    @partial(with_parameters, defaults=LINK_DEFAULTS)
+    @taking(LinkOptions)
     def link_loader(
         self,
         edges: Any = "train",
         *,
         fanouts: Fanouts,
         relation: str | EdgeKey | None = None,
-        **given: Unpack[LinkOptions],
+        options: LinkOptions,
     ) -> MiniBatches:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
 
@@ -343,10 +404,10 @@ class Loadable:
         from ..loading import LinkLoader, TypedLinkLoader
 
         if self.is_typed:
-            return TypedLinkLoader(self._partition, edges, fanouts=fanouts, relation=relation, **given)
+            return TypedLinkLoader(self, edges, fanouts=fanouts, options=options, relation=relation)
         if relation is not None:
             raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
-        return LinkLoader(self._partition, edges, fanouts=parameters.fanouts_of(fanouts), **given)
+        return LinkLoader(self, edges, fanouts=parameters.fanouts_of(fanouts), options=options)
 
     @called_well
     def save_cache(
@@ -392,6 +453,5 @@ class Loadable:
         """
         from ..loading.cached_rows import save_cache
 
-        save_cache(
-            self._partition, cache, fanouts=fanouts, batch_size=batch_size, cache_by=cache_by, input=input
-        )
+        given = {"cache": cache, "cache_by": cache_by, "batch_size": batch_size}
+        save_cache(self, fanouts, input, LoaderOptions.checked(given))

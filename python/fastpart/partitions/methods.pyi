@@ -1,0 +1,132 @@
+# Written by `make stubs`. Do not edit.
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Unpack
+
+from fastpart.core.options import Options
+from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
+from fastpart.core.protocols import MiniBatches
+from fastpart.machines.engine import Engine
+from fastpart.partitions.loader_options import EdgeKey, Fanouts
+from fastpart.partitions.plan import Plan
+from fastpart.partitions.stored_graph import StoredGraph
+
+class Savable:
+    def save(
+        self,
+        out: StrPath,
+        *,
+        graph: Any = None,
+        cluster: str | Engine | None = None,
+        shared: StrPath | None = None,
+        overwrite: bool = False,
+        features: Any = None,
+        feature_dtype: FeatureDtype | None = None,
+        standardise: bool = False,
+        labels: Any = None,
+        splits: Any = None,
+        split: int | None = None,
+        edge_features: Any = None,
+        times: Any = None,
+        edge_times: Any = None,
+        halo_hops: int = 1,
+        halo_features: bool = False,
+        edge_splits: Any = None,
+        restore: Any = None,
+        **options: Unpack[Options],
+    ) -> None: ...
+
+class Loadable(StoredGraph):
+    def loader(
+        self,
+        vertices: Any = "train",
+        *,
+        fanouts: Fanouts,
+        input: str | None = None,
+        plan: StrPath | None = None,
+        batch_size: int = 1024,
+        shuffle: bool | None = None,
+        drop_last: bool = False,
+        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
+        weights: Any = None,
+        seed: int | None = 0,
+        merged: bool = False,
+        temporal: Literal["uniform", "last"] | None = None,
+        input_time: Any = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        remote: Literal["maps", "messages"] | None = None,
+        timeout: float = 1800.0,
+        io: RowsIo | None = None,
+        cache: float | str | None = None,
+        cache_by: CacheCriterion = "access",
+        device: Any = None,
+        resident: int | str | None = None,
+        edge_ids: bool = True,
+        ahead: int = 2,
+        threads: int = 1,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
+    ) -> MiniBatches: ...
+    def plan(
+        self,
+        epochs: int = 1,
+        *,
+        fanouts: Sequence[int],
+        vertices: Any = "train",
+        workers: int = 1,
+        memory: int | str | None = None,
+        pack: StrPath | None = None,
+        batch_size: int = 1024,
+        shuffle: bool | None = None,
+        drop_last: bool = False,
+        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
+        weights: Any = None,
+        seed: int | None = 0,
+        merged: bool = False,
+        temporal: Literal["uniform", "last"] | None = None,
+        input_time: Any = None,
+        **options: Unpack[Options],
+    ) -> Plan: ...
+    def link_loader(
+        self,
+        edges: Any = "train",
+        *,
+        fanouts: Fanouts,
+        relation: str | EdgeKey | None = None,
+        negatives: NegativeRule = "uniform",
+        num_negatives: int = 1,
+        batch_size: int = 1024,
+        shuffle: bool | None = None,
+        drop_last: bool = False,
+        sampling: Literal["uniform", "weighted", "labor"] = "uniform",
+        weights: Any = None,
+        seed: int | None = 0,
+        merged: bool = False,
+        temporal: Literal["uniform", "last"] | None = None,
+        input_time: Any = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        remote: Literal["maps", "messages"] | None = None,
+        timeout: float = 1800.0,
+        io: RowsIo | None = None,
+        cache: float | str | None = None,
+        cache_by: CacheCriterion = "access",
+        device: Any = None,
+        resident: int | str | None = None,
+        edge_ids: bool = True,
+        ahead: int = 2,
+        threads: int = 1,
+        scheduled: bool = False,
+        neighbourhood: Callable[[Any, int, int], Any] | None = None,
+        trace: Any = None,
+    ) -> MiniBatches: ...
+    def save_cache(
+        self,
+        cache: float | str = 0.1,
+        *,
+        fanouts: Fanouts,
+        batch_size: int = 1024,
+        cache_by: CacheCriterion = "access",
+        input: str | None = None,
+    ) -> None: ...

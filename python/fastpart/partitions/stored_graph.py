@@ -1,0 +1,74 @@
+"""The graph that a directory with a vertex partition holds, mapped."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..core import parameters
+from ..errors import ParameterError
+from .parts import Parts, time_files
+from .typed_parts import typed_of
+
+
+class StoredGraph:
+    """A base of :class:`fastpart.VertexPartition`: what its methods read of a directory."""
+
+    folder: Path | None
+    if TYPE_CHECKING:
+
+        @property
+        def parts(self) -> Parts[Any]: ...  # noqa: D102
+
+    def refuse_without_edges(self, name: str = "partition") -> None:
+        """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
+        if self.parts._manifest.get("halo_hops", 0) < 1:
+            raise ParameterError(
+                f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
+                "halo_hops=1"
+            )
+
+    def refuse_types(self, name: str, what: str) -> None:
+        """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
+        if self.is_typed:
+            raise ParameterError(
+                f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
+                "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
+                "fastpart.export.pyg, which keep the types"
+            )
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the graph has types."""
+        return "types" in self.parts._manifest
+
+    @cached_property
+    def _topology(self) -> _core.Topology:
+        """The in-edges of all parts, mapped."""
+        return _core.Topology([part._folder for part in self.parts])
+
+    @cached_property
+    def _types(self) -> _core.Types:
+        """The types of the vertices and in-edges of all parts."""
+        typed = typed_of(self.parts._manifest)
+        assert typed is not None
+        numbers = {each.name: number for number, each in enumerate(typed.types)}
+        return _core.Types(
+            self._topology,
+            [part._folder for part in self.parts],
+            [each.first for each in typed.types],
+            [(numbers[each.source], numbers[each.target]) for each in typed.edge_types],
+        )
+
+    @cached_property
+    def _times(self) -> _core.Times:
+        """When vertices and edges came to be, mapped."""
+        vertices, edges = time_files(self.parts)
+        if not (any(vertices) or any(edges)):
+            raise ParameterError(
+                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with edge_times= "
+                "or times="
+            )
+        return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
