@@ -108,11 +108,8 @@ lint-python: build
 	$(VENV)/python -m mypy.stubtest fastpart._core
 
 stubs: build
-	$(VENV)/python -c 'from fastpart.partitions import documents; documents.main()' > target/builtin.pyi
-	mv target/builtin.pyi python/fastpart/partitions/partitioners/builtin.pyi
-	$(VENV)/python -c 'from fastpart.core import stubs; stubs.main("fastpart.partitions.methods")' > target/methods.pyi
-	mv target/methods.pyi python/fastpart/partitions/methods.pyi
-	$(VENV)/ruff format --quiet python/fastpart/partitions/partitioners/builtin.pyi python/fastpart/partitions/methods.pyi
+	$(VENV)/python tools/stubs.py
+	$(VENV)/ruff format --quiet $$(git ls-files --cached --others --exclude-standard 'python/*.pyi')
 
 # What is released: a source distribution, and built from it a wheel for every Linux with glibc 2.17, against which zig
 # links. arm64 is cross-compiled: rustup target add aarch64-unknown-linux-gnu.

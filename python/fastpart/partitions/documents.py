@@ -8,7 +8,6 @@ from typing import Any
 
 from .. import _core
 from ..core.options import NAMES, Options, entries_of
-from ..core.stubs import HEADING, definition, literal
 
 _SECTION = re.compile(r"^(Warns|See Also|Notes|Examples)\n-+$", re.MULTILINE)
 """The first section of an algorithm's own docs after those that all algorithms share."""
@@ -66,13 +65,19 @@ RELATION_WEIGHTS = (
 
 def _annotation(field: _core.Field) -> str:
     if field.kind == "number_or":
-        return f"float | {_words(field.words[:1])}"
-    text = _words(field.words) if field.kind == "choice" else _TYPES[field.kind][0]
+        return f"float | {words(field.words[:1])}"
+    text = words(field.words) if field.kind == "choice" else _TYPES[field.kind][0]
     return f"{text} | None" if field.default is None and "None" not in text else text
 
 
-def _words(words: list[str]) -> str:
-    return f"Literal[{', '.join(map(literal, words))}]"
+def literal(value: Any) -> str:
+    """Return a value as it is written in a stub."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def words(known: list[str]) -> str:
+    """Return the annotation of a parameter that takes one of these words."""
+    return f"Literal[{', '.join(map(literal, known))}]"
 
 
 def _documented(field: _core.Field) -> str:
@@ -98,14 +103,14 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     start = _start(algorithm)
     named: list[tuple[str, str, Any]] = [("k", "int | None", None)] if start else []
     if len(algorithm.of) > 1:
-        named.append(("of", _words(algorithm.of), algorithm.of[0]))
+        named.append(("of", words(algorithm.of), algorithm.of[0]))
     named += [
         (field.name, _annotation(field), field.default) for field in algorithm.fields if field is not start
     ]
     if algorithm.reads_weights:
         named.append(("relation_weights", "Mapping[str, float] | None", None))
     if "vertices" in algorithm.of:
-        named.append(("on_infeasible", _words(["warn", "error"]), "warn"))
+        named.append(("on_infeasible", words(["warn", "error"]), "warn"))
     if "edges" in algorithm.of:
         named.append(("out", "StrPath | None", None))
     first = [
@@ -122,11 +127,11 @@ def signature(algorithm: _core.Algorithm) -> Signature:
     return Signature([*first, *rest, *entries_of(Options)], return_annotation=_result(algorithm))
 
 
-_RESULTS = {"vertices": "VertexPartition", "edges": "EdgePartition"}
+RESULTS = {"vertices": "VertexPartition", "edges": "EdgePartition"}
 
 
 def _result(algorithm: _core.Algorithm) -> str:
-    return " | ".join(_RESULTS[of] for of in algorithm.of)
+    return " | ".join(RESULTS[of] for of in algorithm.of)
 
 
 def document(algorithm: _core.Algorithm) -> str:
@@ -231,56 +236,3 @@ def _documented_entry(field: _core.Field, more: str = "") -> list[str]:
 
 def _entry(name: str, accepted: str, doc: str) -> list[str]:
     return [f"{name} : {accepted}", *(f"    {line}" for line in doc.splitlines())]
-
-
-def stubs(algorithms: list[_core.Algorithm]) -> str:
-    """Return the text of ``builtin.pyi``."""
-    algorithms = [*algorithms, *_core.successors()]
-    lines = [
-        HEADING,
-        "from collections.abc import Callable, Mapping, Sequence",
-        "from typing import Any, Literal, Unpack, overload",
-        "",
-        "import numpy as np",
-        "import numpy.typing as npt",
-        "",
-        "from ... import _core",
-        "from ...core.options import Options",
-        "from ...core.parameters import StrPath",
-        "from ...machines.partitioning import Place",
-        "from ..partition import EdgePartition, Partition, VertexPartition",
-        "",
-        "__all__: list[str] = [",
-        *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),
-        "]",
-        "",
-        "ALGORITHMS: dict[str, _core.Algorithm]",
-        "PARTITIONERS: dict[str, Callable[..., Partition]]",
-        "SUCCESSORS: dict[str, _core.Algorithm]",
-        "",
-        "def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...",
-        "",
-    ]
-    for algorithm in algorithms:
-        for of in algorithm.of:  # with two of them, one overload each
-            lines += ["@overload"] if len(algorithm.of) > 1 else []
-            lines += _stub(algorithm, of)
-    return "\n".join(lines) + "\n"
-
-
-def _stub(algorithm: _core.Algorithm, of: str) -> list[str]:
-    """Return the overload for partitions of ``of``."""
-    given = []
-    for each in signature(algorithm).parameters.values():
-        if each.name == "of":
-            default = algorithm.of[0] if of == algorithm.of[0] else Parameter.empty
-            each = each.replace(annotation=_words([of]), default=default)
-        if each.name not in NAMES:
-            given.append(each)
-    known = Signature(given, return_annotation=_RESULTS[of], __validate_parameters__=False)
-    return definition(algorithm.name, known, options="**options: Unpack[Options]")
-
-
-def main() -> None:
-    """Print the stubs of all partitioners."""
-    print(stubs(_core.algorithms()), end="")

@@ -9,49 +9,11 @@ a training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .libraries import import_torch
-from .methods import METHODS, register
-
-if TYPE_CHECKING:
-    from .comparing import compare
-    from .facts.trained import TrainedEmbeddings
-    from .link_prediction.trained import TrainedLinks
-    from .methods.armada import armada
-    from .methods.bytegnn import bytegnn
-    from .methods.distdgl import distdgl
-    from .methods.distgnn import distgnn
-    from .methods.embeddings import embeddings
-    from .methods.full import full
-    from .methods.links import links
-    from .methods.sampled import sampled
-    from .methods.sancus import sancus
-    from .methods.sdt import sdt
-    from .on_ray import ray
-    from .opening import open
-    from .runs.trained import TrainedModel
-
-__all__ = [
-    "TrainedEmbeddings",
-    "TrainedLinks",
-    "TrainedModel",
-    "armada",
-    "bytegnn",
-    "compare",
-    "distdgl",
-    "distgnn",
-    "embeddings",
-    "full",
-    "links",
-    "open",
-    "ray",
-    "register",
-    "sampled",
-    "sancus",
-    "sdt",
-]
-
+from .methods import METHODS
+from .methods import register as register
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 _MODULES = {
@@ -62,6 +24,8 @@ _MODULES = {
     "open": "opening",
     "ray": "on_ray",
 }
+
+__all__ = sorted([*_MODULES, *METHODS, "register"])  # of text
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Stubs for type checkers and editors, written from the signatures of functions whose parameters stand elsewhere."""
+"""Write the stubs for type checkers and editors, of functions whose parameters stand elsewhere: ``make stubs``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib import import_module
 from importlib.util import resolve_name
 from inspect import Parameter, Signature
+from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from . import parameters
-from .options import NAMES, Options, entries_of
+from fastpart import _core, train
+from fastpart.core import parameters
+from fastpart.core.options import NAMES, Options, entries_of
+from fastpart.partitions import documents, methods
+from fastpart.partitions.documents import literal
+from fastpart.train import comparing
+from fastpart.train.methods import METHODS
+from fastpart.train.methods import of as method
+
+PACKAGE = Path(parameters.__file__).parents[1]
 
 HEADING = "# Written by `make stubs`. Do not edit."
 
@@ -115,11 +123,6 @@ def _default(value: Any) -> str:
     return text
 
 
-def literal(value: Any) -> str:
-    """Return a value as it is written in a stub."""
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
 class _Written:
     """Annotations of functions of a module as text, and the imports that the text needs."""
 
@@ -215,7 +218,7 @@ def _statements(imports: Imports) -> Iterator[str]:
 
     def section(module: str) -> int:
         top = module.removeprefix("import ").partition(" ")[0].partition(".")[0]
-        return 0 if top in sys.stdlib_module_names else 2 if top == __name__.partition(".")[0] else 1
+        return 0 if top in sys.stdlib_module_names else 2 if top == "fastpart" else 1
 
     before = -1
     for module in sorted(imports, key=lambda each: (section(each), not each.startswith("import "), each)):
@@ -226,6 +229,78 @@ def _statements(imports: Imports) -> Iterator[str]:
         yield f"from {module} import {', '.join(names)}" if names else module
 
 
-def main(name: str) -> None:
-    """Print the stub of a module that gets all of its functions."""
-    print(stub_file(functions_of(import_module(name))), end="")
+def of_partitioners() -> str:
+    """Return the stub of the partitioners, from the registry of the core."""
+    algorithms = [*_core.algorithms(), *_core.successors()]
+    lines = [
+        HEADING,
+        "from collections.abc import Callable, Mapping, Sequence",
+        "from typing import Any, Literal, Unpack, overload",
+        "",
+        "import numpy as np",
+        "import numpy.typing as npt",
+        "",
+        "from ... import _core",
+        "from ...core.options import Options",
+        "from ...core.parameters import StrPath",
+        "from ...machines.partitioning import Place",
+        "from ..partition import EdgePartition, Partition, VertexPartition",
+        "",
+        "__all__: list[str] = [",
+        *(f'    "{algorithm.name}",' for algorithm in sorted(algorithms, key=lambda known: known.name)),
+        "]",
+        "",
+        "ALGORITHMS: dict[str, _core.Algorithm]",
+        "PARTITIONERS: dict[str, Callable[..., Partition]]",
+        "SUCCESSORS: dict[str, _core.Algorithm]",
+        "",
+        "def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...",
+        "",
+    ]
+    for algorithm in algorithms:
+        for of in algorithm.of:  # with two of them, one overload each
+            lines += ["@overload"] if len(algorithm.of) > 1 else []
+            lines += _overload(algorithm, of)
+    return "\n".join(lines) + "\n"
+
+
+def _overload(algorithm: _core.Algorithm, of: str) -> list[str]:
+    """Return the overload for partitions of ``of``."""
+    given = []
+    for each in documents.signature(algorithm).parameters.values():
+        if each.name == "of":
+            default = algorithm.of[0] if of == algorithm.of[0] else Parameter.empty
+            each = each.replace(annotation=documents.words([of]), default=default)
+        if each.name not in NAMES:
+            given.append(each)
+    known = Signature(given, return_annotation=documents.RESULTS[of], __validate_parameters__=False)
+    return definition(algorithm.name, known, options="**options: Unpack[Options]")
+
+
+_OF_TRAINING = """from fastpart.train.methods import register
+from fastpart.train.on_ray import ray
+from fastpart.train.opening import open
+"""
+
+
+def of_training() -> str:
+    """Return the stub of ``fastpart.train``."""
+    functions = [*(method(name).function for name in METHODS), comparing.compare]
+    return stub_file(functions, [_OF_TRAINING, f"__all__ = {train.__all__}", ""])
+
+
+FILES: dict[str, Callable[[], str]] = {
+    "partitions/partitioners/builtin.pyi": of_partitioners,
+    "partitions/methods.pyi": lambda: stub_file(functions_of(methods)),
+    "train/__init__.pyi": of_training,
+}
+
+
+def main() -> None:
+    """Write all stubs."""
+    for name, text in FILES.items():
+        (PACKAGE / name).write_text(text())
+
+
+if __name__ == "__main__":
+    main()
