@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import fastpart as fp
-from fastpart.train.methods import METHODS
+from fastpart.train.registry import METHODS
 from test_cli_process import on_a_terminal
 from trainable import planted
 

@@ -31,7 +31,7 @@ INSIDE = {
 file_states finite frames names notes own_checksum pairs parameters processes progress system
 cache_size, calls, forks, option_groups
 options, parsing, protocols, row_groups, text_files
-folders, ids, stubs
+folders, ids
 vertex_tables
 facts, inputs, outputs, rows
 standardising, vertex_rows

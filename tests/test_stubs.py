@@ -59,7 +59,6 @@ def test_annotations_are_those_that_users_see():
         from typing import Any, Literal, Unpack
 
         import numpy.typing as npt
-import pytest
         from test_stubs import Fanouts
 
         from fastpart.core.options import Options

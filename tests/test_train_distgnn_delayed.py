@@ -22,7 +22,7 @@ from fastpart.train.full_graph.part import Tools  # noqa: E402
 from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
 from fastpart.train.full_graph.totals.delayed import bins_of  # noqa: E402
 from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
-from fastpart.train.methods.distgnn import DistGNNOptions  # noqa: E402
+from fastpart.train.method_options import DistGNNOptions  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402

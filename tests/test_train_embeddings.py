@@ -22,7 +22,7 @@ from fastpart.train.facts.pools import HardNegatives, Pools  # noqa: E402
 from fastpart.train.facts.steps import FactSteps  # noqa: E402
 from fastpart.train.link_prediction.decoders import Decoder  # noqa: E402
 from fastpart.train.link_prediction.filtered import FilteredScorer  # noqa: E402
-from fastpart.train.methods.embeddings import EmbeddingOptions  # noqa: E402
+from fastpart.train.method_options import EmbeddingOptions  # noqa: E402
 
 QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
 

@@ -25,10 +25,10 @@ from fastpart.train.jobs import driver, group  # noqa: E402
 from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.jobs.worker import Place  # noqa: E402
-from fastpart.train.methods import Method  # noqa: E402
-from fastpart.train.methods.sdt import SDTOptions  # noqa: E402
+from fastpart.train.method_options import SDTOptions  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
 from fastpart.train.options import Options, TrainOptions  # noqa: E402
+from fastpart.train.registry import Method  # noqa: E402
 from fastpart.train.runs import history  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 
 import fastpart as fp
 from fastpart.core.option_groups import OptionGroup, _entries, _split
-from fastpart.train import methods, options
-from fastpart.train.methods import METHODS, of
+from fastpart.train import options, registry
+from fastpart.train.registry import METHODS, of
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -73,7 +73,7 @@ from typing import Annotated
 
 import fastpart as fp
 from fastpart.core.option_groups import Within
-from fastpart.train.methods import Method
+from fastpart.train.registry import Method
 from fastpart.train.options import TrainOptions
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +161,6 @@ def test_a_method_of_a_user_trains_resumes_and_is_compared(tmp_path):
 
 def test_a_method_of_a_user_takes_no_name_of_ours():
     with pytest.raises(fp.ParameterError, match="full comes with fastpart"):
-        methods.register(of("full"))
+        registry.register(of("full"))
     with pytest.raises(fp.ParameterError, match=r"method: unknown value 'sampeld'.*Did you mean 'sampled'"):
         of("sampeld")

@@ -21,8 +21,8 @@ from fastpart.core.options import NAMES, Options, entries_of
 from fastpart.partitions import documents, methods
 from fastpart.partitions.documents import literal
 from fastpart.train import comparing
-from fastpart.train.methods import METHODS
-from fastpart.train.methods import of as method
+from fastpart.train.registry import METHODS
+from fastpart.train.registry import of as method
 
 PACKAGE = Path(parameters.__file__).parents[1]
 
@@ -32,13 +32,20 @@ Imports = dict[str, set[str]]
 """The names to import by their module. A module of which no name is needed stands with its statement."""
 
 
-def stub_file(functions: Iterable[Callable[..., Any]], more: Iterable[str] = ()) -> str:
+def stub_file(
+    functions: Iterable[Callable[..., Any]],
+    more: Iterable[str] = (),
+    names: Iterable[tuple[str, str]] = (),
+) -> str:
     """Return the text of a stub file with functions, methods among them, and further lines.
 
     Methods stand in their classes, which get no others but those of their bases. Names in annotations that are text are
-    imported from where the module of the function has them. Run ``ruff format`` on the result.
+    imported from where the module of the function has them, and ``names`` as they say: module and name. Run
+    ``ruff format`` on the result.
     """
     imports: Imports = defaultdict(set)
+    for module, name in names:
+        imports[module].add(name)
     body, before = list[str](), ""
     for function in functions:
         inside = inspect.unwrap(function).__qualname__.rpartition(".")[0]
@@ -277,16 +284,18 @@ def _overload(algorithm: _core.Algorithm, of: str) -> list[str]:
     return definition(algorithm.name, known, options="**options: Unpack[Options]")
 
 
-_OF_TRAINING = """from fastpart.train.methods import register
-from fastpart.train.on_ray import ray
-from fastpart.train.opening import open
-"""
+_OF_TRAINING = [
+    ("fastpart.train.registry", "register"),
+    ("fastpart.train.on_ray", "ray"),
+    ("fastpart.train.opening", "open"),
+]
 
 
 def of_training() -> str:
     """Return the stub of ``fastpart.train``."""
     functions = [*(method(name).function for name in METHODS), comparing.compare]
-    return stub_file(functions, [_OF_TRAINING, f"__all__ = {train.__all__}", ""])
+    names = ["__all__ = [", *(f'    "{name}",' for name in train.__all__), "]", ""]
+    return stub_file(functions, names, _OF_TRAINING)
 
 
 FILES: dict[str, Callable[[], str]] = {

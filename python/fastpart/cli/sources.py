@@ -79,7 +79,7 @@ def _imported(name: str) -> Callable[..., Any] | None:
         return Loadable.plan
     if name in SOURCES or not name.startswith("train."):
         return None
-    from ..train.methods import METHODS, of
+    from ..train.registry import METHODS, of
 
     method_name = name.removeprefix("train.")
     return of(method_name).function if method_name in METHODS else None

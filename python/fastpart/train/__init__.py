@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from .libraries import import_torch
-from .methods import METHODS
-from .methods import register as register
+from .registry import METHODS
+from .registry import register as register
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 _MODULES = {

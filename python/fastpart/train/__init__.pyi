@@ -9,18 +9,10 @@ from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPa
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.facts.trained import TrainedEmbeddings
 from fastpart.train.link_prediction.trained import TrainedLinks
-from fastpart.train.methods.armada import Order, Policy
-from fastpart.train.methods.distgnn import Exchange
-from fastpart.train.methods.embeddings import DecoderName, Objective, PoolRule
-from fastpart.train.methods.links import PairDecoderName
-from fastpart.train.methods.sancus import RowsSent
-from fastpart.train.methods.sdt import Average
-from fastpart.train.plugged.model_source import ModelSource
-from fastpart.train.runs.trained import TrainedModel
-
-from fastpart.train.methods import register
 from fastpart.train.on_ray import ray
 from fastpart.train.opening import open
+from fastpart.train.registry import register
+from fastpart.train.runs.trained import TrainedModel
 
 __all__ = [
     "TrainedEmbeddings",
@@ -170,10 +162,10 @@ def armada(
     *,
     batch_workers: int = 1,
     compute_workers: int | None = None,
-    order: Order = "global",
+    order: Literal["global", "parts"] = "global",
     hold: int | None = None,
     cache: float | str = 0.0,
-    policy: Policy = "static",
+    policy: Literal["static", "lru"] = "static",
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
     hidden: int = 64,
@@ -246,7 +238,7 @@ def distdgl(
 def sdt(
     source: PartitionSource,
     *,
-    average: Average = "weights",
+    average: Literal["weights", "gradients"] = "weights",
     average_every: int = 1,
     average_moments: bool = True,
     parts: int | Literal["auto"] | None = None,
@@ -287,7 +279,7 @@ def distgnn(
     source: PartitionSource,
     *,
     delay: int = 0,
-    exchange: Exchange = "always",
+    exchange: Literal["always", "never"] = "always",
     model: str | Callable[..., Any] = "graphsage",
     hidden: int = 64,
     layers: int = 2,
@@ -320,7 +312,7 @@ def sancus(
     max_age: int | None = None,
     max_change: float | None = None,
     period: int | None = None,
-    rows: RowsSent = "all",
+    rows: Literal["all", "boundary"] = "all",
     model: str | Callable[..., Any] = "graphsage",
     hidden: int = 64,
     layers: int = 2,
@@ -350,7 +342,7 @@ def sancus(
 def links(
     source: PartitionSource,
     *,
-    decoder: PairDecoderName = "cosine",
+    decoder: Literal["cosine", "dot", "mlp"] = "cosine",
     negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
     embeddings: int | None = None,
@@ -396,11 +388,11 @@ def embeddings(
     source: PartitionSource,
     *,
     width: int = 100,
-    encoder: ModelSource | None = None,
-    decoder: DecoderName = "distmult",
+    encoder: str | Callable[..., Any] | None = None,
+    decoder: Literal["dot", "mlp", "distmult", "complex", "rotate"] = "distmult",
     reciprocal: bool = False,
-    objective: Objective = "softmax",
-    negatives: PoolRule = "uniform",
+    objective: Literal["softmax", "binary", "self_adversarial"] = "softmax",
+    negatives: Literal["uniform", "degree", "batch", "all"] = "uniform",
     num_negatives: int = 512,
     hard_negatives: StrPath | None = None,
     num_hard_negatives: int = 8,

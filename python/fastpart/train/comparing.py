@@ -30,9 +30,9 @@ from ..partitions.partition import VertexPartition
 from ..store.loading import open_partition
 from ..store.manifest import read_manifest
 from .libraries import import_dgl
-from .methods import of
 from .options import KeptOptions, Options, TrainOptions
 from .pairing import Pairing, compared, planned
+from .registry import of
 
 if TYPE_CHECKING:
     from .runs.trained import TrainedModel

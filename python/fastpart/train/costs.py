@@ -17,7 +17,8 @@ from ..partitions.loader_options import EpochOptions
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.plan import ReadCost, table
 from .memory import Need, left_by, may_copy, of_processes, processes
-from .methods.sampled import METHOD, SampledOptions
+from .method_options import SampledOptions
+from .methods.sampled import METHOD
 from .mini_batches.launch import Driver
 from .models import NEIGHBOUR, sampling_of
 from .typed_data import TypedDataset

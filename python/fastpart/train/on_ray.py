@@ -17,9 +17,9 @@ from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
 from ..partitions.partition import PartitionSource, directory_of
 from .libraries import import_ray
-from .methods import loaded, names, of
 from .opening import open as open_run
 from .options import KeptOptions
+from .registry import loaded, names, of
 from .runs.run_folder import RAY, SCRATCH, RunFolder
 
 if TYPE_CHECKING:

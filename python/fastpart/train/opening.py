@@ -14,10 +14,10 @@ from ..core.parsing import damaged
 from ..errors import GraphFormatError, ParameterError
 from .learned_rows import written
 from .learning.trainable import Make
-from .methods import loaded, of
 from .models import build
 from .options import Options
 from .plugged.model_source import MODELS, TYPED_MODELS, ModelSource, checked
+from .registry import loaded, of
 from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder

@@ -10,7 +10,7 @@ from ..core import parameters
 from ..core.parameters import Of
 from ..errors import ParameterError
 from ..partitions import partitioners as known_partitioners
-from .methods import names, of
+from .registry import names, of
 
 
 def compared() -> dict[str, Of | None]:

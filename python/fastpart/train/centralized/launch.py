@@ -10,9 +10,9 @@ from ..edge_data import open_dataset
 from ..jobs import driver
 from ..learning.trainable import refuse_unfit
 from ..memory import BatchSize, Need, batches, full_batch, graph_bytes, size_of, weights
-from ..methods import Method
 from ..models import NEIGHBOUR, sampling_of
 from ..options import TrainOptions
+from ..registry import Method
 
 
 class Driver(driver.Driver):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import among
-from ..methods.armada import Policy
+from ..method_options import Policy
 from .messages import MessageError
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)

@@ -19,7 +19,7 @@ from ..memory import (
     size_of,
     weights,
 )
-from ..methods.armada import Order
+from ..method_options import Order
 from ..options import Options
 from .settings import Settings, cached_rows
 

@@ -16,9 +16,9 @@ from ..data import Dataset
 from ..jobs import driver
 from ..jobs.launch import Launch
 from ..memory import Need
-from ..methods import Method
-from ..methods.armada import ArmadaOptions
+from ..method_options import ArmadaOptions
 from ..models import NEIGHBOUR, may_take_edges, sampling_of
+from ..registry import Method
 from .holding import needs, parts_in_memory
 from .processes import joined, started
 from .settings import Settings

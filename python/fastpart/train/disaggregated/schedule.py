@@ -9,7 +9,7 @@ from typing import Protocol, get_args
 import numpy as np
 
 from ...partitions.seeds import Ids, Seeds, owner_of
-from ..methods.armada import Order
+from ..method_options import Order
 from ..seeds import mixed
 
 ORDERS: tuple[Order, ...] = get_args(Order)

@@ -19,7 +19,7 @@ from ...partitions.part_files import RowType
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import seeds_of
 from ...store import open_partition
-from ..methods.armada import Order, Policy
+from ..method_options import Order, Policy
 from .cache import RowIds
 from .graphs import Sampling
 from .schedule import Schedule

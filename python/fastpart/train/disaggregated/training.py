@@ -12,7 +12,7 @@ import torch
 from ...partitions.seeds import Ids
 from ..data import Dataset
 from ..jobs.worker import Place
-from ..methods.armada import ArmadaOptions
+from ..method_options import ArmadaOptions
 from ..mini_batches import training
 from ..mini_batches.steps import Step, StepSource
 from .received import Piece, ReceivedSteps

@@ -16,10 +16,10 @@ from ..jobs.unlearned import watched
 from ..learning.trainable import refuse_not_importable
 from ..libraries import import_dgl
 from ..memory import left_by
-from ..methods import Method
-from ..methods.distdgl import DistDGLOptions
+from ..method_options import DistDGLOptions
 from ..models import NEIGHBOUR, sampling_of
 from ..plugged.model_source import refuse_nested
+from ..registry import Method
 from ..runs.beginning import begin
 from ..runs.history import History
 from ..runs.identity import must_agree

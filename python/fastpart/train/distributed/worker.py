@@ -15,7 +15,7 @@ from ...core.parsing import json_object
 from ...errors import ParameterError
 from ...runtime.reporting import Reports, run
 from ..libraries import import_dgl
-from ..methods.distdgl import DistDGLOptions
+from ..method_options import DistDGLOptions
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)

@@ -17,7 +17,7 @@ from ..graphs.typed_rows import TypedRows
 from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
 from ..models import TypedNetwork, takes_edge_attr
 from ..ranks import device, rank
 from ..scores import TypedTask

@@ -27,8 +27,8 @@ from ..jobs.launch import Launch
 from ..learned_rows import learned_files
 from ..link_prediction.decoders import relation_network
 from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
-from ..methods import Method
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
+from ..registry import Method
 from ..runs.trained import TrainedModel
 from ..scores import TypedTask
 from ..typed_data import bounds_of

@@ -14,7 +14,7 @@ from ...core.pairs import Keys, among, keys_of, undirected_keys
 from ...loading import TypedBatch, TypedLoader
 from ...partitions.loader_options import LoaderOptions
 from ...partitions.seeds import Seeds, Steps
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
 from .dataset import FactDataset
 from .steps import FactSteps, Step
 

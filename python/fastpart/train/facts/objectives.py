@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..methods.embeddings import Objective
+from ..method_options import Objective
 
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import distinct, hashed
-from ..methods.embeddings import PoolRule
+from ..method_options import PoolRule
 from .dataset import FactDataset
 
 Ids = npt.NDArray[np.int64]

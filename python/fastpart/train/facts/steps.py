@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.pairs import distinct, mixed
 from ...partitions.seeds import owner_of
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
 from .dataset import FactDataset
 from .pools import HardNegatives, Pools
 

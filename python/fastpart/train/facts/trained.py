@@ -20,7 +20,7 @@ from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...partitions.seeds import vertex_ids
 from ..link_prediction.decoders import RelationNetwork, relation_network
-from ..methods.embeddings import DecoderName
+from ..method_options import DecoderName
 from ..predicting import Predicted
 from ..runs.trained import TrainedModel, kept_rows, test_of
 from .dataset import ENDS, FactDataset

@@ -21,7 +21,7 @@ from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..link_prediction.filtered import FilteredScorer
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
 from ..ranks import barrier, copy_from_first, device, of_all, rank, world_size
 from ..runs.history import score_of
 from ..seeds import mixed

@@ -18,7 +18,7 @@ from ..embedding_table import EmbeddingTable, numbers_of_rows
 from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.validation import BROKEN, is_better
-from ..methods.embeddings import EmbeddingOptions
+from ..method_options import EmbeddingOptions
 from ..ranks import rank, world_size
 from .dataset import FactDataset
 from .steps import FactSteps, Step

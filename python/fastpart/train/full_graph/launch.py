@@ -10,8 +10,8 @@ from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..jobs import driver
 from ..memory import MORE_PARTS, Need, full_batch, graph_bytes, number_bytes, weights
-from ..methods import Method
 from ..options import TrainOptions
+from ..registry import Method
 from .training import EXCHANGES
 from .trial import try_model
 

@@ -17,11 +17,11 @@ from ..data import AnyDataset
 from ..learning.trainable import Example, Make, refuse_before_workers
 from ..learning.validation import refuse_patience_without_validation
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
-from ..methods import Method
 from ..models import build
 from ..options import TrainOptions
 from ..plugged.model_source import refuse_nested
 from ..ranks import is_first
+from ..registry import Method
 from ..runs.beginning import begin
 from ..runs.history import History
 from ..runs.identity import data_of, must_agree

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from ..methods import loaded
 from ..options import TrainOptions
+from ..registry import loaded
 from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..scores import Task

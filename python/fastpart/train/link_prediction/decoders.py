@@ -13,8 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
 from ..learning.trainable import Make, refuse_untrainable
-from ..methods.embeddings import DecoderName
-from ..methods.links import PairDecoderName
+from ..method_options import DecoderName, PairDecoderName
 from ..models import TypedNetwork, build
 from ..options import Options
 from ..plugged.objects import name_of

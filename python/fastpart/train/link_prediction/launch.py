@@ -29,10 +29,10 @@ from ..memory import (
     size_of,
     weights,
 )
-from ..methods import Method
-from ..methods.links import LinkOptions
+from ..method_options import LinkOptions
 from ..mini_batches.temporal import refuse_degrees
 from ..models import NEIGHBOUR, sampling_of
+from ..registry import Method
 from ..runs.trained import TrainedModel
 from ..scores import Task
 from .dataset import LinkDataset

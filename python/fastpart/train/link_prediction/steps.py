@@ -15,7 +15,7 @@ from ...loading import LinkBatch, LinkLoader
 from ...partitions.seeds import owner_of
 from ..batches import Batch, VertexRows
 from ..graphs.rows import Rows
-from ..methods.links import LinkOptions
+from ..method_options import LinkOptions
 from ..mini_batches.steps import degrees_of
 from ..ranks import device
 from .dataset import LinkDataset

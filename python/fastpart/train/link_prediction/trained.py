@@ -17,7 +17,7 @@ from ...core.parameters import shown
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ..memory import Need, evaluation, fitting, left_by
-from ..methods.links import PairDecoderName
+from ..method_options import PairDecoderName
 from ..predicting import Chosen, OutputRows, Predicted, reported, scratch
 from ..runs.trained import TrainedModel, kept_rows, test_of
 from .dataset import LinkDataset

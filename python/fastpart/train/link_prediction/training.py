@@ -20,7 +20,7 @@ from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.validation import BROKEN, is_better
 from ..memory import fitting
-from ..methods.links import LinkOptions
+from ..method_options import LinkOptions
 from ..mini_batches import training as mini_batches
 from ..mini_batches.training import COMPUTE
 from ..models import takes_edge_attr

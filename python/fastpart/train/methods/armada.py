@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import FOUND, Within
-from ..options import Sampling, Scored, TrainOptions, cache_size
-from . import Method
+from ..method_options import ArmadaOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-Order = Literal["global", "parts"]
-Policy = Literal["static", "lru"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmadaOptions(TrainOptions, Scored, Sampling):
-    """The options of ``armada``."""
-
-    batch_workers: Annotated[int, Within(1, 1 << 12)] = 1
-    compute_workers: Annotated[int, Within(1, 1 << 12)] | None = None
-    order: Order = "global"
-    hold: int | None = None
-    cache: Annotated[float | str, cache_size] = 0.0
-    policy: Policy = "static"
-    ahead: Annotated[int, Within(1, 2**10)] = 2
-    settings: Annotated[str, FOUND] = ""
-
 
 METHOD = Method(
     "armada",

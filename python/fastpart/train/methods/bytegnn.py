@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-from ...core import parameters
-from ...core.option_groups import Accepts, Within
-from ...core.parameters import StrPath
-from ...errors import ParameterError
-from ..options import InputRows, Sampling, Scored, TrainOptions
-from . import Method
+from ..method_options import ByteGNNOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-
-def _trace(name: str, value: Any) -> Path | None:
-    """Return the file for who did what when."""
-    target = None if value is None else parameters.path(name, value)
-    if target is not None and target.suffix != ".json":
-        raise ParameterError(
-            f"{name}: {parameters.shown(target)} is no .json file. Choose a name that ends with .json"
-        )
-    return target
-
-
-@dataclass(frozen=True, kw_only=True)
-class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
-    """The options of ``bytegnn``."""
-
-    ahead: Annotated[int, Within(0, 2**10)] = 2
-    trace: Annotated[Path | None, Accepts(StrPath | None, _trace)] = None
-
 
 METHOD = Method(
     "bytegnn",

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import Within
-from ...core.parameters import StrPath
-from ..options import TrainOptions
-from . import Method
+from ..method_options import DistDGLOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistDGLOptions(TrainOptions):
-    """The options of ``distdgl``."""
-
-    trainers_per_part: Annotated[int, Within(1, 1 << 10)] = 1
-    samplers: Annotated[int, Within(0, 1 << 10)] = 0
-    ip_config: StrPath | None = None
-
 
 METHOD = Method(
     "distdgl",

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import Within
-from ...errors import ParameterError
-from ..options import TrainOptions
-from . import Method
+from ..method_options import DistGNNOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-Exchange = Literal["always", "never"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistGNNOptions(TrainOptions):
-    """The options of ``distgnn``."""
-
-    delay: Annotated[int, Within(0, 1000)] = 0
-    exchange: Exchange = "always"
-
-    def __post_init__(self) -> None:
-        """Refuse a delay of messages that are not sent."""
-        super().__post_init__()
-        if self.exchange == "never" and self.delay:
-            raise ParameterError(
-                f'delay: {self.delay}, but exchange="never" sends no messages. Leave one of them out'
-            )
-
 
 METHOD = Method(
     "distgnn",

@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import FOUND, Count, Within
-from ...core.parameters import StrPath
-from ..options import InputRows, TrainOptions, model_source
-from ..plugged.model_source import ModelSource
-from . import Method
+from ..method_options import EmbeddingOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..facts.trained import TrainedEmbeddings
-
-DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
-PoolRule = Literal["uniform", "degree", "batch", "all"]
-Objective = Literal["softmax", "binary", "self_adversarial"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingOptions(TrainOptions, InputRows):
-    """The options of ``embeddings``."""
-
-    width: Annotated[int, Within(1, 2**16)] = 100
-    encoder: Annotated[ModelSource, model_source] | None = None
-    decoder: DecoderName = "distmult"
-    reciprocal: bool = False
-    objective: Objective = "softmax"
-    negatives: PoolRule = "uniform"
-    num_negatives: Annotated[int, Within(1, 2**24)] = 512
-    hard_negatives: StrPath | None = None
-    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
-    relation_weights: Mapping[str, float] | None = None
-    candidates: Count | None = None
-    ahead: Annotated[int, Within(0, 2**10)] = 2
-    encoded: Annotated[bool, FOUND] = False
-
-    @property
-    def row_width(self) -> int:
-        """Width of the rows that the decoder gets."""
-        return self.hidden if self.encoded else self.width
-
 
 METHOD = Method(
     "embeddings",

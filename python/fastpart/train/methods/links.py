@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import Count, Within
-from ...core.parameters import NegativeRule
-from ..options import InputRows, Temporal, TrainOptions
-from . import Method
+from ..method_options import LinkOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..link_prediction.trained import TrainedLinks
-
-PairDecoderName = Literal["cosine", "dot", "mlp"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkOptions(TrainOptions, Temporal, InputRows):
-    """The options of ``links``."""
-
-    decoder: PairDecoderName = "cosine"
-    negatives: NegativeRule = "uniform"
-    num_negatives: Annotated[int, Within(1, 2**16)] = 1
-    embeddings: Annotated[int, Within(1, 2**16)] | None = None
-    candidates: Count = 1000
-    ahead: Annotated[int, Within(0, 2**10)] = 2
-
 
 METHOD = Method(
     "links",

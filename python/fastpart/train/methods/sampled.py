@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import Within
-from ...errors import ParameterError
-from ..options import InputRows, Sampling, Scored, Temporal, TrainOptions
-from . import Method
+from ..method_options import SampledOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledOptions(TrainOptions, Scored, Sampling, InputRows, Temporal):
-    """The options of ``sampled``."""
-
-    ahead: Annotated[int, Within(0, 2**10)] = 2
-
-    def __post_init__(self) -> None:
-        """Refuse a second rule beside that of temporal samples."""
-        super().__post_init__()
-        if self.temporal is not None and self.sampling != "uniform":
-            raise ParameterError(
-                f"sampling: temporal={self.temporal!r} says how neighbours are sampled. Leave out "
-                f"sampling={self.sampling!r}"
-            )
-
 
 METHOD = Method(
     "sampled",

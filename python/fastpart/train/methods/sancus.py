@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from ...core.option_groups import Within
-from ...errors import ParameterError
-from ..options import TrainOptions, not_below_0
-from . import Method
+from ..method_options import SancusOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-RowsSent = Literal["all", "boundary"]
-
-_EXACT = {"max_age": 0, "max_change": 0, "period": 1}
-"""The least value of each bound. With it all rows are broadcast in every epoch."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SancusOptions(TrainOptions):
-    """The options of ``sancus``."""
-
-    max_age: Annotated[int, Within(0, 2**31 - 1)] | None = None
-    max_change: Annotated[float, not_below_0] | None = None
-    period: Annotated[int, Within(1, 2**31 - 1)] | None = None
-    rows: RowsSent = "all"
-
-    def __post_init__(self) -> None:
-        """Refuse several bounds. One that is exact is none."""
-        super().__post_init__()
-        given = [name for name in _EXACT if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ParameterError(
-                f"{', '.join(given)}: only one bound on staleness is possible. Pass one of them"
-            )
-        for name in given:
-            if getattr(self, name) == _EXACT[name]:
-                object.__setattr__(self, name, None)
-
 
 METHOD = Method(
     "sancus",

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING
 
-from ...core import parameters
-from ...core.option_groups import Size
-from ..options import TrainOptions
-from . import Method
+from ..method_options import SDTOptions
+from ..registry import Method
 
 if TYPE_CHECKING:
     from ...partitions.partition import PartitionSource
     from ..runs.trained import TrainedModel
-
-Average = Literal["weights", "gradients"]
-
-
-def _parts(name: str, value: Any) -> Any:
-    if isinstance(value, str):
-        return parameters.choice(name, value, ("auto",))
-    return None if value is None else parameters.parts(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SDTOptions(TrainOptions):
-    """The options of ``sdt``."""
-
-    average: Average = "weights"
-    average_every: int = 1
-    average_moments: bool = True
-    parts: Annotated[int | Literal["auto"] | None, _parts] = None
-    memory_per_worker: Size = None
-
-    def __post_init__(self) -> None:
-        """Refuse more epochs between two averages than there are."""
-        super().__post_init__()
-        parameters.integer("average_every", self.average_every, 1, self.epochs)
-
-    @property
-    def epochs_per_round(self) -> int:
-        """Epochs of a row of the history."""
-        return self.average_every
-
 
 METHOD = Method(
     "sdt",

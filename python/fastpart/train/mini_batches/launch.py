@@ -33,10 +33,9 @@ from ..memory import (
     weights,
     workers_here,
 )
-from ..methods import Method
-from ..methods.bytegnn import ByteGNNOptions
-from ..methods.sampled import SampledOptions
+from ..method_options import ByteGNNOptions, SampledOptions
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
+from ..registry import Method
 from ..runs.trained import TrainedModel
 from ..scores import TypedTask
 from ..typed_data import TypedDataset, dataset_of

@@ -16,9 +16,7 @@ from ..data import Dataset
 from ..inference import numbers_of
 from ..jobs.worker import Place
 from ..learning.metrics import Scores
-from ..methods.armada import ArmadaOptions
-from ..methods.bytegnn import ByteGNNOptions
-from ..methods.sampled import SampledOptions
+from ..method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ..ranks import device
 from ..typed_data import TypedDataset
 from .steps import LoadedSteps

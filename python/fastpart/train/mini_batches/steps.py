@@ -26,8 +26,7 @@ from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
 from ..data import Dataset
 from ..graphs.rows import Rows
-from ..methods.bytegnn import ByteGNNOptions
-from ..methods.sampled import SampledOptions
+from ..method_options import ByteGNNOptions, SampledOptions
 from ..options import Options
 from ..ranks import device, rank, total, world_size
 from ..seeds import mixed

@@ -14,8 +14,7 @@ from ...partitions.temporal import loaded_seeds, with_times
 from ...partitions.typed_seeds import typed_seeds
 from ..data import SPLITS, Dataset
 from ..graphs.rows import Rows
-from ..methods.bytegnn import ByteGNNOptions
-from ..methods.sampled import SampledOptions
+from ..method_options import ByteGNNOptions, SampledOptions
 from ..models import NEIGHBOUR, build, sampling_of
 from ..options import Options, TemporalRule
 from ..scores import Task, TypedTask

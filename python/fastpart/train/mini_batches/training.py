@@ -22,9 +22,7 @@ from ..inference import Fits, Inference
 from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..memory import fitting
-from ..methods.armada import ArmadaOptions
-from ..methods.bytegnn import ByteGNNOptions
-from ..methods.sampled import SampledOptions
+from ..method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..options import Options
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size

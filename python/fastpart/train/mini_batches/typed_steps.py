@@ -15,7 +15,7 @@ from ...loading import TypedBatch, TypedLoader
 from ...loading.typed.fetching import TypedFetching
 from ...partitions.seeds import owner_of
 from ..graphs.typed_rows import TypedRows
-from ..methods.sampled import SampledOptions
+from ..method_options import SampledOptions
 from ..ranks import device
 from ..typed_data import TypedDataset
 from .steps import LoaderSteps

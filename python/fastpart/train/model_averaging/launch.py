@@ -15,8 +15,8 @@ from ..data import Dataset
 from ..jobs import driver
 from ..jobs.launch import Launch
 from ..memory import Need
-from ..methods import Method
-from ..methods.sdt import SDTOptions
+from ..method_options import SDTOptions
+from ..registry import Method
 from .regroup import regrouped
 from .sizing import Sizes, needs, parts_for
 from .training import copies_of

@@ -22,7 +22,7 @@ from ..learning.learner import Learner
 from ..learning.steps import batches_of, losses, train_epoch
 from ..learning.trainable import refuse_batch_norm
 from ..memory import fitting
-from ..methods.sdt import SDTOptions
+from ..method_options import SDTOptions
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..scores import unscored
 from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of

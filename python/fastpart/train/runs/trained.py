@@ -25,10 +25,10 @@ from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..file_names import EMBEDDINGS
-from ..methods import of
 from ..models import build
 from ..options import Options
 from ..predicting import PREDICTED, Predicted, predictions, scratch
+from ..registry import of
 from ..scores import Task, TypedTask
 from ..torch_settings import torch_threads
 from .history import History

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...data import Dataset
 from ...memory import MORE_PARTS, Need, widths
-from ...methods.sancus import SancusOptions
+from ...method_options import SancusOptions
 from ..exchange import Exchange
 from ..part import Tools
 from . import staleness

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ....partitions.part_files import Ids
 from ...clock import EXCHANGE, Clock
-from ...methods.sancus import RowsSent
+from ...method_options import RowsSent
 from ..wire import Lists, Wire, like_rows, longest_of, swapped
 from .blocks import Blocks
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...methods.sancus import SancusOptions
+from ...method_options import SancusOptions
 from ..wire import Wire
 
 

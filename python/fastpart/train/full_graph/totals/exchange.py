@@ -8,7 +8,7 @@ import torch
 
 from ...edge_data import EdgeDataset
 from ...memory import Need, widths
-from ...methods.distgnn import DistGNNOptions
+from ...method_options import DistGNNOptions
 from ...seeds import mixed
 from ..exchange import Exchange
 from ..part import Tools
