@@ -53,6 +53,9 @@ READ = {
 }
 """The module of each function, and of the class whose docs some refer to."""
 
+_BY_ITSELF = "saved with graph=, "
+"""What `fastpart partition` does without being told."""
+
 METHODS_OF_RESULTS = {"save": "VertexPartition", "plan": "VertexPartition"}
 """Methods of classes that verbs call."""
 
@@ -133,7 +136,8 @@ def options(name: str) -> list[dict[str, Any]]:
         option = {"name": each.name, "annotation": spelled_out(name, each.annotation)}
         if each.default is not inspect.Parameter.empty:
             option["default"] = each.default
-        found.append(option | {"type": accepted, "doc": in_shell(sentence(doc, each.default is None))})
+        text = sentence(doc, each.default is None).replace(_BY_ITSELF, "saved with ")
+        found.append(option | {"type": accepted, "doc": in_shell(text)})
     return found
 
 

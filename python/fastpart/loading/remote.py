@@ -14,7 +14,7 @@ import torch.distributed as dist
 from .. import _core
 from ..core import parameters
 from ..core.parameters import RowsIo
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.loader_options import Remote
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
@@ -100,7 +100,8 @@ def fetching_of(
         parameters.choice("remote", remote, get_args(Remote))
     if remote == "messages" and not together:
         raise ParameterError(
-            'remote: "messages" needs the ranks of torch.distributed. Leave out rank= and world_size=, and start '
+            f'remote: "messages" needs the ranks of torch.distributed. Leave out {arg("rank")} and '
+            f"{arg('world_size')}, and start "
             "several processes"
         )
     row, coding = files.parts[0].stored_type(files.name), files.parts[0].coding(files.name)

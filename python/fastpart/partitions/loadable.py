@@ -14,7 +14,7 @@ from ..core.options import with_options
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
 from ..core.shared_parameters import with_parameters
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, code
 from .loader_options import (
     LINK_DEFAULTS,
     LOADER_DEFAULTS,
@@ -51,7 +51,7 @@ class Loadable:
         if self.parts._manifest.get("halo_hops", 0) < 1:
             raise ParameterError(
                 f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
-                "halo_hops=1"
+                f"{arg('halo_hops', 1)}"
             )
 
     def refuse_types(self, name: str, what: str) -> None:
@@ -59,8 +59,9 @@ class Loadable:
         if self.is_typed:
             raise ParameterError(
                 f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
-                "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
-                "fastpart.export.pyg, which keep the types"
+                "vertices with one kind of features. Hand the parts over with "
+                f"{code('fastpart.export.dgl', '`fastpart export dgl`')} or "
+                f"{code('fastpart.export.pyg', '`fastpart export pyg`')}, which keep the types"
             )
 
     @property
@@ -92,8 +93,9 @@ class Loadable:
         vertices, edges = time_files(self.parts)
         if not (any(vertices) or any(edges)):
             raise ParameterError(
-                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with edge_times= "
-                "or times="
+                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with "
+                f"{arg('edge_times')} "
+                f"or {arg('times')}"
             )
         return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..core.rows import rows_of
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .loader_options import Sampling, Temporal
 from .partition import VertexPartition
 
@@ -33,7 +33,8 @@ def _temporal_of(partition: VertexPartition, given: Mapping[str, Any]) -> dict[s
     temporal = parameters.choice("temporal", given["temporal"], get_args(Temporal))
     if given["sampling"] != "uniform":
         raise ParameterError(
-            f"sampling: temporal={temporal!r} says how neighbours are sampled. Leave out sampling={given['sampling']!r}"
+            f"sampling: {arg(f'temporal={temporal!r}')} says how neighbours are sampled. "
+            f"Leave out {arg('sampling=' + repr(given['sampling']))}"
         )
     return {"times": partition._times, "temporal": temporal}
 
