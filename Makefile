@@ -24,7 +24,7 @@ VENV := .venv/bin
 TRAIN := .venv-train/bin
 CORE := python/fastpart/_core.abi3.so
 RUST := Cargo.toml Cargo.lock rust/python/Cargo.toml pyproject.toml README.md $(shell find rust -name '*.rs')
-PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name py.typed)
+PACKAGE := $(shell find python -name '*.py' -o -name '*.pyi' -o -name '*.j2' -o -name options.json -o -name py.typed)
 PYTEST := -m pytest -n 2 --dist worksteal --durations 25 --durations-min 5
 INSTALL := -m pip install --quiet
 SPHINX := $(TRAIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going --fresh-env -d target/doctrees
@@ -110,6 +110,7 @@ lint-python: build
 stubs: build
 	$(VENV)/python tools/stubs.py
 	$(VENV)/ruff format --quiet $$(git ls-files --cached --others --exclude-standard 'python/*.pyi')
+	$(VENV)/python tools/command_line.py
 
 # What is released: a source distribution, and built from it a wheel for every Linux with glibc 2.17, against which zig
 # links. arm64 is cross-compiled: rustup target add aarch64-unknown-linux-gnu.

@@ -3,13 +3,16 @@
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.cli.signatures import FUNCTIONS
 from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 
@@ -309,6 +312,12 @@ def test_help_imports_little_of_fastpart():
             [sys.executable, "-c", code, words], capture_output=True, text=True, timeout=60, check=True
         )
         assert done.stdout.splitlines()[-1] == "0"
+
+
+def test_options_are_those_of_the_functions():
+    """`make stubs` writes them anew."""
+    file = Path(__file__).parents[1] / "tools" / "command_line.py"
+    assert runpy.run_path(str(file))["text"]() == FUNCTIONS.read_text(encoding="utf-8")
 
 
 def test_completion_is_installed_for_the_shell(tmp_path):

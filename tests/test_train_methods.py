@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.core.option_groups import OptionGroup, _entries, _split
+from fastpart.core.option_groups import OptionGroup, entries_of, split
 from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
 
@@ -27,7 +27,7 @@ def _shared():
         each for each in vars(options).values() if isinstance(each, type) and issubclass(each, OptionGroup)
     ]
     for group in groups:
-        for names, _ in _entries(_split(inspect.cleandoc(group.__doc__ or ""))[1]):
+        for names, _ in entries_of(split(inspect.cleandoc(group.__doc__ or ""))[1]):
             yield names.partition(" :")[0]
 
 
@@ -38,7 +38,7 @@ def test_what_methods_share_is_described_once():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_adds_to_what_it_shares(name):
-    own = set(dict(_entries(_split(inspect.getdoc(inspect.unwrap(of(name).function)))[1])))
+    own = set(dict(entries_of(split(inspect.getdoc(inspect.unwrap(of(name).function)))[1])))
     shared = set(_shared())
     assert all(" :" in entry or entry in shared for entry in own)
 

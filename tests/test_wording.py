@@ -4,6 +4,7 @@ The first part holds the sixteen errors that once led nowhere, rows 82 and 83 of
 """
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -14,10 +15,18 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.cli.signatures import _functions, read
 from fastpart.cli.wording import Wording
+from fastpart.core.notes import log
 from fastpart.core.parameters import meant_parameter, seconds
+from fastpart.errors import arg, code, marked, refusal, warn
 from same_graph import same
 from strategies import raw
+
+PARAMETERS = sorted(
+    {name for each in _functions() for name in read(each) if "_" in name} - {"edge_index", "edge_features"}
+)
+"""Parameters that the shell spells otherwise."""
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], np.uint32)
 FAR = np.array([[0, 10**12], [1, 2]])
@@ -239,7 +248,7 @@ def test_columns_are_known_by_their_names(tmp_path):
         ("Pass connected=True to join", "Pass --connected to join"),
         ("Save the partition with standardise=True, or", "Save the partition with --standardise, or"),
         ("Open it with weights=False", "Open it with --weights no"),
-        ("balance_on=[] leaves that out", "--balance-on vertices leaves that out"),
+        ("the file leaves balance_on=[] out", "the file leaves --balance-on vertices out"),
         ("Raise memory_limit or free memory", "Raise --memory-limit or free memory"),
         ("call f(memory_limit=3, seed=1) here", "call f(memory_limit=3, seed=1) here"),
         ("the column 'memory_limit' of a/max_vertices=3.csv", "the column 'memory_limit' of a/max_vertices=3.csv"),
@@ -252,6 +261,45 @@ def test_messages_name_options(said, in_shell):
     words = ["partition", "g.bin", "-k", "2", "--algorithm", "multilevel"]
     said = said if said[0] != "c" or ":" in said else f"Name {said}"
     assert Wording(words).of_shell(said).removeprefix("Name ") == in_shell
+
+
+MARKED = [
+    (f"{arg('balance_on', [])} leaves", "balance_on=[] leaves", "--balance-on vertices leaves"),
+    (f"Pass {arg('k', 3)} or {arg('columns', ('a', 1))}", 'Pass k=3 or columns=("a", 1)', "Pass -k 3 or --columns a,1"),
+    (f"Leave out {arg('strict', False)}", "Leave out strict=False", "Leave out --no-strict"),
+    (f"a/seed=1 has {arg('row_bytes')}", "a/seed=1 has row_bytes=", "a/seed=1 has --row-bytes"),
+    (f"{code('fp.restore(p)', '`fastpart restore`')} lists", "fp.restore(p) lists", "`fastpart restore` lists"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "python", "in_shell"), MARKED)
+def test_each_front_writes_what_is_marked(text, python, in_shell):
+    error = pickle.loads(pickle.dumps(fp.ParameterError(f"k: no. {text}")))
+    assert (str(error), error.args) == (f"k: no. {python}", (f"k: no. {python}",))
+    assert (error.parameter, error.reason, error.remedy) == ("k", "no", python)
+    other = pickle.loads(pickle.dumps(refusal(FileExistsError, 17, text, "x")))
+    assert (other.strerror, marked(other)) == (python, text)
+    words = Wording(["partition", "a/seed=1", "-k", "2"])
+    assert words.of_shell(error.marked) == f"-k: no. {in_shell}"
+    with pytest.warns(fp.GraphWarning, match=re.escape(python)) as caught:
+        warn(text, fp.GraphWarning)
+    assert marked(caught[0].message) == text
+
+
+def test_notes_have_marks_for_other_fronts(caplog):
+    with caplog.at_level("INFO", "fastpart"):
+        log.info("%s: pass %s", "x", arg("seed", 3))
+    assert caplog.messages == ["x: pass seed=3"]
+    assert Wording(["partition"]).of_shell(caplog.records[0].marked) == "x: pass --seed 3"
+
+
+def test_a_text_without_a_parameter_has_none():
+    error = fp.GraphFormatError("g.bin: not a graph. Convert it")
+    assert (error.parameter, error.reason, error.remedy) == (None, "g.bin: not a graph", "Convert it")
+    assert fp.ParameterError("val, test: too large").parameter == "val"
+    with pytest.raises(fp.ParameterError) as refused:
+        fp.partition(EDGES, 2, balance=0.5)
+    assert refused.value.parameter == "balance"
 
 
 def test_warnings_and_notes_name_options_too(shell):
@@ -327,23 +375,101 @@ def test_what_is_no_option_stays_as_it_is():
 REFUSALS = {
     "info {plain} --train": "PLAIN holds no features, no labels, no splits. Save the partition with "
     "`fastpart partition GRAPH -o DIR --features FILE --labels FILE --splits FILE`",
+    "info {plain} --columns a,b": "--columns: leave it out, or name the graph",
+    "info {graph} --fanouts 2": "--fanouts: pass --train, too",
     "plan {plain} --fanouts 2": "SOURCE: it has no features to plan for. Save it with --features",
     "plan {plain} --fanouts 2 --cache 2G": "unknown option '--cache'. Did you mean '--memory'?",
     "plan {plain} --fanouts 2 --memory 0.1": "--memory: '0.1' has no unit and is no whole number",
+    "plan {plain} --fanouts 2 --temporal last": "SOURCE: it has no features to plan for",
+    "plan {edges} --fanouts 2": "",
     "train links {plain}": "Split the edges with `fastpart split-edges GRAPH TRAIN`, then run",
     "train distgnn {plain}": "Make an edge partition with `fastpart partition GRAPH --of edges -o DIR`",
     "train sampled {plain}": "PLAIN holds no features",
+    "train sampled {plain} --resume": "PLAIN holds no features",
+    "train sampled {plain} --overwrite": "PLAIN holds no features",
+    "train sampled {edges}": "",
+    "train full {plain} --patience 3": "",
+    "train embeddings {plain}": "",
+    "train sdt {graph}": "",
     "export dgl {plain} out": "",
+    "export pyg {edges} out": "",
+    "export text {graph} out": "",
     "partition {graph} -k 2 --cache 0.1": "unknown option '--cache'",
+    "partition {graph} -k 0": "-k: 0 is not between 1",
+    "partition {graph} -k 2 --objective traffic": "--splits: --objective traffic depends on the training "
+    "vertices. Pass --splits with train",
+    "partition {graph} -k 2 --of edges --machines 1,1": "--machines: needs --of vertices",
+    "partition {graph} -k 2 --of edges --relation-weights a=2": "--relation-weights: needs a partition of "
+    "the vertices. Leave it out",
+    "partition {graph} -k 2 --relation-weights a=2": "--relation-weights: ",
+    "partition {graph} -k 2 --balance 0.5": "--balance: 0.5 is not a ratio",
+    "partition {graph} -k 2 --sizes 1,2,3": "--sizes: ",
+    "partition {graph} -k 2 --time-limit soon": "--time-limit: 'soon' is not a time",
+    "partition {graph} -k 2 --shared here": "--shared: needs --cluster",
+    "partition {graph} -k 2 --cluster auto --objective halo": "--shared: name a folder",
+    "partition {graph} -k 2 --memory-limit 1": "--memory-limit",
+    "partition {graph} -k 2 --max-vertices 2": "",
+    "partition {graph} -k 2 --num-vertices 2": "",
+    "partition {graph} -k 2 --weights w.npy": "",
+    "partition {graph} -k 2 --dtype u64": "",
+    "partition {graph} -k 2 --comments x": "--comments: ",
+    "partition {graph} -k 2 --fixed labels.npy": "",
+    "partition {graph} -k 2 --labels labels.npy": "If trailing vertices are isolated, open the graph with "
+    "--num-vertices 9",
+    "partition {graph} -k 2 -o x --feature-dtype int8": "--feature-dtype: there are no features. Pass --features",
+    "partition {graph} -k 2 -o x --standardise": "",
+    "partition {graph} -k 2 -o x --halo-hops 0 --edge-splits s.npz": "",
+    "partition {graph} -k 2 --algorithm sigma --of edges --balance-on b.npy": "",
+    "partition {graph} -k 2 --algorithm metis": "",
+    "partition {plain} -k 2": "`fastpart evaluate GRAPH DIRECTORY` measures it",
+    "partition far.npy -k 2": "Relabel with `fastpart convert --relabel`",
+    "partition three.csv -k 2": "Name two of them: --columns source,target or --columns 1,2",
+    "partition https://example.org/a.csv https://example.org/b.csv -k 2": "",
+    "refine {graph} absent.npy": "",
+    "refine {graph} {edges}": "",
+    "refine {graph} {plain} -k 3": "",
+    "update {graph} {plain} --moves 2": "--moves: ",
+    "edges-of {graph} {edges}": "",
     "cache": "Did you mean 'conversions'?",
+    "cluster {graph} --max-size 3 --method hollocou": "--max-size: needs --method modularity",
+    "cluster {graph} -o c.csv": "--out: unknown suffix '.csv'",
+    "order {graph} -o {graph}": "",
     "evaluate {graph} absent.npy": "",
+    "evaluate {graph} {plain} --splits absent.npz --split 3": "",
+    "evaluate far.npy {plain}": "",
     "restore {plain} --graph {plain} -o x.csv": "",
-    "compare {graph} -k 2 --fanouts 2": "--splits: the traffic of training depends on its vertices",
+    "compare {graph} -k 2 --fanouts 2": "--splits: the traffic of training depends on its vertices. Pass --splits with "
+    "train",
     "convert https://example.org/g.csv g.bin": "",
+    "convert three.csv g.bin": "Name two of them: --columns source,target or --columns 1,2",
+    "convert {graph} g.bin --columns a,b": "",
+    "convert {graph} g.bin --max-vertices 2": "",
+    "convert names.csv g.txt": "",
+    "split-edges {graph} t.bin --val 2": "",
+    "split-edges {graph} t.bin --times labels.npy": "",
+    "ingest {graph} -o g": "",
+    "ingest absent.yaml": "-o: name the folder of the graph",
+    "ingest three.csv -o g --relabel": "unknown option '--relabel'",
+    "generate rmat r.bin --n 0 --m 3": "--n: edges need at least one vertex",
+    "generate planted r.bin --n 9 --m 9 --classes 0": "--classes: ",
+    "report {graph} -o r.html": "is not a comparison",
+    "verify {graph}": "",
+    "upgrade {graph}": "",
+    "work {graph} --task 0": "",
     "": "a command is missing. The commands are generate, convert,",
     "train": "a command is missing. The commands are full, sampled,",
 }
-"""What commands say of what they refuse. {plain} is a directory without features."""
+"""What commands say of what they refuse.
+
+PLAIN is a directory without features, EDGES one of an edge partition, far.npy has an id above the limits, three.csv has
+three columns of numbers, and labels.npy has nine rows for six vertices.
+"""
+
+PYTHON = re.compile(
+    r"\bfp\.|\bfastpart\.[a-z]|\bp\.save|\.save\(|\b\w+\(\)|(?<![-\w:])[a-z_]+="
+    r"|(?<![-\w])(source|partition|graph|out): |\b(" + "|".join(PARAMETERS) + r")\b"
+)
+"""Code, parameters with values, what the shell calls otherwise, and parameters with an underscore."""
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +477,12 @@ def plain(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plain")
     graph = np.array([[v, (v + 1) % 6] for v in range(6)], np.uint32)
     np.save(folder / "g.npy", graph)
+    np.save(folder / "far.npy", FAR)
+    np.save(folder / "labels.npy", np.arange(9))
+    (folder / "three.csv").write_text("a,b,c\n0,1,2\n1,2,0\n")
+    (folder / "names.csv").write_text("source,target\nann,bob\nbob,eve\n")
     fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder / "PLAIN", graph=graph)
+    fp.hdrf(graph, k=2).save(folder / "EDGES", graph=graph)
     return folder
 
 
@@ -361,8 +492,7 @@ def plain(tmp_path_factory):
 )
 def test_no_refusal_speaks_python(shell, plain, monkeypatch, line):
     monkeypatch.chdir(plain)
-    code, _, said = shell(*line.format(plain="PLAIN", graph="g.npy").split())
+    code, _, said = shell(*line.format(plain="PLAIN", edges="EDGES", graph="g.npy").split())
     assert code in (1, 2)
     assert REFUSALS[line] in said
-    python = r"\bfp\.|\bfastpart\.[a-z]|\bp\.save|\.save\(|\w+=(\.\.\.|[\[({\"'])|\b[a-z_]+= |\b(source|partition):"
-    assert not re.search(python, said)
+    assert not PYTHON.search(said)

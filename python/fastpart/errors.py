@@ -3,10 +3,17 @@
 Errors of the operating system are the matching builtins (``FileNotFoundError``, ``PermissionError``, ``OSError``) with
 the path. Wrong types are ``TypeError``. Every other refusal is a :class:`FastpartError`. Its text says what is wrong,
 where, and the remedy.
+
+Texts are written for Python. What another front spells differently is marked where it is written: parameters by
+:func:`arg`, calls by :func:`code`. ``str(error)`` has no marks, ``error.marked`` has them. :func:`spelled` replaces
+them.
 """
 
+import re
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 __all__ = [
     "CapacityError",
@@ -23,8 +30,106 @@ __all__ = [
 ]
 
 
+_BEGIN, _OR, _END = "\x0e", "\x1f", "\x0f"
+"""What surrounds a mark, and stands between its texts. No text has such characters: names and values are escaped."""
+
+_MARK = re.compile(f"{_BEGIN}([^{_OR}{_END}]*)(?:{_OR}([^{_END}]*))?{_END}")
+
+_PARAMETER = re.compile(r"(\w+(?:, \w+)*)((?:\[\d+\])?: )")
+"""How the text of a refused parameter begins: ``k: ...``, ``balance_on[1]: ...`` or ``val, test: ...``."""
+
+Error = TypeVar("Error", bound=BaseException)
+
+
+def arg(name: str, *value: object) -> str:
+    """Return a parameter for the text of an error, with its value if there is one: ``seed=3``, or ``features=``.
+
+    A name that holds ``=`` is code, as it is.
+    """
+    return f"{_BEGIN}{name}{'' if '=' in name else '='}{_code(*value) if value else ''}{_END}"
+
+
+def _code(value: object) -> str:
+    if isinstance(value, list | tuple):
+        inside = ", ".join(map(_code, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return f'"{value}"' if isinstance(value, str) else "..." if value is ... else repr(value)
+
+
+def code(python: str, shell: str) -> str:
+    """Return Python code for the text of an error, beside what the shell has instead."""
+    return f"{_BEGIN}{python}{_OR}{shell}{_END}"
+
+
+def spelled(text: str, other: Callable[[str, str | None], str], rest: Callable[[str], str] = str) -> str:
+    """Return a text with ``other(python, shell)`` in place of each mark, and ``rest(text)`` of what is between."""
+    pieces = _MARK.split(text)
+    marks = [other(python, shell) for python, shell in zip(pieces[1::3], pieces[2::3], strict=True)]
+    return "".join(rest(between) + mark for between, mark in zip(pieces[::3], [*marks, ""], strict=True))
+
+
+def plain(text: Any) -> Any:
+    """Return a text as Python says it, without marks. What is no text stays."""
+    return spelled(text, lambda python, _: python) if isinstance(text, str) and _BEGIN in text else text
+
+
+def marked(error: BaseException) -> str:
+    """Return the text of an error with its marks."""
+    text: str = getattr(error, "marked", "") or str(error)
+    return text
+
+
+def refusal(kind: Callable[..., Error], *args: Any) -> Error:
+    """Return an error or a warning that is not ours, such as ``TypeError``, of a text that may have marks."""
+    error = kind(*map(plain, args))
+    error.__dict__["marked"] = next((each for each in args if isinstance(each, str)), "")
+    return error
+
+
+def named(text: str) -> tuple[list[str], str]:
+    """Return the parameters that a text begins with, and what follows them. There may be none."""
+    found = _PARAMETER.match(text)
+    return (found[1].split(", "), text[found.end(1) :]) if found else ([], text)
+
+
 class FastpartError(ValueError):
-    """The base of all refusals."""
+    """The base of all refusals.
+
+    Attributes
+    ----------
+    parameter : str or None
+        The parameter that is refused, the first one if there are several.
+    reason : str
+        What is wrong.
+    remedy : str or None
+        What to do, if the text says it.
+    """
+
+    marked: str = ""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*map(plain, args))
+        self.marked = args[0] if args and isinstance(args[0], str) else ""
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that is refused, the first one if there are several."""
+        return next(iter(named(str(self))[0]), None)
+
+    @property
+    def reason(self) -> str:
+        """What is wrong: the first sentence, without the name of the parameter."""
+        return self._sentences()[0]
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do: the other sentences."""
+        return self._sentences()[2] or None
+
+    def _sentences(self) -> tuple[str, str, str]:
+        text = str(self)
+        found = _PARAMETER.match(text)
+        return text[found.end() if found else 0 :].partition(". ")
 
 
 class GraphFormatError(FastpartError):
@@ -72,8 +177,8 @@ class GraphWarning(UserWarning):
 
 
 def warn(text: str, category: type[Warning]) -> None:
-    """Warn at the user's line that called into the package."""
+    """Warn at the user's line that called into the package. The text may have marks."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(refusal(category, text), stacklevel=level)

@@ -25,7 +25,7 @@ from cyclopts import (
 
 from ..core.notes import log
 from ..core.parameters import meant, shown
-from ..errors import FastpartError, GraphWarning, ParameterError
+from ..errors import FastpartError, GraphWarning, ParameterError, marked
 from .app import STANDARD_INPUT, make_app
 from .config import expanded
 from .verbs import algorithms_with
@@ -102,7 +102,7 @@ def _commands(app: App) -> list[str]:
 def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
     """Return the message for an error of cyclopts."""
     if isinstance(error.__cause__, ParameterError):
-        return str(error.__cause__)
+        return marked(error.__cause__)
     if isinstance(error, CoercionError) and error.argument and error.token:
         word, known = error.token.value, [*(error.argument.get_choices() or ("true", "false"))]
         return f"{error.token.keyword}: unknown value {word!r}. Valid values are {', '.join(known)}{meant(word, known)}"
@@ -130,7 +130,7 @@ def _reason(error: CycloptsError, words: list[str], wording: Wording) -> str:
 
 def _texts(error: BaseException, wording: Wording, reason: str = "") -> list[str]:
     """Return an error, and its notes: where a result is kept."""
-    reason = reason or (_os_error_text(error) if isinstance(error, OSError) else str(error))
+    reason = reason or (_os_error_text(error) if isinstance(error, OSError) else marked(error))
     return [*map(wording.of_shell, (reason or type(error).__name__, *getattr(error, "__notes__", ())))]
 
 
@@ -144,8 +144,8 @@ def _refuse(error: BaseException, code: int, debug: bool, texts: list[str]) -> i
 
 def _os_error_text(error: OSError) -> str:
     if isinstance(error, FastpartError) or error.filename is None:
-        return str(error)
-    return f"{shown(error.filename)}: {error.strerror}"
+        return marked(error)
+    return f"{shown(error.filename)}: {getattr(error, 'marked', error.strerror)}"
 
 
 class _InShell(logging.Formatter):
@@ -156,7 +156,8 @@ class _InShell(logging.Formatter):
         self._wording = wording
 
     def format(self, record: logging.LogRecord) -> str:
-        return f"fastpart: note: {self._wording.of_shell(super().format(record))}"
+        text = getattr(record, "marked", None) or super().format(record)
+        return f"fastpart: note: {self._wording.of_shell(text)}"
 
 
 def _log_to_stderr(wording: Wording, quiet: bool) -> None:
@@ -165,7 +166,8 @@ def _log_to_stderr(wording: Wording, quiet: bool) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
     def warn(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"fastpart: warning: {wording.of_shell(str(message))}", file=sys.stderr)
+        text = marked(message) if isinstance(message, Warning) else message
+        print(f"fastpart: warning: {wording.of_shell(text)}", file=sys.stderr)
 
     warnings.showwarning = warn
     if quiet:

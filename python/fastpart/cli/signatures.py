@@ -1,18 +1,28 @@
-"""Parameters of the public functions as options of a command line."""
+"""Parameters of the public functions as options of a command line.
+
+``options.json`` holds them, so that help and typos wait for no import of numpy, Polars or torch. ``make stubs`` writes
+it from the functions: see ``tools/command_line.py``.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from .sources import described, signature_of, spelled_out, text_of
-from .spelling import flag, in_shell
+from .. import _core
+from .spelling import flag
 
 REQUIRED = inspect.Parameter.empty
+
+FUNCTIONS = Path(__file__).with_name("options.json")
+"""The first sentence of each function's docs, and its options, by its name."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +99,29 @@ class Option:
 
 
 @cache
+def _functions() -> Mapping[str, Any]:
+    known: dict[str, Any] = json.loads(FUNCTIONS.read_bytes())
+    return known
+
+
+@cache
 def read(name: str) -> dict[str, Option]:
     """Return the parameters of a public function, or of an algorithm, by name."""
     options = {}
-    for each in signature_of(name).parameters.values():
-        accepted, doc = described(name, each.name)
-        annotation = (
-            each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
-        )
-        text = in_shell(_sentence(doc, each.default is None))
-        options[each.name] = Option(each.name, spelled_out(name, annotation), each.default, accepted, text)
+    for each in _functions()[name]["options"]:
+        if isinstance(default := each.get("default", REQUIRED), list):
+            each["default"] = tuple(default)
+        options[each["name"]] = Option(**each)
     return options
 
 
 def summary(name: str) -> str:
     """Return the first sentence of a docstring."""
-    return _sentence(text_of(name).partition("\n\n")[0])
+    text: str = _functions()[name]["summary"]
+    return text
 
 
-def _sentence(doc: str, with_default: bool = False) -> str:
-    """Return the first sentence without markup, and on request the sentence about the default."""
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", " ".join(doc.split())).replace("``", "")
-    first, *rest = re.split(r"(?<=\.)\s+(?=[A-Z(\"])", text)
-    return " ".join([first, *(each for each in rest if with_default and each.startswith("Default"))])
+@cache
+def algorithms() -> dict[str, _core.Algorithm]:
+    """Return the registry of the core."""
+    return {algorithm.name: algorithm for algorithm in _core.algorithms()}

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..core.parameters import choice
-from .signatures import REQUIRED, Option, read, summary
-from .sources import algorithms
+from .signatures import REQUIRED, Option, algorithms, read, summary
 
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""

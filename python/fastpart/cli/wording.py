@@ -1,8 +1,9 @@
 """Messages in the words of the shell.
 
-Functions speak of their parameters, since they are called from Python. Where a command prints what they said, each
-parameter becomes the option of the shell, and its value is written as the shell takes it: ``time_limit: -1 is ...``
-becomes ``--time-limit: -1 is ...``, and ``pass objective="halo"`` becomes ``pass --objective halo``.
+Functions speak of their parameters, since they are called from Python. The texts of errors, warnings and notes mark
+what the shell spells differently (see :mod:`fastpart.errors`): ``pass objective="halo"`` becomes ``pass --objective
+halo``. The parameter that a text begins with becomes its option, too. What has no marks, such as texts of the core, is
+searched for parameters of the command.
 """
 
 from __future__ import annotations
@@ -13,22 +14,14 @@ from functools import cached_property
 from os.path import normpath
 
 from ..core.parameters import meant_parameter
-from ..errors import ParameterError
-from .spelling import flag, in_shell
+from ..errors import ParameterError, named, spelled
+from .spelling import flag, in_shell, option
 from .verbs import Family, Verb, verbs
 
 _CALL = r"[\w.]+\([^()]*\)"
 """Python code, which stays as it is. A word and a parenthesis of a sentence have a space between."""
 
-_PHRASES = {
-    "standardise=True": "--standardise",  # of another command
-    "fp.open_partition opens it": "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` "
-    "checks it",
-    'fp.restore(p, graph=graph)["id"] lists': "`fastpart restore` lists",
-    "fp.open_graph reads one, or a frame such as polars.scan_parquet([URL, URL])": "Commands that read a graph take "
-    "one URL",
-    "fp.open_graph numbers vertices with such ids, convert does not": "`fastpart partition` numbers vertices with such "
-    "ids, convert does not",
+_UNMARKED = {
     "Split the edges with splits = fastpart.split_edges(graph), partition splits.graph, and save the partition with "
     "p.save(DIR, graph=splits.graph, edge_splits=splits)": "Split the edges with `fastpart split-edges GRAPH TRAIN`, "
     "then run `fastpart partition TRAIN -o DIR --edge-splits TRAIN.splits.npz`",
@@ -38,9 +31,8 @@ _PHRASES = {
     "split-edges GRAPH TRAIN --times TIMES`",
     "fastpart.spring, or": "`fastpart partition GRAPH --algorithm spring`, or",
     "fastpart.train.embeddings, which takes encoder='rgcn'": "`fastpart train embeddings --encoder rgcn`",
-    "fp.restore(result, graph=graph) brings": "-o with a .parquet and --restore, or `fastpart restore`, bring",
 }
-"""What a function does that the shell has a command for."""
+"""Code in the texts of ``fastpart.train``, which have no marks yet."""
 
 _SAVED = re.compile(r"p\.save\(DIR, ([^()]*)\)")
 """Saves a partition in Python."""
@@ -131,13 +123,17 @@ class Wording:
         return re.compile("|".join([_CALL, *(rf"(?<!\w){file}(?:/\S*)?" for file in files)]))
 
     def of_shell(self, text: str) -> str:
-        """Return a message with options instead of parameters."""
-        for phrase, other in _PHRASES.items():
+        """Return a text, with its marks, in the words of the shell."""
+        names, rest = named(text)
+        if names and names[0] not in self._files:
+            text = ", ".join(map(self._subject, names)) + rest
+        return spelled(text, lambda python, shell: option(python) if shell is None else shell, self._searched)
+
+    def _searched(self, text: str) -> str:
+        """Return a text without marks in the words of the shell."""
+        for phrase, other in _UNMARKED.items():
             text = text.replace(phrase, other)
         text = _FUNCTION.sub(_command, _SAVED.sub(_saving, text))
-        names = re.match(r"([a-z_]+(?:, [a-z_]+)*)(?=(?:\[\d+\])?: )", text)
-        if names and names[1] not in self._files:
-            text = ", ".join(map(self._subject, names[1].split(", "))) + text[names.end() :]
         translated, end = "", 0
         for kept in self._kept.finditer(text):
             translated += self._translated(text[end : kept.start()]) + kept[0]
@@ -146,7 +142,7 @@ class Wording:
 
     def _translated(self, text: str) -> str:
         text = in_shell(text, self._known)
-        for name, option in self._flags.items():
+        for name, spelling in self._flags.items():
             if "_" in name and name in text:
-                text = re.sub(rf"(?<![\w\"'./\-:]){name}(?![\w\"'/(=-]|\.\w)", option, text)
+                text = re.sub(rf"(?<![\w\"'./\-:]){name}(?![\w\"'/(=-]|\.\w)", spelling, text)
         return text

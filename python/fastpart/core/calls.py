@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, named, refusal
 from .parameters import no_parameter
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,8 +51,10 @@ def refuse_misuse(
     count = len(args) - len(known.parameters) + len(parameters)  # without self
     if count > len(by_position) and not several:
         others = [name for name in names if name not in by_position and name not in given]
-        rest = f". Pass the others by name, such as {others[0]}=" if others else ""
-        raise TypeError(f"{function}() takes by position only {', '.join(by_position) or 'nothing'}{rest}")
+        rest = f". Pass the others by name, such as {arg(others[0])}" if others else ""
+        raise refusal(
+            TypeError, f"{function}() takes by position only {', '.join(by_position) or 'nothing'}{rest}"
+        )
     for name in by_position[: max(count, 0)]:
         if name in given:
             raise TypeError(f"{function}() got {name!r} by position and by name. Pass it once")
@@ -64,14 +65,11 @@ def refuse_misuse(
             and each.kind is not Parameter.VAR_POSITIONAL
             and name not in given
         ):
-            raise TypeError(f"{function}() needs {name!r}. Pass {name}=")
+            raise refusal(TypeError, f"{function}() needs {name!r}. Pass {arg(name)}")
 
 
 _OURS = {__name__.partition(".")[0], "contextlib", "functools"}
 """The package, and the modules through which it enters its own contexts and properties."""
-
-_REFUSED = re.compile(r"(\w+)(?:, \w+)*[:\[]")
-"""The parameter that the text of a refusal begins with: ``k: ...``, ``balance_on[1]: ...`` or ``val, test: ...``."""
 
 
 class Boundary:
@@ -108,9 +106,9 @@ class Boundary:
 
     def _refuses(self, error: BaseException) -> bool:
         """Return whether the text begins with an argument of the function, as no error of Python does."""
-        named = _REFUSED.match(str(error))
-        return named is not None and (
-            named[1] in self._given or named[1] in inspect.signature(self._function).parameters
+        names, _ = named(str(error))
+        return bool(names) and (
+            names[0] in self._given or names[0] in inspect.signature(self._function).parameters
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import GraphWarning, ParameterError, warn
+from ..errors import GraphWarning, ParameterError, arg, warn
 from . import parameters
 from .ids import Ids
 from .notes import log
@@ -223,7 +223,7 @@ def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
     ignored = sorted(str(key) for key in splits if key not in found.values())
     if refused := [key for key in ignored if _may_be_meant(key, found)]:
         hint = (
-            "Choose a row of the masks with split="
+            f"Choose a row of the masks with {arg('split')}"
             if refused[0].endswith("_masks")
             else "Name them train, val (or valid, validation) and test, and leave out other splits"
         )
@@ -304,7 +304,7 @@ def match_vertices(name: str, rows: int, n: int) -> None:
     if rows == n:
         return
     remedy = (
-        f"If trailing vertices are isolated, open the graph with num_vertices={rows}"
+        f"If trailing vertices are isolated, open the graph with {arg('num_vertices', rows)}"
         if rows > n
         else "Give one row per vertex, or a table with a column of ids"
     )

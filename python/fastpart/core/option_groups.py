@@ -140,10 +140,10 @@ def documented(function: Callable[..., Any], group: type[OptionGroup], taken: Co
 
     What the function itself says of a field is added to what the group says of it.
     """
-    before, own, after = _split(inspect.getdoc(function) or "")
-    entries = dict(_entries(own))
+    before, own, after = split(inspect.getdoc(function) or "")
+    entries = dict(entries_of(own))
     for base in group.__mro__:
-        for names, text in _entries(_split(inspect.cleandoc(base.__doc__ or ""))[1]):
+        for names, text in entries_of(split(inspect.cleandoc(base.__doc__ or ""))[1]):
             of = names.partition(" :")[0]
             if of.partition(",")[0] in taken:
                 entries[names] = text + entries.pop(of, "")
@@ -151,7 +151,7 @@ def documented(function: Callable[..., Any], group: type[OptionGroup], taken: Co
     return f"{before}{parameters}\n{after}"
 
 
-def _split(text: str) -> tuple[str, str, str]:
+def split(text: str) -> tuple[str, str, str]:
     """Return a docstring up to the list of parameters, that list, and the rest."""
     before, title, rest = text.partition("Parameters\n----------\n")
     found = re.search(r"\n\n(?=\w+\n-+\n)", rest)
@@ -159,7 +159,7 @@ def _split(text: str) -> tuple[str, str, str]:
     return before + title, rest[:end].rstrip("\n") + "\n", rest[end:].lstrip("\n")
 
 
-def _entries(section: str) -> Iterator[tuple[str, str]]:
+def entries_of(section: str) -> Iterator[tuple[str, str]]:
     """Yield the line with the names of a parameter, and its description."""
     for entry in filter(str.strip, _ENTRY.split(section)):
         names, _, text = entry.partition("\n")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import _core
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, refusal
 from .folders import content_of, owned
 from .notes import log
 from .parameters import shown
@@ -88,10 +88,11 @@ def replaceable(
     new = set(holds)
     lost = [each for each in held(content_of(target / marker)) if each not in new] if files else []
     if lost and not overwrite:
-        raise FileExistsError(
+        raise refusal(
+            FileExistsError,
             errno.EEXIST,
             f"holds {', '.join(lost)}, which would be lost. Give the new one the same, choose another name, or pass "
-            "overwrite=True",
+            f"{arg('overwrite', True)}",
             str(target),
         )
     return files

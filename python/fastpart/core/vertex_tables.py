@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphFormatError, GraphWarning, ParameterError, warn
+from ..errors import GraphFormatError, GraphWarning, ParameterError, code, warn
 from .forks import before_polars_threads
 from .frames import pl
 from .ids import Ids
@@ -324,9 +324,9 @@ def in_order(name: str, ids: Ids, *, numbers: bool = False) -> None:
         return
     taken = "whole numbers count the vertices from 0" if numbers else "without ids row i is that of vertex i"
     remedy = "Pass ids as a series" if numbers else "A table with a column of ids is matched by it"
+    listing = code('fp.restore(p, graph=graph)["id"] lists', "`fastpart restore` lists")
     warn(
-        f'{name}: the vertices of the graph have ids, but {taken}. fp.restore(p, graph=graph)["id"] lists the ids in '
-        f"this order. {remedy}",
+        f"{name}: the vertices of the graph have ids, but {taken}. {listing} the ids in this order. {remedy}",
         GraphWarning,
     )
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..core.parameters import integer, shown
 from ..core.rows import Rows
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.parts import VertexPartData
 from ..store.caches import has_caches, read_cache
 from .by_id import scratch
@@ -30,7 +30,9 @@ class CachedRows:
         if not isinstance(given, Mapping):
             raise TypeError(f"cache_ids: expected a mapping of parts to vertices, got {type(given).__name__}")
         if given and not self._stored:
-            raise ParameterError(f"cache_ids: {shown(source.path)} holds no features. Save it with features=")
+            raise ParameterError(
+                f"cache_ids: {shown(source.path)} holds no features. Save it with {arg('features')}"
+            )
         of = {integer("cache_ids: part", part, 0, self._partition.k - 1): ids for part, ids in given.items()}
         self._given = {part: self._checked(f"cache_ids[{part}]", ids) for part, ids in of.items()}
 

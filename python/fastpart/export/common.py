@@ -19,7 +19,7 @@ from ..core import parameters
 from ..core.folders import below
 from ..core.outputs import Owner, held, replaceable
 from ..core.parameters import Progress, StrPath, shown
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, code
 from ..partitions.partition import PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import RelationData
@@ -49,12 +49,14 @@ class Source:
     def _refuse_without_halo(self, system: str) -> None:
         if "directedness" not in self.manifest:
             raise ParameterError(
-                f"source: {shown(self.path)} holds no edges. Save the partition with p.save(DIR, graph=...)"
+                f"source: {shown(self.path)} holds no edges. Save the partition with "
+                f"{code('p.save(DIR, graph=...)', '`fastpart partition GRAPH -o DIR`')}"
             )
         if self.manifest.get("halo_hops") not in (1, 2):
             raise ParameterError(
-                f"source: {shown(self.path)} was saved with halo_hops={self.manifest.get('halo_hops')}, but {system} "
-                "needs the edges between parts. Save it with halo_hops=1"
+                f"source: {shown(self.path)} was saved with {arg('halo_hops', self.manifest.get('halo_hops'))}, "
+                f"but {system} "
+                f"needs the edges between parts. Save it with {arg('halo_hops', 1)}"
             )
 
     def parts(self) -> Iterator[VertexPartData]:

@@ -15,14 +15,14 @@ from ..core.file_states import state_of
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
-from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError
+from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError, code
 from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
 from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
 from .ends import Pair
-from .graph import LAYOUTS, Graph, open_records
+from .graph import LAYOUTS, REOPENING, Graph, open_records
 from .graph_directory import EDGES
 from .remote import Remote, is_url
 from .sidecars import DIRECTEDNESS
@@ -144,9 +144,11 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
     separate, remedy = given.separate_weights, stored.remedy
     if (stored.folder / _GRAPH).is_dir():
         graph = open_directory(stored.folder / _GRAPH, run, given.io, _of_directory(given), remedy=remedy)
-        log.info(
-            "vertices are numbered by the rank of their ids. fp.restore(result, graph=graph) brings results back"
+        back = code(
+            "fp.restore(result, graph=graph) brings",
+            "-o with a .parquet and --restore, or `fastpart restore`, bring",
         )
+        log.info("vertices are numbered by the rank of their ids. %s results back", back)
     else:
         graph = open_records(stored.folder / EDGES, io=given.io, weights=separate, options=run, remedy=remedy)
     graph.path = named
@@ -333,7 +335,7 @@ def _reconverted(origin: _Conversion, n: int, m: int, identity: tuple[int, str] 
         same or (identity is not None and graph.identify() == identity)
     ):
         raise EdgeFileChangedError(
-            f"{shown(origin.path or str(named))}: changed after the graph was pickled. Open it again by fp.open_graph"
+            f"{shown(origin.path or str(named))}: changed after the graph was pickled. Open it again by {REOPENING}"
         )
     graph._identity = identity
     return graph

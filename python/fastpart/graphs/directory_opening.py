@@ -12,7 +12,7 @@ from ..core.file_states import ends_of
 from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..errors import EdgeFileChangedError, ParameterError
-from .graph import Graph, open_records
+from .graph import REOPENING, Graph, open_records
 from .graph_directory import EDGES, GraphDirectory, file_in
 from .weights import Weights
 
@@ -92,7 +92,7 @@ def _reopened(origin: _Origin, identity: tuple[int, str] | None) -> Graph:
     directory = GraphDirectory(Path(origin.folder))
     if _marks([directory.path / name for name in directory.shards]) != origin.marks:
         raise EdgeFileChangedError(
-            f"{shown(origin.folder)}: its files changed after the graph was pickled. Open it again by fp.open_graph"
+            f"{shown(origin.folder)}: its files changed after the graph was pickled. Open it again by {REOPENING}"
         )
     graph = _open_shards(directory, origin.io, origin.weights, RunOptions())
     graph._identity = identity

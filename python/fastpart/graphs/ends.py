@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..core.notes import log
 from ..core.parameters import one_line
-from ..errors import FastpartError, ParameterError
+from ..errors import FastpartError, ParameterError, arg, refusal
 
 Kind = Literal["integer", "string", "other"]
 
@@ -17,7 +17,7 @@ Pair = tuple[int | str, int | str]
 PAIRS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("head", "tail"))
 """Names of both columns in tables, in small letters. Text has the same ones."""
 
-REMEDY = 'columns=("source", "target") or columns=(1, 2)'
+REMEDY = f"{arg('columns', ('source', 'target'))} or {arg('columns', (1, 2))}"
 
 
 def asked(columns: Any) -> Pair | None:
@@ -69,7 +69,7 @@ def ends_of(
             place for place, (name, kind, _) in enumerate(columns) if kind != "other" and name != besides
         ]
         if known or len(possible) != 2:
-            raise error(f"{where}: {_unsure(columns, len(known) > 1, len(possible))}")
+            raise refusal(error, f"{where}: {_unsure(columns, len(known) > 1, len(possible))}")
         u, v = possible
     if len(names) > 2:
         log.info("%s: the ids are in the columns %s and %s", where, one_line(names[u]), one_line(names[v]))

@@ -17,12 +17,24 @@ from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
 from ..core.protocols import facts
-from ..errors import EdgeFileChangedError, GraphFormatError, GraphWarning, ParameterError, warn
+from ..errors import (
+    EdgeFileChangedError,
+    GraphFormatError,
+    GraphWarning,
+    ParameterError,
+    arg,
+    code,
+    plain,
+    warn,
+)
 from .graph_directory import EDGES, MARKER, GraphDirectory, id_tables
 from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
 from .sources import as_ids, columns_of, of_memory
 from .types import Relation, TypedRanges, VertexType
 from .weights import Weights
+
+REOPENING = code("fp.open_graph", "the same command")
+"""What opens a graph again whose file changed."""
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
@@ -77,7 +89,7 @@ class Graph:
         """The checksum of the records, and the text of the error if it is another one."""
         self.directedness = directedness
         self.path = file
-        self.notes = notes
+        self.notes = tuple(map(plain, notes))
         self._origin: Origin | None = None
         self._directory: Path | None = None
         self._id_tables: tuple[IdTable, ...] = ()
@@ -225,7 +237,7 @@ class Graph:
         if self._weights is not None:
             warn(
                 f"{name} does not read the weights of records: each record counts once. multilevel reads them. To "
-                "leave them out, open the graph with weights=False",
+                f"leave them out, open the graph with {arg('weights', False)}",
                 GraphWarning,
             )
 
@@ -355,7 +367,7 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions,
     if given.num_vertices is None:
         notes.append(
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
-            "num_vertices= or write a sidecar"
+            f"{arg('num_vertices')} or write a sidecar"
         )
     graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
     state = file.stat()
@@ -431,7 +443,7 @@ def _reopened(
             f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
         )
         raise EdgeFileChangedError(
-            f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by fp.open_graph"
+            f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by {REOPENING}"
         )
     given = replace(origin.given, num_vertices=n, max_vertices=None)
     core = given.open(file, RunOptions(), typed=typed[0] is not None)
@@ -443,7 +455,7 @@ def _reopened(
         changed = changed or "weights"
     if changed:
         raise EdgeFileChangedError(
-            f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by fp.open_graph"
+            f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by {REOPENING}"
         )
     graph._identity = identity
     return graph

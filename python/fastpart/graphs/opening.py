@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..core.notes import log
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, StrPath, flag, path, shown
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from . import sources
 from .convert.inputs import files_of, is_standard_input, kind_of, names_files, packing
 from .converted import Given, open_converted, open_strings
@@ -154,9 +154,8 @@ def open_graph(
         return _open_files(source, given, dtype, run)
     table = sources.table(source, given.columns, weights if isinstance(weights, str) else None)
     if table is not None and table.unread is not None and weights is None:
-        log.info(
-            "graph: the column %r is not read. Pass weights=%r to weight the records", *[table.unread] * 2
-        )
+        given_so = arg(f"weights={table.unread!r}")
+        log.info("graph: the column %r is not read. Pass %s to weight the records", table.unread, given_so)
     given.refuse("comments", "the source is no file. It applies to text")
     if table is None:
         given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.options import RunOptions
 from ..core.parameters import meant, number
-from ..errors import MemoryBudgetError, ParameterError
+from ..errors import MemoryBudgetError, ParameterError, arg
 from .graph import Graph
 from .types import Relation
 
@@ -42,7 +42,7 @@ def checked_relation_weights(relations: Sequence[Relation] | None, given: Any) -
         )
     if relations is None:
         raise ParameterError(
-            "relation_weights: the graph has no relations. Open it with weights=, one number per record"
+            f"relation_weights: the graph has no relations. Open it with {arg('weights')}, one number per record"
         )
     known = [each.name for each in relations]
     for name in given:

@@ -13,7 +13,7 @@ import msgspec
 from .. import _core
 from ..core.parameters import Directedness, IdType, regular, shown
 from ..core.parsing import Count, checked_object, json_object
-from ..errors import GraphFormatError
+from ..errors import GraphFormatError, arg
 from .types import TypedRanges
 from .weights import Description, Weights
 
@@ -162,6 +162,6 @@ def weights_beside(file: Path) -> tuple[Path | None, dict[str, Any] | None]:
     if listed and weights.exists() and weights.stat().st_size == listed[0]:
         raise GraphFormatError(
             f"{shown(weights)}: belongs to the records that {shown(Sidecar.beside(file))} describes, not to those of "
-            f"{shown(file)}. Delete both, or pass weights=False"
+            f"{shown(file)}. Delete both, or pass {arg('weights', False)}"
         )
     return (weights if weights.exists() else None), None

@@ -20,7 +20,7 @@ from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
-from ..errors import GraphFormatError, GraphWarning, ParameterError, warn
+from ..errors import GraphFormatError, GraphWarning, ParameterError, arg, warn
 from .ends import Pair
 from .tables import Table, table_of
 
@@ -64,7 +64,8 @@ class Columns:
             if self.matrix and _triangular(self.sources, self.targets):
                 warn(
                     "the matrix is triangular and taken for a directed graph. If it holds each undirected edge once, "
-                    'pass directedness="undirected". To keep it and this silent, pass directedness="directed"',
+                    f"pass {arg('directedness', 'undirected')}. To keep it and this silent, pass "
+                    f"{arg('directedness', 'directed')}",
                     GraphWarning,
                 )
             return "directed"
@@ -151,8 +152,10 @@ def of_memory() -> Iterator[None]:
 
 
 _REMEDIES = {
-    "Relabel with `fastpart convert --relabel`": "Pass relabel=True to number the vertices by the rank of their ids",
-    "relabel with `fastpart convert --relabel`": "relabel=True to number the vertices by the rank of their ids",
+    "Relabel with `fastpart convert --relabel`": f"Pass {arg('relabel', True)} to number the vertices by the rank "
+    "of their ids",
+    "relabel with `fastpart convert --relabel`": f"{arg('relabel', True)} to number the vertices by the rank of "
+    "their ids",
     '. Or the file is of another kind: dtype="u64", or big-endian (`fastpart convert --swap`)': "",
 }
 

@@ -14,7 +14,7 @@ from ..core.forks import before_polars_threads
 from ..core.frames import pl
 from ..core.options import RunOptions
 from ..core.parsing import named
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, ParameterError, arg, refusal
 from .ends import REMEDY, Kind, Pair, ends_of
 
 Array = npt.NDArray[Any]
@@ -221,9 +221,10 @@ def _refuse_gaps(name: object, gaps: Array, first: int = 0) -> None:
 
 
 def _no_ids(column: Any) -> TypeError:
-    return TypeError(
+    return refusal(
+        TypeError,
         f"graph: expected integers or strings, but column {column.name!r} is {column.dtype}. Cast it, or name others: "
-        f"{REMEDY}"
+        f"{REMEDY}",
     )
 
 
@@ -233,6 +234,7 @@ def _checked(column: Any, first: int) -> Array:
     bad = np.flatnonzero((ids < 0) | (ids > _LARGEST))
     if bad.size:
         raise GraphFormatError(
-            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}, outside 0 to 2^32 - 2. Pass relabel=True"
+            f"graph: record {first + int(bad[0])} holds the id {ids[bad[0]]}, outside 0 to 2^32 - 2. Pass "
+            f"{arg('relabel', True)}"
         )
     return ids

@@ -19,7 +19,7 @@ from ..core import parameters
 from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..core.parsing import mapped
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, ParameterError, arg
 
 Array = npt.NDArray[Any]
 
@@ -100,7 +100,7 @@ class Weights:
         if self.checksum != description["checksum"]:
             raise GraphFormatError(
                 f"{shown(Weights.beside(file))}: other weights than the sidecar of {shown(file)} describes. Convert "
-                "again, or pass weights= with a path or an array"
+                f"again, or pass {arg('weights')} with a path or an array"
             )
         return replace(self, scale=description["scale"])
 

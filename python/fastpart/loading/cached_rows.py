@@ -13,7 +13,7 @@ from .. import _core
 from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.parameters import CacheCriterion
-from ..errors import MemoryBudgetError, ParameterError
+from ..errors import MemoryBudgetError, ParameterError, arg
 from ..measures.ranking import Epoch, largest, most_needed_of_others
 from ..measures.row_types import bytes_of_rows, stored_bytes
 from ..partitions.loader_options import Fanouts, FetchingOptions, LoaderOptions
@@ -137,7 +137,9 @@ def rows_to_cache(
     """
     topology, scores = partition._topology, _scores(partition, part, cache_by, epoch)
     if cache.bytes and not stored_bytes(partition):
-        cache.refuse_unsized("Save the partition with features=, or pass a share of the rows of a part")
+        cache.refuse_unsized(
+            f"Save the partition with {arg('features')}, or pass a share of the rows of a part"
+        )
     held = None if cache_by == "halo" else cache
     return most_needed_of_others(topology, part, held, scores, bytes_of_rows(partition))
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .. import _core
 from ..core.pairs import distinct
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.coding import Coding
 from .ahead import Ahead
 from .cached_rows import refuse_large
@@ -124,7 +124,8 @@ class Fetching:
         here = self.here
         if self.by_messages or not isinstance(here, Files) or here.features is None:
             raise ParameterError(
-                "plan: rows of other ranks come by messages, which are not planned. Leave out plan= or remote="
+                f"plan: rows of other ranks come by messages, which are not planned. Leave out {arg('plan')} or "
+                f"{arg('remote')}"
             )
         self.here = Files(planned.with_cache(here.features), here.dtype, here.row_shape)
         self.planned = planned

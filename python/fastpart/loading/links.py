@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..core.calls import called_well
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..measures.ranking import Epoch
 from ..partitions.loader_options import LinkOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
@@ -124,7 +124,7 @@ class LinkLoader(Loader):
         self._rule, self._count = options.negatives, options.num_negatives
         if self._count and len(partition) < 3:
             raise ParameterError(
-                f"num_negatives: {len(partition)} vertices have no negatives. Pass num_negatives=0"
+                f"num_negatives: {len(partition)} vertices have no negatives. Pass {arg('num_negatives', 0)}"
             )
         super().__init__(partition, edges, fanouts=fanouts, options=options)
 
@@ -272,7 +272,7 @@ def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> 
         there = ", ".join(map(repr, splits)) or "none"
         raise ParameterError(
             f"edges: the directory has no edge split {edges!r}. It has {there}. Split the edges with split_edges "
-            "before partitioning, and save the partition with edge_splits="
+            f"before partitioning, and save the partition with {arg('edge_splits')}"
         )
     pairs: Ids = np.concatenate([getattr(part, f"edge_{edges}") for part in partition.parts])
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]

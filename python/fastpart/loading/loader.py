@@ -15,7 +15,7 @@ from torch import Tensor
 from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..measures.ranking import Epoch
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
@@ -141,7 +141,9 @@ class Loader:
         """Let features come from what a plan has packed."""
         for name in ("resident", "neighbourhood"):
             if getattr(options, name) is not None:
-                raise ParameterError(f"{name}: a loader with plan= does not take it. Leave out one of them")
+                raise ParameterError(
+                    f"{name}: a loader with {arg('plan')} does not take it. Leave out one of them"
+                )
         found, sampled = planned_for(
             plan, partition, vertices, self.fanouts, self.world_size, options, options.threads
         )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
@@ -167,7 +167,7 @@ def source_of(
         neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), topology, num_records)
         return ScheduledSource(neighbourhood, topology, fetching, options.threads, trace, of_edges)
     if custom is not None or trace is not None:
-        raise ParameterError("neighbourhood, trace: they need scheduled=True")
+        raise ParameterError(f"neighbourhood, trace: they need {arg('scheduled', True)}")
     return SequentialSource(sampler, fetching, options.ahead, options.threads, of_edges)
 
 

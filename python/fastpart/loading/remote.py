@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch.distributed as dist
 
 from .. import _core
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.loader_options import FetchingOptions
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
@@ -89,7 +89,8 @@ def fetching_of(
     remote, io = options.remote, options.io
     if remote == "messages" and not together:
         raise ParameterError(
-            'remote: "messages" needs the ranks of torch.distributed. Leave out rank= and world_size=, and start '
+            f'remote: "messages" needs the ranks of torch.distributed. Leave out {arg("rank")} and '
+            f"{arg('world_size')}, and start "
             "several processes"
         )
     row, coding = files.parts[0].stored_type(files.name), files.parts[0].coding(files.name)

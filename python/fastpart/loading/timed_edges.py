@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.pairs import Keys, keys_of, mixed
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.loader_options import TemporalOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
@@ -57,7 +57,8 @@ def _of_records(pairs: Ids, partition: VertexPartition, relation: str | None) ->
     if missing.size:
         raise ParameterError(
             f"temporal: {len(missing)} of {len(pairs)} edges have no time, the first is {pairs[missing[0]].tolist()}. "
-            "Save the partition with edge_times=, leave such edges out, or pass pairs of ids with input_time="
+            f"Save the partition with {arg('edge_times')}, leave such edges out, or pass pairs of ids with "
+            f"{arg('input_time')}"
         )
     return times
 

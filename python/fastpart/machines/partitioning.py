@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..core.options import RunOptions
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..graphs.graph import Graph
 from .adjacency import Pieces, Shards, adjacency
 from .engine import Engine, Exchange
@@ -72,7 +72,8 @@ def partition_on(
     """Return the multilevel partition with these values, which one machine makes with ``path="two_levels"``, too."""
     if graph._weights is not None:
         raise ParameterError(
-            "cluster: weights of records are for one machine. Open the graph with weights=False, or leave cluster out"
+            f"cluster: weights of records are for one machine. Open the graph with {arg('weights', False)}, or "
+            "leave cluster out"
         )
     names = {name: name_of(value) for name, value in values.items()}
     known = {"k": k, "graph": source_of(graph), "values": names, "version": _core.__version__}

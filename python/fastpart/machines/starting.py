@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..core.parameters import StrPath, path, shown
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .engine import Engine
 from .partitioning import Place
 from .tasks import TaskFiles
@@ -25,7 +25,7 @@ def place_of(cluster: str | Engine | None, shared: StrPath | None) -> Place | No
     """Return the place that a call names. None is this machine."""
     if cluster is None:
         if shared is not None:
-            raise ParameterError("shared: needs cluster=")
+            raise ParameterError(f"shared: needs {arg('cluster')}")
         return None
     if shared is None:
         raise ParameterError("shared: name a folder that all machines of the cluster see")

@@ -15,6 +15,7 @@ from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.inputs import train_of
 from ..core.options import RunOptions
+from ..errors import arg
 from ..graphs.graph import Graph
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import Partition
@@ -79,7 +80,7 @@ class SamplingPlan:
         """Return the caches as the core takes them, for rows of these bytes."""
         if not any(rows.row_bytes or ()):
             for cache in self.caches:
-                cache.refuse_unsized("Pass row_bytes=, or a share of the rows of a part")
+                cache.refuse_unsized(f"Pass {arg('row_bytes')}, or a share of the rows of a part")
         return [cache.of_core for cache in self.caches]
 
     def is_cheap_to_count(self, seeds: int, edges: int) -> bool:

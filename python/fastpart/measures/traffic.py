@@ -16,7 +16,7 @@ from ..core.frames import pl
 from ..core.inputs import train_of
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.protocols import tables
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.typed_splits import of_type, splits_by_type, typed_splits
@@ -214,11 +214,13 @@ def predict_traffic(
     source = graph if graph is not None or opened.folder is not None else opened.graph
     if exact and (graph is not None or opened.folder is None):
         raise ParameterError(
-            "exact: only the parts of a directory are sampled. Pass a directory, and no graph="
+            f"exact: only the parts of a directory are sampled. Pass a directory, and no {arg('graph')}"
         )
     if source is None:
         if opened.folder is None:
-            raise ParameterError("graph: the partition does not know its graph. Pass graph=, or a directory")
+            raise ParameterError(
+                f"graph: the partition does not know its graph. Pass {arg('graph')}, or a directory"
+            )
         keys = edge_keys(opened) if opened.is_typed else None
         plan = SamplingPlan.of(fanouts, batch_size, [cache], keys)
         rows = RowTypes.of(type_names(opened) or None, row_bytes, stored_bytes(opened))
@@ -230,7 +232,7 @@ def predict_traffic(
     rows = RowTypes.of(names, row_bytes, directory_bytes(whole))
     found = typed_splits(whole, splits, split)
     if splits is None and not found:
-        raise ParameterError("splits: there are no training vertices. Pass splits=")
+        raise ParameterError(f"splits: there are no training vertices. Pass {arg('splits')}")
     return summed(traffic_of(whole, opened, of_input(found, whole, input), plan, rows, run), plan, 0, rows)
 
 
@@ -310,7 +312,7 @@ def _seeds_of_directory(
     elif not (
         types_with("train", partition) if partition.is_typed else "train" in manifest.get("splits", [])
     ):
-        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+        raise ParameterError(f"splits: the directory has no training vertices. Pass {arg('splits')}")
     if partition.is_typed:
         seeds = typed_seeds(vertices, partition, input)[1]
     elif input is not None:
@@ -318,7 +320,7 @@ def _seeds_of_directory(
     else:
         seeds = seeds_of(vertices, parts, topology, ["train"])
     if not len(seeds.ids):
-        raise ParameterError("splits: the directory has no training vertices. Pass splits=")
+        raise ParameterError(f"splits: the directory has no training vertices. Pass {arg('splits')}")
     return seeds
 
 

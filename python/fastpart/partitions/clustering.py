@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, get_args
 from .. import _core
 from ..core import parameters
 from ..core.options import Options, run_options, with_options
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..graphs.opening import open_graph
 from .results import Clustering
 
@@ -89,7 +89,7 @@ def cluster(
     """
     parameters.choice("method", method, METHODS)
     if method == "hollocou" and max_size is not None:
-        raise ParameterError('max_size: needs method="modularity". "hollocou" bounds volumes only')
+        raise ParameterError(f'max_size: needs {arg("method", "modularity")}. "hollocou" bounds volumes only')
     given = {
         name: None if value is None else parameters.integer(name, value, 1, 2**63 - 1)
         for name, value in {"max_size": max_size, "max_volume": max_volume, "batch": batch}.items()

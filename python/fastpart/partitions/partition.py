@@ -18,7 +18,7 @@ from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
 from ..core.vertex_tables import file_of, in_order, numbers_in, table_of
-from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..errors import FastpartError, GraphFormatError, ParameterError, arg, code
 from ..graphs.graph import Graph
 from ..machines.engine import Engine
 from .caps import Cap, cap_of_parts, frozen
@@ -172,7 +172,8 @@ class Partition(Savable, Assignment):
             if bad.size:
                 first = start + int(bad[0])
                 raise ParameterError(
-                    f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} (k={self.k})"
+                    f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} "
+                    f"(k={self.k})"
                 )
             copy[start : start + _BLOCK] = block
             loads += np.bincount(copy[start : start + _BLOCK], minlength=self.k)
@@ -242,7 +243,8 @@ class Partition(Savable, Assignment):
 
         if self.graph is None:
             raise FastpartError(
-                "evaluate: this partition does not know its graph. Call fp.evaluate(graph, p), or open it with graph="
+                "evaluate: this partition does not know its graph. Call "
+                f"{code('fp.evaluate(graph, p)', '`fastpart evaluate GRAPH DIR`')}, or open it with {arg('graph')}"
             )
         return evaluate(
             self.graph,
@@ -306,7 +308,7 @@ class Partition(Savable, Assignment):
         if len(self) != items:
             what = f"it has {len(self)} {self.items}, the graph has {items}"
             if self.item == "vertex" and len(self) > items:
-                what += f". If trailing vertices are isolated, open the graph with num_vertices={len(self)}"
+                what += f". If trailing vertices are isolated, open the graph with {arg('num_vertices', len(self))}"
             raise GraphFormatError(f"the partition belongs to another graph: {what}")
 
     @property
@@ -324,7 +326,9 @@ class Partition(Savable, Assignment):
                 if self.folder is None
                 else f"{parameters.shown(self.folder)} was saved without the graph"
             )
-            raise FastpartError(f"parts: {where}. Save the partition to a directory with graph=, and open it")
+            raise FastpartError(
+                f"parts: {where}. Save the partition to a directory with {arg('graph')}, and open it"
+            )
         return Parts(self._part, self.folder, self.manifest)
 
 
@@ -392,8 +396,8 @@ def directory_of(source: PartitionSource) -> Path:
         return parameters.path("source", source)
     if source.folder is None:
         raise ParameterError(
-            "source: the partition is in memory, without the data of its vertices. Save it with p.save(DIR, "
-            "features=..., labels=..., splits=...), and pass DIR"
+            "source: the partition is in memory, without the data of its vertices. Save it with "
+            f"{code('p.save(DIR, features=..., labels=..., splits=...)', '-o DIR')}, and pass DIR"
         )
     return source.folder
 

@@ -20,7 +20,7 @@ from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import StrPath, shown, sized
 from ..core.parsing import Count, conform, json_object
 from ..core.protocols import tables
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, ParameterError, arg
 
 MARKER = "plan.json"
 """What the folder of a plan has. It lists the other files."""
@@ -188,7 +188,7 @@ class Plan:
 
     def __fspath__(self) -> str:
         if self.folder is None:
-            raise ParameterError("plan: its rows are not packed. Make it with pack=, a folder")
+            raise ParameterError(f"plan: its rows are not packed. Make it with {arg('pack')}, a folder")
         return str(self.folder)
 
     def marker(self, files: Sequence[str]) -> bytes:

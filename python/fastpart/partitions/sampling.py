@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.rows import rows_of
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .loader_options import SamplingOptions, TemporalOptions
 from .partition import VertexPartition
 
@@ -25,8 +25,8 @@ def sampling_of(partition: VertexPartition, options: SamplingOptions) -> dict[st
         return how
     if options.sampling != "uniform":
         raise ParameterError(
-            f"sampling: temporal={options.temporal!r} says how neighbours are sampled. Leave out "
-            f"sampling={options.sampling!r}"
+            f"sampling: {arg(f'temporal={options.temporal!r}')} says how neighbours are sampled. "
+            f"Leave out {arg(f'sampling={options.sampling!r}')}"
         )
     return {**how, "times": partition._times, "temporal": options.temporal}
 

@@ -12,7 +12,7 @@ from .. import _core
 from ..core import parameters
 from ..core.inputs import refuse_repeated
 from ..core.pairs import mixed
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .loader_options import EpochOptions
 from .parts import Parts, VertexPartData
 
@@ -155,7 +155,7 @@ def seeds_of(
             there = ", ".join(map(repr, splits)) or "none"
             raise ParameterError(
                 f"vertices: the directory has no split {vertices!r}. It has {there}. Save the partition with "
-                "splits=, or pass ids"
+                f"{arg('splits')}, or pass ids"
             )
         masks = [part.labelled(vertices) for part in parts]
     else:

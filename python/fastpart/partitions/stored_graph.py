@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..core import parameters
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, code
 from .parts import Parts, time_files
 from .typed_parts import typed_of
 
@@ -27,7 +27,7 @@ class StoredGraph:
         if self.parts._manifest.get("halo_hops", 0) < 1:
             raise ParameterError(
                 f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
-                "halo_hops=1"
+                f"{arg('halo_hops', 1)}"
             )
 
     def refuse_types(self, name: str, what: str) -> None:
@@ -35,8 +35,9 @@ class StoredGraph:
         if self.is_typed:
             raise ParameterError(
                 f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
-                "vertices with one kind of features. Hand the parts over with fastpart.export.dgl or "
-                "fastpart.export.pyg, which keep the types"
+                "vertices with one kind of features. Hand the parts over with "
+                f"{code('fastpart.export.dgl', '`fastpart export dgl`')} or "
+                f"{code('fastpart.export.pyg', '`fastpart export pyg`')}, which keep the types"
             )
 
     @property
@@ -68,7 +69,7 @@ class StoredGraph:
         vertices, edges = time_files(self.parts)
         if not (any(vertices) or any(edges)):
             raise ParameterError(
-                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with edge_times= "
-                "or times="
+                f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with "
+                f"{arg('edge_times')} or {arg('times')}"
             )
         return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .loader_options import TemporalOptions
 from .partition import VertexPartition
 from .seeds import Seeds, seeds_of
@@ -48,7 +48,9 @@ def given_times_of(options: TemporalOptions) -> Ids | None:
     if times is None:
         return None
     if options.temporal is None:
-        raise ParameterError('input_time: only temporal samples take times of seeds. Pass temporal="uniform"')
+        raise ParameterError(
+            f"input_time: only temporal samples take times of seeds. Pass {arg('temporal', 'uniform')}"
+        )
     array = np.asarray(times)
     if array.ndim != 1 or not np.can_cast(array.dtype, np.int64) or array.dtype == np.bool_:
         raise TypeError(
@@ -78,7 +80,8 @@ def _own_times(seeds: Seeds, partition: VertexPartition) -> Ids:
     if missing.size:
         raise ParameterError(
             f"temporal: {len(missing)} of {len(times)} seeds have no time, the first is vertex "
-            f"{seeds.ids[missing[0]]}. Save the partition with times=, leave such vertices out, or pass ids with "
-            "input_time="
+            f"{seeds.ids[missing[0]]}. Save the partition with {arg('times')}, leave such vertices out, or pass "
+            "ids with "
+            f"{arg('input_time')}"
         )
     return times

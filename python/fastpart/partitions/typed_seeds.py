@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .loader_options import EdgeKey as EdgeKey
 from .partition import VertexPartition
 from .seeds import Seeds, vertex_ids
@@ -100,10 +100,11 @@ def _type_with(split: str, partition: VertexPartition) -> str:
         return found[0]
     if found:
         raise ParameterError(
-            f"input: {', '.join(found)} have a split {split!r}. Name one of them with input="
+            f"input: {', '.join(found)} have a split {split!r}. Name one of them with {arg('input')}"
         )
     raise ParameterError(
-        f"vertices: no type has a split {split!r}. Save the partition with splits=, as {{{type_names(partition)[0]!r}: "
+        f"vertices: no type has a split {split!r}. Save the partition with {arg('splits')}, as "
+        f"{{{type_names(partition)[0]!r}: "
         "...}, or pass ids"
     )
 
@@ -111,7 +112,7 @@ def _type_with(split: str, partition: VertexPartition) -> str:
 def _mask(part: TypeData, split: str) -> Any:
     if split not in part._manifest.get("splits", []):
         raise ParameterError(
-            f"vertices: {part.type.name!r} has no split {split!r}. Save the partition with splits=, or pass ids"
+            f"vertices: {part.type.name!r} has no split {split!r}. Save the partition with {arg('splits')}, or pass ids"
         )
     return part.labelled(split)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..core.parameters import FeatureDtype
 from ..core.rows import Array, Rows
 from ..core.standardising import Numbers, standardised
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
 
 LARGEST_ERROR = 0.02
@@ -207,7 +207,7 @@ def _cast(rows: Array, dtype: np.dtype[Any], first: int) -> Array:
     if lost.any():
         row = first + int(np.argwhere(lost)[0][0])
         raise ParameterError(
-            f"features: row {row} holds a number that {dtype} does not. Leave out feature_dtype="
+            f"features: row {row} holds a number that {dtype} does not. Leave out {arg('feature_dtype')}"
         )
     return found
 
@@ -270,6 +270,6 @@ def _floats(rows: Rows, start: int, stop: int) -> Floats:
         row = start + int(np.argwhere(wrong)[0][0])
         raise ParameterError(
             f"features: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which "
-            'feature_dtype="int8" does not take. Use "float32"'
+            f'{arg("feature_dtype", "int8")} does not take. Use "float32"'
         )
     return numbers

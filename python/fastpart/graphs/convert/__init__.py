@@ -15,7 +15,7 @@ from ...core import parameters
 from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Directedness, IdType, Layout, StrPath, choice
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ..ends import Pair, asked
 from ..graph import LAYOUTS, Graph, id_type, open_records
 from ..sidecars import DIRECTEDNESS, Sidecar
@@ -335,7 +335,7 @@ def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterato
         yield _Readable(files.files, how.dtype, how.format, weights_from.found, by, how.columns)
         return
     if how.dtype is not None or how.swap:
-        raise ParameterError("format: dtype= applies to raw pairs only. Leave it out")
+        raise ParameterError(f"format: {arg('dtype')} applies to raw pairs only. Leave it out")
     copy = beside(raw, "columns")
     try:
         weights = None if weights_from.name is None else beside(raw, "weights.in")

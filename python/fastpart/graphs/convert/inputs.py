@@ -20,7 +20,7 @@ from ...core.frames import pl
 from ...core.parameters import shown
 from ...core.parsing import damaged
 from ...core.text_files import refuse_expanding
-from ...errors import FastpartError, GraphFormatError, ParameterError
+from ...errors import FastpartError, GraphFormatError, ParameterError, code
 from ..sidecars import Sidecar
 
 Kind = Literal["text", "metis", "matrix", "npy", "binedgelist", "parquet", "raw"]
@@ -41,6 +41,16 @@ _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 """What follows the head of a bzip2 file: its first block, or the end of a file without content."""
 
 _BLOCK = 1 << 20
+
+_ONE_URL = code(
+    "fp.open_graph reads one, or a frame such as polars.scan_parquet([URL, URL])",
+    "Commands that read a graph take one URL",
+)
+
+_OPENED = code(
+    "fp.open_partition opens it",
+    "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` checks it",
+)
 
 
 @dataclass(frozen=True)
@@ -89,8 +99,7 @@ def files_of(parameter: str, source: Any) -> Files:
     path = parameters.path(parameter, source)
     if re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(source)):
         raise ParameterError(
-            f"{parameter}: {shown(os.fsdecode(source))} is a URL, and stands alone. fp.open_graph reads one, or "
-            "a frame such as polars.scan_parquet([URL, URL])"
+            f"{parameter}: {shown(os.fsdecode(source))} is a URL, and stands alone. {_ONE_URL}"
         )
     if path.is_dir():
         return Files(_in_folder(path), path)
@@ -128,8 +137,7 @@ def _in_folder(folder: Path) -> tuple[Path, ...]:
     """Return the files of a folder and the folders in it that hold edges by their names."""
     if (folder / "manifest.json").is_file():
         raise GraphFormatError(
-            f"{shown(folder)}: not a regular file (a directory), but a partition directory, and no graph. "
-            "fp.open_partition opens it"
+            f"{shown(folder)}: not a regular file (a directory), but a partition directory, and no graph. {_OPENED}"
         )
     files = list(_below(folder))
     for file in files:

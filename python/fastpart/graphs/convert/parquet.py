@@ -17,7 +17,7 @@ from ...core.options import RunOptions
 from ...core.parameters import IdType
 from ...core.parsing import damaged
 from ...core.row_groups import refuse_large, row_groups
-from ...errors import GraphFormatError, ParameterError
+from ...errors import GraphFormatError, ParameterError, code
 from ..ends import Pair, ends_of
 from ..table_output import ROWS, write_table
 from ..tables import kinds_of, narrowed
@@ -91,7 +91,9 @@ def _columns(name: str, schema: pl.Schema, columns: Pair | None, weights: str | 
     for column, kind, dtype in (kinds[end] for end in ends):
         if kind == "string":
             raise GraphFormatError(
-                f"{name}: column {column!r} is {dtype}. fp.open_graph numbers vertices with such ids, convert does not"
+                f"{name}: column {column!r} is {dtype}. {code('fp.open_graph', '`fastpart partition`')} numbers "
+                "vertices "
+                "with such ids, convert does not"
             )
         if kind == "other":
             raise GraphFormatError(f"{name}: column {column!r} is {dtype}. Ids are whole numbers or strings")

@@ -14,7 +14,7 @@ from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import IdType, shown
-from ...errors import GraphFormatError, ParameterError
+from ...errors import GraphFormatError, ParameterError, arg
 from ..sidecars import weights_beside
 from ..staging import beside
 from ..weights import Weights, scaled
@@ -74,7 +74,7 @@ def bring(
     if reordered:
         raise ParameterError(
             f"weights: dedup and shuffle do not keep the weights in {shown(file)}. Leave these out, or pass "
-            "weights=False"
+            f"{arg('weights', False)}"
         )
     found = Weights.of(file)
     core = _core.EdgeSource.open(
@@ -111,7 +111,7 @@ def take(weights_from: WeightSource, raw: Path, m: int, name: str) -> Weights | 
     values, scale = scaled(given)
     if not values.any():
         raise GraphFormatError(
-            f"{name}: all weights are 0, so no record would count. Leave them out: weights=False"
+            f"{name}: all weights are 0, so no record would count. Leave them out: {arg('weights', False)}"
         )
     return Weights(values, scale * weights_from.scale)
 

@@ -14,7 +14,7 @@ from ...core.frames import pl
 from ...core.options import RunOptions
 from ...core.outputs import owning
 from ...core.parameters import StrPath, shown, sized
-from ...errors import MemoryBudgetError, ParameterError
+from ...errors import MemoryBudgetError, ParameterError, arg
 from ...measures.accesses import SampledEpochs, accesses_of
 from ...partitions.loader_options import PlanOptions
 from ...partitions.partition import VertexPartition
@@ -92,7 +92,7 @@ def stored_features(partition: VertexPartition) -> _core.Features:
     """Return the features of all parts as they are stored."""
     partition.refuse_types("partition", "a plan is for")
     if partition.parts[0].stored_type("features") is None:
-        raise ParameterError("partition: it has no features to plan for. Save it with features=")
+        raise ParameterError(f"partition: it has no features to plan for. Save it with {arg('features')}")
     missing = [part for part, file in enumerate(_files(partition)) if not file.exists()]
     if missing:
         raise ParameterError(
@@ -126,7 +126,7 @@ def _refuse_large(memory: int, run: RunOptions) -> None:
     if memory > limit:
         raise MemoryBudgetError(
             f"memory: the rows of all workers take {sized(memory)}, but the memory limit leaves {sized(limit)}. Use a "
-            "smaller memory="
+            f"smaller {arg('memory')}"
         )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import _core
 from ...core.pairs import Keys, among, keys_of
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.types import EdgeType
 from ...measures.ranking import Epoch
 from ...partitions.loader_options import Fanouts, LinkOptions, LoaderOptions
@@ -87,7 +87,7 @@ class TypedLinkLoader(LinkLoader, TypedLoader):
         if self._count and len(targets) <= 1 + self._one_type:
             raise ParameterError(
                 f"num_negatives: {len(targets)} vertices of {self.relation[2]!r} have no negatives. Pass "
-                "num_negatives=0"
+                f"{arg('num_negatives', 0)}"
             )
 
     @property

@@ -14,7 +14,7 @@ from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...core.vertex_tables import InOrder
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.typed_splits import typed_splits
@@ -120,7 +120,7 @@ def _prediction(graph: Graph, splits: Any, given: tuple[Any, ...], run: RunOptio
         return lambda partition: Predicted({}, [])
     if not splits:
         raise ParameterError(
-            "splits: the traffic of training depends on its vertices. Pass splits= with train"
+            f"splits: the traffic of training depends on its vertices. Pass {arg('splits')} with train"
         )
     train = of_input(splits, graph, input)
     train_of(train)

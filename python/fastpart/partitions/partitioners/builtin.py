@@ -17,13 +17,13 @@ from ...core.inputs import fixed_of, split_bits, splits_of, train_of
 from ...core.options import NAMES, run_options, with_options
 from ...core.outputs import owning
 from ...core.vertex_tables import numbers_of_vertices
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
 from ...machines.partitioning import Place, partition_on
 from ..documents import document, signature
 from ..partition import Partition
-from .common import edge_partition, vertex_partition
+from .common import SAVED_AFTERWARDS, edge_partition, vertex_partition
 from .refining import begin
 from .type_bounds import Names, by_default, is_none, names_types, resolved
 
@@ -93,7 +93,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     out = arguments.get("out")
     opened = open_graph(arguments["graph"], **options)
     if of == "vertices" and out is not None:
-        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+        raise ParameterError(f"out: needs {arg('of', 'edges')}. {SAVED_AFTERWARDS}")
     if not algorithm.reads_weights:
         opened.warn_of_unread_weights(algorithm.name)
     if len(algorithm.of) > 1:

@@ -15,7 +15,7 @@ from ...core.options import Options, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...core.vertex_tables import InOrder, numbers_of_vertices
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
@@ -25,7 +25,7 @@ from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition
 from .candidates import VOLUME_BALANCE, Request
 from .choice import choose
-from .common import npy
+from .common import SAVED_AFTERWARDS, npy
 
 _OBJECTIVES = {"vertices": ("cut", "halo", "traffic"), "edges": ("replication",)}
 _BALANCE = {"vertices": 1.03, "edges": 1.05}
@@ -236,9 +236,9 @@ def partition(
         raise ParameterError(f"time_limit: {time_limit} is not a number of seconds of 0 or more")
     opened = open_graph(graph, **options)
     if of == "vertices" and out is not None:
-        raise ParameterError('out: needs of="edges". Save a vertex partition with .save(...)')
+        raise ParameterError(f"out: needs {arg('of', 'edges')}. {SAVED_AFTERWARDS}")
     if of == "edges" and machines is not None:
-        raise ParameterError('machines: needs of="vertices"')
+        raise ParameterError(f"machines: needs {arg('of', 'vertices')}")
     known = None
     if fixed is not None:
         n, ids = opened.num_vertices, opened._id_tables
@@ -247,14 +247,16 @@ def partition(
     shares = {name: value for name, value in given_shares.items() if value is not None}
     if of == "edges" and shares:
         raise ParameterError(
-            f'{next(iter(shares))}: needs of="vertices". Leave it out, or partition the vertices'
+            f"{next(iter(shares))}: needs {arg('of', 'vertices')}. Leave it out, or partition the vertices"
         )
     if relation_weights is not None and (of == "edges" or goal == "traffic"):
-        raise ParameterError('relation_weights: needs of="vertices" and another objective than "traffic"')
+        raise ParameterError(
+            f'relation_weights: needs {arg("of", "vertices")} and another objective than "traffic"'
+        )
     factors = checked_relation_weights(opened.relations, relation_weights)
     if of == "edges" and volume_balance not in (None, VOLUME_BALANCE):
         raise ParameterError(
-            'volume_balance: needs of="vertices". Edge partitions bound the records of a part with balance'
+            f"volume_balance: needs {arg('of', 'vertices')}. Edge partitions bound the records of a part with balance"
         )
     request = Request(
         graph=_weighted_by_samples(opened, k, (splits, split, fanouts, batch_size), options)
@@ -277,7 +279,8 @@ def partition(
     )
     if cluster is not None and (goal != "cut" or time_limit is not None or checkpoints is not None):
         raise ParameterError(
-            'cluster: a cluster takes objective="cut" only, and neither time_limit nor checkpoints. It keeps '
+            f"cluster: a cluster takes {arg('objective', 'cut')} only, and neither time_limit nor checkpoints. It "
+            "keeps "
             "what is done in the folder shared"
         )
     target = None if out is None else npy(out, opened)
@@ -305,11 +308,11 @@ def _weighted_by_samples(graph: Graph, k: int, given: tuple[Any, ...], options: 
     splits, split, fanouts, batch_size = given
     if splits is None:
         raise ParameterError(
-            'splits: objective="traffic" depends on the training vertices. Pass splits= with train'
+            f"splits: {arg('objective', 'traffic')} depends on the training vertices. Pass {arg('splits')} with train"
         )
     if graph._weights is not None:
         raise ParameterError(
-            'objective: "traffic" makes weights of the records of its own. Open the graph with weights=False'
+            f'objective: "traffic" makes weights of the records of its own. Open the graph with {arg("weights", False)}'
         )
     weights = _core.sampling_weights(
         graph._source,

@@ -16,11 +16,16 @@ from ... import _core
 from ...core import parameters
 from ...core.inputs import SPLITS
 from ...core.outputs import Owner
-from ...errors import CapacityError, CapacityWarning, ParameterError, warn
+from ...errors import CapacityError, CapacityWarning, ParameterError, code, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
 from .refining import NONE
 from .type_bounds import Names
+
+SAVED_AFTERWARDS = code(
+    "Save a vertex partition with .save(...)", "A partition of the vertices is saved with -o, to any name"
+)
+"""What to do for ``out``, to which only edge partitions are written while they are made."""
 
 AnyPartition = TypeVar("AnyPartition", VertexPartition, EdgePartition)
 

@@ -13,11 +13,14 @@ from ...core import parameters
 from ...core.ids import carried
 from ...core.notes import log
 from ...core.options import RunOptions, run_options
-from ...errors import MemoryBudgetError, ParameterError
+from ...errors import MemoryBudgetError, ParameterError, arg, code
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ..partition import VertexPartition, partition_given
 from ..typed_parts import typed_of
+
+_PARTS_ALONE = code("VertexPartition(p, p.k)", "its assignment.npy with -k")
+"""A partition of the same parts that remembers nothing of how it was made."""
 
 NONE = np.uint32(2**32 - 1)
 """Part of a vertex that the partition does not know."""
@@ -127,7 +130,8 @@ def _extended(
     if graph.num_vertices < len(parts):
         raise ParameterError(
             f"graph: it has {graph.num_vertices} vertices, the partition has {len(parts)}. Without ids vertices are "
-            f"never removed. If those that are missing have no edges, open the graph with num_vertices={len(parts)}"
+            "never removed. If those that are missing have no edges, open the graph with "
+            f"{arg('num_vertices', len(parts))}"
         )
     if graph.types is not None:
         before = typed_of(start.manifest or {}) or (start.graph and start.graph._typed)
@@ -176,13 +180,15 @@ def _bounds(name: str, start: VertexPartition, arguments: Mapping[str, Any], k: 
     if known.get("fixed") is not None and arguments["fixed"] is None:
         raise ParameterError(
             f"fixed: the partition has fixed vertices, which it does not keep. Pass them again, or {name} "
-            "VertexPartition(p, p.k), in which all are free"
+            f"{_PARTS_ALONE}, "
+            "in which all are free"
         )
     if name == "update":
         if known.get("objective") == "halo":
             raise ParameterError(
-                'partition: it was made with objective="halo", and update() knows the cut only. Update '
-                "VertexPartition(p, p.k), or partition the new graph from scratch"
+                f"partition: it was made with {arg('objective', 'halo')}, and "
+                f"{code('update()', '`fastpart update`')} knows the "
+                f"cut only. Update {_PARTS_ALONE}, or partition the new graph from scratch"
             )
         if k != start.k:
             known["machines"] = known["sizes"] = None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core.notes import log
 from ...core.parameters import meant
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.typed_splits import training_vertices
 
@@ -63,7 +63,7 @@ def resolved(name: str, given: Any, graph: Graph, several: bool) -> tuple[Any, N
         if several and len(given) > MOST:
             raise ParameterError(
                 f"balance_on: the graph has {len(given)} types with vertices, but there can be {MOST} bounds. Name the "
-                f"types to bound, as in balance_on=[{given[0]!r}, {given[1]!r}]"
+                f"types to bound, as in {arg(f'balance_on=[{given[0]!r}, {given[1]!r}]')}"
             )
     if isinstance(given, str):
         return _mask(graph, given), (given,)
@@ -93,7 +93,7 @@ def by_default(
     if names:
         log.info(
             "balance_on: bounds the training vertices of %s in each part, since the graph directory has a training "
-            "split. balance_on=[] leaves that out",
+            f"split. {arg('balance_on', [])} leaves that out",
             _listed(names),
         )
     if left and "splits" not in kinds:

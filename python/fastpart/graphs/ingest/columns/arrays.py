@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from ....core.parameters import regular
 from ....core.parsing import mapped
-from ....errors import GraphFormatError
+from ....errors import GraphFormatError, arg
 
 Array = npt.NDArray[Any]
 
-RESTART = "Pass restart=True to begin anew"
+RESTART = f"Pass {arg('restart', True)} to begin anew"
 """What helps where a file of an earlier run is damaged."""
 
 _BLOCK_BYTES = 8 << 20
