@@ -5,11 +5,12 @@ import resource
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import fastpart as fp
 from exported import Case, cases, triangles
 from fastpart.cli import main
+from soaked import examples
 
 
 def export(folder, case, **options):
@@ -56,7 +57,7 @@ def check(root, case):
     assert {path.name for path in root.iterdir()} == files
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(case=cases())
 def test_all_that_the_files_hold_is_the_graph(tmp_path_factory, case):
     check(export(tmp_path_factory.mktemp("wholegraph"), case), case)

@@ -12,11 +12,12 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from grem_oracle import grem as oracle
+from soaked import examples
 from strategies import edge_lists
 
 pytestmark = [
@@ -25,7 +26,7 @@ pytestmark = [
 ]
 
 
-@settings(max_examples=600)
+@examples(120)
 @given(
     edge_lists(max_n=16, max_m=50),
     st.integers(2, 5),
@@ -43,7 +44,7 @@ def test_as_defined_but_for_what_is_done_in_memory(graph, k, chunk, passes, rule
     assert made.assignment.tolist() == oracle(n, edges, k, chunk, passes, rule, balance, seed)
 
 
-@settings(max_examples=300)
+@examples(60)
 @given(
     edge_lists(max_n=40, max_m=120),
     st.integers(1, 24),
@@ -66,7 +67,7 @@ def test_caps_hold_and_threads_change_nothing(graph, k, chunk, balance, revise, 
     assert np.array_equal(made.assignment, again.assignment)
 
 
-@settings(max_examples=100)
+@examples(25)
 @given(edge_lists(max_n=40, max_m=120), st.integers(1, 24), st.sampled_from([0.01, 0.1, 1.0, 7]))
 def test_faithful_places_every_vertex(graph, k, chunk):
     n, edges = graph

@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits
+from soaked import examples
 from strategies import edge_lists
 
 MEASURES = {"vertices": "cut_ratio", "edges": "rf"}
@@ -113,7 +114,7 @@ def others(graph, k, of, balance):
                     yield name, getattr(p.evaluate(), MEASURES[of])
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(edge_lists(max_n=30, max_m=60), st.integers(1, 5), st.sampled_from(["vertices", "edges"]))
 def test_best_is_never_worse_than_any_other(edges, k, of):
     n, records = edges

@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.report.panels import apart
+from soaked import examples
 from strategies import raw
 
 GRAPH = np.random.default_rng(0).integers(0, 90, (400, 2), dtype=np.uint32)
@@ -154,7 +155,7 @@ def test_the_plots_are_of_quality_time_and_each_measure(compared):
     assert [bar.get_width() for bar in bars] == pytest.approx(rows["cut_ratio"].to_list())
 
 
-@settings(max_examples=100)
+@examples(25)
 @given(st.lists(st.floats(-0.2, 1.2), min_size=1, max_size=15))
 def test_names_beside_points_do_not_touch(places):
     gap = 1 / 15

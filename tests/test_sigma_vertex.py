@@ -8,11 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import examples
 from strategies import edge_lists
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -241,7 +242,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@examples(60)
 @given(edge_lists(20, 50), OPTIONS, st.sampled_from([None, 1, 3]), st.booleans())
 def test_the_whole_rule_equals_the_oracle(graph, options, batch, strict):
     n, edges = graph

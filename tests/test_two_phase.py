@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from edge_parts import place_loops, same_whatever_the_input
+from soaked import examples
 from splitmix import splitmix64
 from strategies import edge_lists
 
@@ -83,7 +84,7 @@ def oracle(edges, k, scoring, balance, seed):
     return place_loops(edges, parts, k, cap), loads, cap
 
 
-@settings(max_examples=400)
+@examples(80)
 @given(
     edge_lists(max_n=16),
     st.one_of(st.integers(1, 8), st.integers(60, 140)),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import examples
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -153,7 +154,7 @@ def test_machines_and_weights(edges):
 edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(26)
 @given(st.lists(edge, max_size=60), st.integers(1, 8), st.integers(1, 8), st.floats(0, 1), st.data())
 def test_any_partition_of_any_graph(records, old_k, k, moves, data):
     graph = fp.open_graph(np.array(records, dtype=np.uint32).reshape(-1, 2), num_vertices=20)
