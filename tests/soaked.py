@@ -1,6 +1,7 @@
 """Cases of which every run of the tests tries some, and ``make soak`` all."""
 
 import os
+from itertools import cycle, product
 
 import pytest
 from hypothesis import settings
@@ -17,11 +18,22 @@ def some_of(cases, always):
     cases = list(cases)
     assert all(case in cases for case in always)
     return [
-        case
-        if case in always
-        else pytest.param(*(case if isinstance(case, tuple) else [case]), marks=pytest.mark.soak)
-        for case in cases
+        case if case in always else soak(*(case if isinstance(case, tuple) else [case])) for case in cases
     ]
+
+
+def soak(*case):
+    """Return a case with the mark for ``make soak``."""
+    return pytest.param(*case, marks=pytest.mark.soak)
+
+
+def diagonal(first, second):
+    """Return each of the first, each with one of the second in turn."""
+    return list(zip(first, cycle(second), strict=False))
+
+
+PAIRS = pytest.mark.parametrize("pairs", [diagonal, soak(product)])
+"""For tests of real graphs: which pairs they take of graphs and numbers of parts, in every run and in ``make soak``."""
 
 
 def examples(number):

@@ -8,14 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
 from exported import triangles
 from fastpart.cli import main
 from needed import needing_torch
-from soaked import examples
 from strategies import assignments
 
 MARKERS = {
@@ -51,7 +50,7 @@ def vertex_partitions(draw):
     return fp.VertexPartition(parts, k)
 
 
-@examples(10)
+@settings(max_examples=15)
 @given(part=vertex_partitions())
 @pytest.mark.parametrize("name", ["parts", "part.parquet"])
 def test_text_is_what_the_dispatch_pipeline_opens(tmp_path_factory, part, name):

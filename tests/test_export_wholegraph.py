@@ -5,12 +5,11 @@ import resource
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import fastpart as fp
 from exported import Case, cases, triangles
 from fastpart.cli import main
-from soaked import examples
 
 
 def export(folder, case, **options):
@@ -57,7 +56,7 @@ def check(root, case):
     assert {path.name for path in root.iterdir()} == files
 
 
-@examples(10)
+@settings(max_examples=30)
 @given(case=cases())
 def test_all_that_the_files_hold_is_the_graph(tmp_path_factory, case):
     check(export(tmp_path_factory.mktemp("wholegraph"), case), case)
