@@ -53,8 +53,8 @@ CALLS = {
     "two_phase": ("streaming", "fp.two_phase(graph, k=20_000, scoring='hdrf', progress=progress)"),
     "dbh": (
         "hashing",
-        "os.truncate(folder.with_name('short.bin'), 8 << 27);"
-        "fp.dbh(fp.open_graph(folder.with_name('short.bin'), num_vertices=9, dtype='u32'), k=4, progress=progress)",
+        "short = folder.with_name('short.bin'); short.touch(); os.truncate(short, 8 << 27);"  # degrees come first
+        "fp.dbh(fp.open_graph(short, num_vertices=9, dtype='u32'), k=4, progress=progress)",
     ),
     "random, edges": (
         "random",
