@@ -1,5 +1,6 @@
 """What every test may rely on."""
 
+import gc
 import json
 import logging
 import os
@@ -9,10 +10,11 @@ import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import SEARCH
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,10 +25,11 @@ os.environ.setdefault("DGLBACKEND", "pytorch")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples in every run; `HYPOTHESIS_PROFILE=search` looks for new ones.
-settings.register_profile("ci", derandomize=True, deadline=None)
+# The same examples in every run; `HYPOTHESIS_PROFILE=search` looks for new ones. A property that needs another number
+# says so (`examples` in `soaked.py`).
+settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile("search" if SEARCH else "ci")
 
 
 WHOLE = {
@@ -38,11 +41,23 @@ WHOLE = {
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of modules that need a library, so that its environment runs them and nothing else."""
+    """Mark the tests of modules that need a library, so that its environment runs them and nothing else.
+
+    A search for new examples is for ``make soak``, which runs the properties then, for as long as they take.
+    """
     marks = {path: _marks(path.read_text()) for path in {item.path for item in items}}
     for item in items:
         for name in marks[item.path]:
             item.add_marker(name)
+        if SEARCH and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("soak")
+            item.add_marker(pytest.mark.timeout(3600))
+
+
+def pytest_collection_finish():
+    """Let no collection of garbage look at thousands of tests again: a comparison has one before each algorithm."""
+    gc.collect()
+    gc.freeze()
 
 
 def _marks(text):

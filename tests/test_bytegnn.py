@@ -6,12 +6,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.measures.compare.memory import peak
+from soaked import examples
 from strategies import edge_lists, raw
 
 SPLITS = ("train", "val", "test")
@@ -130,7 +131,7 @@ def cases(draw, max_n=10, max_m=25):
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
-@settings(max_examples=400)
+@examples(80)
 @given(
     case=cases(),
     k=st.integers(1, 4),
@@ -165,7 +166,7 @@ def test_large_blocks_are_split_as_the_rule_says(seed):
     assert p.assignment.tolist() == oracle(n, edges, 3, split_of, *given.values(), (1, 1), False)
 
 
-@settings(max_examples=200)
+@examples(50)
 @given(
     case=cases(30, 60),
     k=st.integers(2, 4),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from soaked import soak
 from strategies import raw
 from terminals import terminal
 
@@ -86,7 +87,7 @@ def test_stdout_closed_early_is_quiet(buffered):
 
 
 # 50
-@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("form", [[], soak(["--json"])])
 def test_output_into_head(form):
     arguments = " ".join([sys.executable, "-m", "fastpart", *SPRING, *form])
     piped = subprocess.run(
@@ -103,7 +104,7 @@ UTF_8 = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8:strict"}
 # 4, 50
 @pytest.mark.parametrize(
     ("name", "environment"),
-    [("größe→".encode(), ASCII), (b"\xff\xfe", ASCII), (b"\xff\xfe", UTF_8), (b"new\nline", UTF_8)],
+    [soak("größe→".encode(), ASCII), (b"\xff\xfe", ASCII), soak(b"\xff\xfe", UTF_8), (b"new\nline", UTF_8)],
 )
 def test_file_names_of_any_bytes_in_any_locale(name, environment):
     environment = os.environ | environment

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from oracles import degrees
+from soaked import examples
 from strategies import edge_lists
 
 CAPS = st.sampled_from([None, 1, 2, 3, 5, 8, 13, 30])
@@ -160,7 +161,7 @@ def test_sequential_rule(graph, max_size, max_volume):
         assert_consistent(found, n, edges)
 
 
-@settings(max_examples=200)
+@examples(50)
 @given(edge_lists(max_n=80, max_m=200), CAPS, CAPS, st.sampled_from([2, 3, 7, 16, 1000]))
 def test_batched_rule(graph, max_size, max_volume, batch):
     n, edges = graph

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -48,7 +48,6 @@ finite = st.floats(-LARGE, LARGE, width=32, allow_subnormal=False)
 rows_of_numbers = arrays(np.float32, st.tuples(st.integers(1, 8), st.integers(1, 9)), elements=finite)
 
 
-@settings(deadline=None)
 @given(rows_of_numbers, st.booleans())
 def test_every_number_is_within_half_a_step(numbers, by_row):
     axis = 1 if by_row else 0

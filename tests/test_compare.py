@@ -6,14 +6,14 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.measures.compare.memory import peak
 from fastpart.measures.compare.outcomes import LISTED_PARTS, MATRIX_PARTS
 from fastpart.partitions.partitioners import PARTITIONERS, VARIANTS
-from soaked import some_of
+from soaked import examples, some_of
 from strategies import edge_lists, raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -35,7 +35,7 @@ def rows(comparison):
     return comparison.summary.rows(named=True)
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(graph=edge_lists(), k=st.integers(1, 5), data=st.data())
 def test_a_row_is_the_evaluation_of_the_partition(graph, k, data):
     n, edges = graph

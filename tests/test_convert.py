@@ -6,10 +6,11 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import examples
 from strategies import edge_lists, raw
 
 RECORDS = [[0, 1], [1, 2], [2, 0], [3, 3]]
@@ -66,7 +67,7 @@ def test_text_in_every_form(tmp_path, text, packed):
 
 
 # 18
-@settings(max_examples=50)
+@examples(15)
 @given(edge_lists(2000, 60), st.sampled_from([" ", "\t", ",", ";", " , "]), st.sampled_from(["\n", "\r\n"]))
 def test_what_numpy_writes_is_read(tmp_path_factory, graph, separator, newline):
     _, edges = graph
@@ -199,7 +200,7 @@ def test_relabelling_gives_dense_ids_in_order_of_appearance(tmp_path):
     assert ids.tolist() == [70, big, 5]
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 90)), max_size=40))
 def test_the_map_leads_back(tmp_path_factory, records):
     folder = tmp_path_factory.mktemp("relabel")

@@ -8,12 +8,13 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.graphs.convert import parquet
+from soaked import examples
 from strategies import edge_lists, raw
 
 RECORDS = [[0, 1], [1, 2], [2, 0], [3, 3], [2, 1], [0, 1]]
@@ -49,7 +50,7 @@ def test_loops_and_repeated_pairs_are_dropped_with_notes(tmp_path, caplog):
     assert edges.identify() == fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]])).identify()
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(edge_lists(60, 80), st.booleans(), st.booleans(), st.integers(0, 2**64 - 1))
 def test_shuffled_records_are_the_same_records(tmp_path_factory, graph, drop_loops, dedup, seed):
     _, edges = graph
@@ -128,7 +129,7 @@ def test_a_metis_graph_under_another_name_needs_its_format(tmp_path):
     assert pairs(fp.convert(tmp_path / "g.txt", tmp_path / "out.bin", format="metis")) == [[0, 1], [1, 2]]
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(edge_lists(40, 80))
 def test_through_metis_and_back(tmp_path_factory, graph):
     n, edges = graph
@@ -146,7 +147,7 @@ def test_through_metis_and_back(tmp_path_factory, graph):
 # Parquet.
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(edge_lists(1000, 60), st.integers(1, 25))
 def test_through_parquet_and_back(tmp_path_factory, graph, rows):
     n, edges = graph

@@ -6,12 +6,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from linked import DIRECTEDNESS, dealt, either, graph_of, graphs, random_graph, records_of, stored
+from soaked import examples
 
 SPLITS = ("train", "val", "test")
 
@@ -111,7 +112,7 @@ def test_weights_are_left_out_with_a_warning():
 # In a partition directory.
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(graphs(), st.integers(1, 4), st.sampled_from([1, 2]), st.integers(0, 3))
 def test_every_pair_lies_once_in_the_part_of_its_target(graph, k, halo_hops, seed):
     splits = fp.split_edges(graph, 0.2, 0.2, seed=seed)
@@ -133,7 +134,7 @@ def test_every_pair_lies_once_in_the_part_of_its_target(graph, k, halo_hops, see
     assert opened.manifest["edge_splits"] == {split: len(pairs) for split, pairs in expected.items()}
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(graphs(), st.integers(1, 4), st.sampled_from([1, 2]))
 def test_reverse_ids(graph, k, halo_hops):
     splits = fp.split_edges(graph, 0, 0)

@@ -5,10 +5,11 @@ import gc
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import fastpart as fp
 import oracles
+from soaked import examples
 from strategies import edge_lists, raw
 
 TRIANGLE = np.array([[0, 1], [1, 2], [2, 0]], dtype=np.uint32)
@@ -78,7 +79,7 @@ def identities(edges, n, sources):
 
 
 # 27, 28: the checksum says that the records agree, one by one and in order.
-@settings(max_examples=30)
+@examples(10)
 @given(edge_lists(9, 20))
 def test_array_forms_agree_record_for_record(graph):
     n, edges = graph

@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import examples
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 
 
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")  # more parts than records
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(st.lists(edge, min_size=1, max_size=60), st.integers(1, 30), st.data())
 def test_any_partition_of_any_graph(records, k, data):
     graph = fp.open_graph(np.array(records, dtype=np.uint32), num_vertices=20)

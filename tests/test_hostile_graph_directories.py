@@ -8,13 +8,14 @@ from contextlib import nullcontext
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.graphs.graph_directory import GraphDirectory
 from ingest_tables import plain, write
 from json_damage import VALUES, check_all, check_version, is_refused, places, replaced
+from soaked import examples
 
 SKIP = (
     "version",
@@ -101,7 +102,7 @@ def test_newer_versions_are_refused(folder, name):
     check_version(folder / name, lambda: facts(folder), "fastpart", 1)
 
 
-@settings(max_examples=100)
+@examples(25)
 @given(st.data())
 def test_whatever_replaces_a_value_is_refused_or_changes_nothing(made, data):
     name = data.draw(st.sampled_from(["graph.json", "edges.bin.json"]))

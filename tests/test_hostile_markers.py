@@ -5,12 +5,13 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.partitions.plan import Plan
 from json_damage import VALUES, check_all, check_version, is_refused, places, replaced
+from soaked import examples
 from typed_graphs import authors
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [0, 4], [5, 5]], dtype=np.uint32)
@@ -107,7 +108,7 @@ def stored(tmp_path_factory):
     return folders
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(st.data())
 def test_whatever_replaces_a_value_is_refused_or_changes_nothing(stored, data):
     folder = data.draw(st.sampled_from(stored))

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -16,6 +16,7 @@ from fastpart.cli import main
 from fastpart.core.inputs import labels_of, splits_of
 from fastpart.core.options import RunOptions
 from fastpart.core.vertex_rows import rows_of_vertices
+from soaked import examples
 
 N, OLD = 1000, 900
 
@@ -275,7 +276,7 @@ def test_vertices_of_fixed_tables_that_are_not_named_are_free(graph):
 
 
 @given(st.permutations(range(12)), st.integers(0, 12))
-@settings(max_examples=25, deadline=None)
+@examples(10)
 def test_any_order_of_rows_gives_the_same_arrays(order, count):
     ids = [f"{each * 7919 % 104729:06}" for each in range(12)]
     graph = fp.open_graph(pl.DataFrame({"source": ids, "target": ids[1:] + ids[:1]}))

@@ -9,16 +9,17 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
 from fastpart.core.facts import Table, shortened, side_by_side
+from soaked import examples
 from strategies import edge_lists, raw
 
 
-@settings(max_examples=50)
+@examples(15)
 @given(edge_lists(12, 40))
 def test_facts_equal_the_definitions(graph):
     n, edges = graph
@@ -98,7 +99,7 @@ def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):
         fp.info(graph, k=0)
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(
     st.integers(1, 2000),
     st.integers(0, 10_000),

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -16,6 +16,7 @@ from fastpart.graphs import graph_directory
 from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.stages import counting
 from ingest_tables import oracle, pairs_of, plain, small, write
+from soaked import examples
 
 TYPES = {
     "string": (pl.String, st.text(max_size=14)),
@@ -45,7 +46,7 @@ CUTS = st.lists(st.integers(0, 60), max_size=4)
 SIZES = st.tuples(st.sampled_from([None, 3, 7]), st.sampled_from([None, 64]))
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(tables(), CUTS, SIZES)
 def test_vertices_are_ranks_and_records_keep_their_order(tmp_path_factory, data, cuts, sizes):
     dtype, ids, others, pairs, across = data
@@ -73,7 +74,7 @@ def test_vertices_are_ranks_and_records_keep_their_order(tmp_path_factory, data,
         assert dict(table.rows()) == numbers[name]
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(tables(), CUTS, SIZES, st.sampled_from(["drop", "add"]), st.data())
 def test_undeclared_ends_are_dropped_or_added(tmp_path_factory, data, cuts, sizes, missing, more):
     dtype, ids, _, pairs, _ = data
@@ -98,7 +99,7 @@ def test_undeclared_ends_are_dropped_or_added(tmp_path_factory, data, cuts, size
     assert np.array_equal(pairs_of(folder / "graph"), expected)
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(
     st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=40),
     CUTS,
@@ -125,7 +126,7 @@ def test_null_ends_are_dropped(tmp_path_factory, pairs, cuts, sizes):
 
 @example([(0, 1), (9, 1), (2, 3), (4, None), (1, 9), (1, 2)], [2, 4], (None, None))
 @example([(0, 1), (9, 1), (2, 3), (4, None), (1, 9), (1, 2)], [1, 2, 5], (3, 64))
-@settings(max_examples=25)
+@examples(10)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=1, max_size=40),
     CUTS,
@@ -292,7 +293,7 @@ def test_a_note_counts_the_records_that_are_dropped(tmp_path, caplog):
     assert "e: dropped 1 record, 0 for a null id and 1 for an id that no table declares" in caplog.text
 
 
-@settings(max_examples=10)
+@examples(6)
 @given(
     st.lists(st.tuples(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)), max_size=20),
     CUTS,

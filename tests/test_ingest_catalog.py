@@ -5,7 +5,7 @@ import logging
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastpart.core.options import run_options
@@ -13,6 +13,7 @@ from fastpart.errors import CapacityError, GraphFormatError
 from fastpart.graphs.ingest import catalog as catalogs
 from fastpart.graphs.ingest.catalog import open_catalog
 from fastpart.graphs.ingest.documents import read_schema
+from soaked import examples
 
 RUN = run_options()
 
@@ -313,7 +314,7 @@ def rows_of(table):
     return [row for batch in batches for row in batch.rows()]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10)
 @given(
     in_memory=st.sampled_from([1, 4, 1 << 21]),
     cut=st.integers(0, 9),

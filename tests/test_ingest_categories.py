@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -18,6 +18,7 @@ from column_tables import ingested, reader, simple, vertices_of
 from fastpart.cli import main
 from fastpart.graphs.graph_directory import categories_in
 from fastpart.graphs.ingest.tables import open_table
+from soaked import examples
 
 VALUES = {"text": ["AT", "DE", "é", "", "007"], "whole": [-3, 0, 7, 10, 200]}
 TYPES = {"text": pl.String, "whole": pl.Int64}
@@ -49,7 +50,7 @@ def nights(draw):
     return kind, lists, form, fill, [draw(rows) for _ in range(3)]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(nights(), st.data())
 def test_values_keep_their_places_over_nights(case, data):
     kind, lists, form, fill, tables = case

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -18,6 +18,7 @@ from fastpart.graphs.ingest import columns as module
 from fastpart.graphs.ingest.columns import VertexColumns, splitting
 from fastpart.graphs.ingest.columns.pieces import LEFT_OUT
 from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
+from soaked import examples
 
 ROWS = st.fixed_dictionaries(
     {
@@ -88,7 +89,7 @@ def cases(draw):
     return frame, n, bounds, units
 
 
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(cases(), st.sampled_from(["split", "random", "time", None]))
 def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
     frame, n, bounds, units = case
@@ -136,7 +137,7 @@ def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
             assert set(np.concatenate(list(ids.values()))) == set(np.flatnonzero(there & (labels >= 0)))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-(2**63) + 1, 2**63 - 1), st.integers(0, 5)), max_size=60),
     st.tuples(*[st.integers(0, 10)] * 3).filter(lambda shares: sum(shares) <= 10),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastpart.core.row_groups import row_groups
@@ -19,6 +19,7 @@ from fastpart.errors import EdgeFileChangedError, GraphFormatError
 from fastpart.graphs.ingest.schema import Csv, Format
 from fastpart.graphs.ingest.tables import BATCH, open_table
 from fastpart.graphs.ingest.tables.paths import glob_pattern
+from soaked import examples
 
 HOME = Path(__file__).parents[1]
 
@@ -266,7 +267,7 @@ def test_batches_are_bounded_and_ordered(tmp_path):
     assert pl.concat(batches)["id"].equals(pl.Series("id", range(3, n - 1)))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10)
 @given(
     rows=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3)), max_size=20),
     group=st.integers(1, 9),

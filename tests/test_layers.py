@@ -1,5 +1,6 @@
 """Layers: every import leads down, and none in a circle, in both languages."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -125,30 +126,31 @@ partitions/results.py, Evaluation.save -> report/files.py: save_evaluation
 """The imports that lead up: those of the methods of results, each in the method, which calls what it imports."""
 
 TREES = {
-    "python": (lambda: python_tree(HOME / "python" / "fastpart"), PYTHON),
-    "rust": (lambda: rust_tree(HOME / "rust"), RUST),
+    "python": lambda: python_tree(HOME / "python" / "fastpart"),
+    "rust": lambda: rust_tree(HOME / "rust"),
+    "bindings": lambda: rust_tree(HOME / "rust" / "python"),
 }
 
 
-@pytest.mark.parametrize("language", TREES)
-def test_every_import_leads_down_except_in_methods_of_results(language):
-    read, units = TREES[language]
-    assert sorted(against_the_order(read(), units)) == (UPWARD if language == "python" else [])
+@cache
+def tree_of(name):
+    """Read a tree once for all tests: that takes seconds."""
+    return TREES[name]()
 
 
-@pytest.mark.parametrize("unit", INSIDE)
-def test_every_import_inside_a_unit_leads_down(unit):
-    tree = python_tree(HOME / "python" / "fastpart")
-    assert against_the_order(within(tree, unit), INSIDE[unit]) == []
+def test_every_import_leads_down_except_in_methods_of_results():
+    assert sorted(against_the_order(tree_of("python"), PYTHON)) == UPWARD
+    assert against_the_order(tree_of("rust"), RUST) == []
 
 
-READ = {name: read for name, (read, _) in TREES.items()}
-READ["bindings"] = lambda: rust_tree(HOME / "rust" / "python")
+def test_every_import_inside_a_unit_leads_down():
+    for unit, order in INSIDE.items():
+        assert against_the_order(within(tree_of("python"), unit), order) == [], unit
 
 
-@pytest.mark.parametrize("tree", READ)
-def test_no_import_leads_in_a_circle(tree):
-    assert cycles(READ[tree]().without(UPWARD)) == []
+def test_no_import_leads_in_a_circle():
+    for name in TREES:
+        assert cycles(tree_of(name).without(UPWARD)) == [], name
 
 
 # The checks themselves, on trees of a few lines.

@@ -1,6 +1,7 @@
 """The multilevel partitioner: caps, cuts recounted, refusals, and METIS's cuts on real graphs."""
 
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import some_of
 from strategies import edge_lists
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -75,7 +77,7 @@ def test_a_vertex_above_the_cap_on_volume():
         fp.multilevel(star, k=4, volume_balance=1.0, on_infeasible="error")
 
 
-@pytest.mark.parametrize("name", METIS)
+@pytest.mark.parametrize("name", some_of(METIS, ["amazon-computers", "cora", "email-enron"]))
 def test_cuts_less_than_metis(name):
     edges = fp.open_graph(edges_of(name))
     ratios = []
@@ -121,11 +123,16 @@ def cut_of(edges, made):
     return fp.evaluate(edges, made).summary["cut_ratio"][0]
 
 
-@pytest.mark.parametrize("name", ["amazon-computers", "email-enron"])
-@pytest.mark.parametrize("volume_balance", [None, 1.1])
+@pytest.mark.parametrize(
+    ("name", "volume_balance"),
+    some_of(
+        product(["amazon-computers", "email-enron"], [None, 1.1]),
+        [("email-enron", None), ("amazon-computers", 1.1)],
+    ),
+)
 def test_levels_in_files_cut_as_few_edges(name, volume_balance):
     edges = fp.open_graph(edges_of(name))
-    for k in (4, 32):
+    for k in (4, 32) if volume_balance is None else (8,):
         in_memory = fp.multilevel(edges, k, volume_balance=volume_balance)
         for path, sample in [("one_level", 0.5), ("two_levels", 0.1)]:
             made = fp.multilevel(edges, k, volume_balance=volume_balance, path=path, sample=sample)
@@ -137,13 +144,13 @@ def test_levels_in_files_cut_as_few_edges(name, volume_balance):
 
 def test_a_memory_limit_picks_the_path_and_the_result_names_it(tmp_path):
     file = tmp_path / "g.bin"
-    edges = fp.generate.rmat(file, n=1 << 15, m=400_000)
+    edges = fp.generate.rmat(file, n=1 << 14, m=200_000)
     roomy = fp.multilevel(file, 8, memory_limit="1G")
     assert (roomy.parameters["path"], roomy.parameters["sample"]) == ("memory", None)
     assert roomy == fp.multilevel(edges, 8, path="memory")
     limit = leanest(file, 8)
     for factor in (1.0, 1.2):
-        tight = [fp.multilevel(file, 8, memory_limit=int(factor * limit), threads=t) for t in (1, 2, 3)]
+        tight = [fp.multilevel(file, 8, memory_limit=int(factor * limit), threads=t) for t in (1, 3)]
         assert {made.parameters["path"] for made in tight} <= {"one_level", "two_levels"}
         for made in tight:
             # The adjacency lies in memory here, and in a file there.

@@ -10,11 +10,12 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import fastpart as fp
 from fastpart.cli import main
 from same_graph import RECORDS, parquet, same, text
+from soaked import examples
 from strategies import edge_lists, raw
 
 SYMMETRIC = "%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n10 10 4\n6 8\n8 10\n1 10\n4 4\n"
@@ -343,7 +344,7 @@ def test_an_implausible_n_is_refused_in_every_door(tmp_path):
         assert fp.open_graph(door, num_vertices=1_800_000_000).num_vertices == 1_800_000_000
 
 
-@settings(max_examples=12)
+@examples(8)
 @given(edge_lists(50, 40))
 def test_text_its_packed_copies_parquet_and_frames_are_equal(tmp_path_factory, graph):
     n, edges = graph

@@ -4,10 +4,11 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import examples
 from strategies import edge_lists
 
 EDGES = np.random.default_rng(0).integers(0, 40, (120, 2), dtype=np.uint32)
@@ -149,7 +150,7 @@ def test_any_number_of_threads_gives_the_same(threads):
 
 
 # 25
-@settings(max_examples=40)
+@examples(15)
 @given(edge_lists(30, 200), st.sampled_from([1, 2, 3, 16, 200, 10**9]), st.integers(1, 5))
 def test_a_batch_gives_the_same_for_any_number_of_threads(graph, batch, k):
     n, edges = graph
@@ -332,7 +333,7 @@ def test_wrong_degrees_are_refused():
 
 
 # Degrees of the right sum cannot be told from right ones: the result is worse, but valid.
-@settings(max_examples=30)
+@examples(10)
 @given(st.randoms(use_true_random=False), st.integers(1, 9))
 def test_degrees_of_other_vertices_break_nothing(random, k):
     degrees = fp.open_graph(EDGES).degrees().tolist()

@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
 from fastpart.cli import main
+from soaked import examples
 from strategies import edge_lists
 
 RANDOM = np.random.default_rng(3)
@@ -240,7 +241,7 @@ def problems(draw):
 
 
 @pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.CapacityWarning")
-@settings(max_examples=150)
+@examples(37)
 @given(problems(), st.integers(1, 3))
 def test_fixed_vertices_and_caps_of_any_graph(problem, threads):
     n, edges, k, fixed, options = problem
@@ -374,7 +375,7 @@ def test_fragments_of_planted_blobs_are_moved():
 
 
 @pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.CapacityWarning")
-@settings(max_examples=150)
+@examples(37)
 @given(
     edge_lists(40, 90), st.integers(1, 6), st.sampled_from([1.0, 1.5, 6.0]), st.randoms(use_true_random=False)
 )

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
 from fastpart.partitions.partitioners import PARTITIONERS, items_of
 from needed import needed
+from soaked import examples
 from strategies import edge_lists, raw
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +69,7 @@ def in_rows(part):
 # Vertex partitions.
 
 
-@settings(max_examples=50)
+@examples(15)
 @given(case=cases("vertices"), hops=st.integers(0, 2))
 def test_vertex_parts_are_the_graph(tmp_path_factory, case, hops):
     edges, records, assignment, k = case
@@ -107,7 +108,7 @@ def test_vertex_parts_are_the_graph(tmp_path_factory, case, hops):
     assert loaded.manifest["num_directed_edges"] == len(directed)
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(
     case=cases("vertices"),
     hops=st.integers(0, 2),
@@ -146,7 +147,7 @@ def test_rows_of_vertex_parts(tmp_path_factory, case, hops, dtype, shape):
 # Edge partitions.
 
 
-@settings(max_examples=50)
+@examples(15)
 @given(case=cases("records"))
 def test_edge_parts_are_the_graph(tmp_path_factory, case):
     edges, records, assignment, k = case
@@ -177,7 +178,7 @@ def test_edge_parts_are_the_graph(tmp_path_factory, case):
             assert leaves.tolist() == other.vertices[other.recv(i)].tolist()
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(case=cases("records"))
 def test_partial_degrees_sent_up_and_down_are_the_degrees(tmp_path_factory, case):
     edges, _, assignment, k = case
@@ -193,7 +194,7 @@ def test_partial_degrees_sent_up_and_down_are_the_degrees(tmp_path_factory, case
         assert total[i].tolist() == part.degree.tolist()
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(case=cases("records"), dtype=st.sampled_from(DTYPES))
 def test_rows_of_edge_parts(tmp_path_factory, case, dtype):
     edges, _, assignment, k = case

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from soaked import PAIRS, soak
 
 PARTS = (4, 8, 32)
 
@@ -34,27 +35,26 @@ def test_sequential_rule_is_as_good_as_measured_on_the_sources(real_graphs, name
     assert_as_measured(name, real_graphs[name])
 
 
-def test_parallel_rule_is_as_good_as_the_sequential_one(real_graphs):
+@PAIRS
+def test_parallel_rule_is_as_good_as_the_sequential_one(real_graphs, pairs):
     ratios = {}
-    for name, edges in real_graphs.items():
-        if edges.num_edges >= 2**18:  # below, the default is the sequential rule
-            for k in PARTS:
-                default, sequential = (
-                    halo_rf(edges, fp.spring(edges, k, batch=batch)) for batch in (None, 1)
-                )
-                ratios[name, k] = default / sequential
-    assert len(ratios) >= 6
+    # Below, the default is the sequential rule.
+    large = [edges for edges in real_graphs.values() if edges.num_edges >= 2**18]
+    for edges, k in pairs(large, PARTS):
+        default, sequential = (halo_rf(edges, fp.spring(edges, k, batch=batch)) for batch in (None, 1))
+        ratios[edges.path, k] = default / sequential
+    assert len(ratios) >= 2
     assert statistics.median(ratios.values()) <= 1.03, ratios
 
 
-@pytest.mark.parametrize("options", [{}, {"batch": 1}, {"passes": 3}, {"batch": 4096}], ids=str)
-def test_cap_is_never_exceeded(real_graphs, options):
-    for name, edges in real_graphs.items():
-        for k in (2, 3, *PARTS, 100):
-            partition = fp.spring(edges, k, **options)
-            assert partition.loads.max() <= partition.cap == math.ceil(1.05 * edges.num_vertices / k), (
-                f"{name}, k={k}"
-            )
+@pytest.mark.parametrize("options", [{}, {"batch": 1}, soak({"passes": 3}), soak({"batch": 4096})], ids=str)
+@PAIRS
+def test_cap_is_never_exceeded(real_graphs, options, pairs):
+    for (name, edges), k in pairs(real_graphs.items(), (2, 3, *PARTS, 100)):
+        partition = fp.spring(edges, k, **options)
+        assert partition.loads.max() <= partition.cap == math.ceil(1.05 * edges.num_vertices / k), (
+            f"{name}, k={k}"
+        )
 
 
 def beats_chance(edges, k):

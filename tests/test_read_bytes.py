@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
 from sampled import folders, hubs
+from soaked import examples
 
 BLOCK, WIDTH = 4096, 90
 
@@ -40,7 +41,7 @@ def blocks_of(topology, files, rows):
     return total
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(st.lists(st.integers(0, 2999), max_size=40))
 def test_bytes_of_rows_are_those_of_their_blocks(parts, rows):
     topology, files = parts

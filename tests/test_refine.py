@@ -5,13 +5,14 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
 from fastpart.partitions import documents
+from soaked import examples
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +203,7 @@ def test_the_adjacency_may_lie_in_a_file(tmp_path):
 edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(st.lists(edge, min_size=1, max_size=60), st.integers(1, 20), st.data())
 def test_any_partition_of_any_graph(records, k, data):
     graph = fp.open_graph(np.array(records, dtype=np.uint32), num_vertices=20)

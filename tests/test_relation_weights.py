@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -10,6 +10,7 @@ from fastpart.cli import main
 from fastpart.core.options import run_options
 from fastpart.graphs.relation_weights import weighted_by_relation
 from random_typed import random_typed_graph, records_of, typed_graph
+from soaked import examples
 
 FACTORS = {"cites": 2.0, "writes": 0.5}
 
@@ -42,7 +43,7 @@ def test_the_weighted_cut_counts_each_record_with_its_factor(graph):
     assert graph.weights is None
 
 
-@settings(max_examples=30, deadline=None)
+@examples(10)
 @given(
     seed=st.integers(0, 2**32 - 1),
     factors=st.dictionaries(

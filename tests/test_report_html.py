@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.report.panels import apart
+from soaked import examples, soak
 from strategies import raw
 
 GRAPH = np.random.default_rng(0).integers(0, 90, (400, 2), dtype=np.uint32)
@@ -114,7 +115,7 @@ def test_the_best_of_each_k_is_stressed(tmp_path):
     assert stressed == {"good": 2, "bad": 0}
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(0, 0, 1), (1, 0, 1), (4, 0, 3), (2, 1, 2), (3, 5, 5)])
+@pytest.mark.parametrize(("n", "m", "k"), [(0, 0, 1), soak(1, 0, 1), soak(4, 0, 3), soak(2, 1, 2), (3, 5, 5)])
 @pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
 def test_a_report_of_next_to_nothing(tmp_path, n, m, k):
     edges = fp.open_graph(np.zeros((m, 2), np.uint32), num_vertices=n)
@@ -154,7 +155,7 @@ def test_the_plots_are_of_quality_time_and_each_measure(compared):
     assert [bar.get_width() for bar in bars] == pytest.approx(rows["cut_ratio"].to_list())
 
 
-@settings(max_examples=100)
+@examples(25)
 @given(st.lists(st.floats(-0.2, 1.2), min_size=1, max_size=15))
 def test_names_beside_points_do_not_touch(places):
     gap = 1 / 15

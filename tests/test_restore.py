@@ -5,12 +5,13 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from ingest_tables import plain, write
+from soaked import examples
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_a_column_of_a_folder_may_be_called_type(typed, tmp_path):
         fp.restore([0.0, 1, 1, 0, 1], tmp_path / "other", graph=typed, column="id")
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5)), min_size=1, unique_by=lambda row: row[0]))
 def test_rows_are_those_of_a_join(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("restore")

@@ -11,6 +11,7 @@ import pytest
 import fastpart as fp
 from fastpart.cli import partitioning
 from fastpart.measures.compare.comparison import Comparison
+from soaked import some_of
 
 VERBS = {
     "partition": ("partition", "g.bin", "-k", 4),
@@ -272,7 +273,7 @@ def test_a_folder_that_cannot_be_kept_is_a_note(run, monkeypatch):
 COMPARE = ("compare", "g.bin", "-k", 4, "--algorithms", "spring,random", "-o")
 
 
-@pytest.mark.parametrize("out", ["c.json", "c.parquet", "c.html", "c.svg"])
+@pytest.mark.parametrize("out", some_of(["c.json", "c.parquet", "c.html", "c.svg"], ["c.json", "c.html"]))
 def test_a_comparison_that_cannot_be_written_keeps_its_rows(out, run, monkeypatch):
     def fail(self, target):
         raise OSError(28, "No space left on device", str(target))

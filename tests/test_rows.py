@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.core import rows
 from needed import needing_torch
+from soaked import examples
 from strategies import raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -93,7 +94,7 @@ def test_containers_give_the_same_bytes(tmp_path, monkeypatch, name, chunk):
     )
 
 
-@settings(max_examples=50)
+@examples(15)
 @given(
     shape=st.tuples(st.integers(0, 9), st.integers(0, 5)),
     dtype=st.sampled_from(["float32", "float64", "int8", "int64", "bool"]),

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
 from sampled import folders, hubs, opened, store
+from soaked import examples
 from strategies import edge_lists
 
 KINDS = ["uniform", "weighted", "labor"]
@@ -79,7 +80,7 @@ def facts(batch):
     return [None if array is None else array.tolist() for array in arrays], lists
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(data=st.data())
 def test_a_batch_is_that_of_the_definition(data, tmp_path_factory):
     n, records = data.draw(edge_lists(14, 60))
@@ -364,7 +365,7 @@ def test_threads_of_python_may_share_an_iterator(stored):
     assert sorted(found) == rows[::10].tolist()
 
 
-@settings(max_examples=15)
+@examples(10)
 @given(graph=edge_lists(12, 40), seed=st.integers(0, 5))
 @pytest.mark.parametrize("kind", ["uniform", "labor"])
 def test_a_graph_in_memory_is_as_its_only_part(tmp_path_factory, graph, kind, seed):

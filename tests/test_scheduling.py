@@ -7,13 +7,14 @@ import threading
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastpart.loading.scheduling import Dag, Launching, Operator, Pieces, Scheduler, Trace
 from fastpart.loading.scheduling.dag import operators as operators_of
 from fastpart.loading.scheduling.launching import SIGMA
 from fastpart.loading.scheduling.trace import save_events
+from soaked import examples
 
 
 def scheduler(threads=2, free_bytes=1 << 20, size=lambda batch: 1, trace=None, launching=None):
@@ -51,7 +52,7 @@ def dags(draw):
     return waits
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(waits=dags(), steps=st.integers(0, 12), threads=st.integers(1, 4), pieces=st.integers(0, 3))
 def test_any_graph_gives_what_a_loop_gives(waits, steps, threads, pieces):
     def operator(name):
@@ -154,7 +155,7 @@ def launching(gap, utilisation, making, training):
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@examples(25)
 @given(
     gap=st.floats(0.001, 10),
     utilisation=st.floats(0, 1),

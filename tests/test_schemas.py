@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,16 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import some_of
 
 DATA = Path(__file__).parent / "data" / "schemas"
 """One directory of vertices and one of edges per schema, each written by the version that it is of."""
 
 OF = ["vertices", "edges"]
 OLD = ["1", "2"]
+DIAGONAL = pytest.mark.parametrize(
+    ("of", "schema"), some_of(product(OF, OLD), [("vertices", "1"), ("edges", "2")]), indirect=["schema"]
+)
 ARRAYS = ["vertices", "degree", "indptr", "indices", "edge_ids", "features", "labels", "train", "val", "test"]
 LISTED = ["files", "manifest_xxh3"]
 HALO = ["halo_parts", "halo_rows", "halo_features"]
@@ -219,7 +224,7 @@ for i in range(60):
 """
 
 
-@pytest.mark.parametrize("of", OF)
+@DIAGONAL
 def test_killed_at_any_time_the_directory_is_old_or_new(tmp_path, of, schema):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, DATA / schema / of, tmp_path / "parts"], capture_output=True, text=True
@@ -231,7 +236,7 @@ def test_killed_at_any_time_the_directory_is_old_or_new(tmp_path, of, schema):
     assert len(done.stdout.split("\n")) == 61
 
 
-@pytest.mark.parametrize("of", OF)
+@DIAGONAL
 def test_before_the_last_step_the_directory_is_of_its_old_schema(old, of, schema):
     before = files(old)
     subprocess.run([sys.executable, "-c", UPGRADE, old], check=True)

@@ -7,6 +7,7 @@ import pytest
 
 import fastpart as fp
 from browser import CHROMIUM, Browser
+from soaked import diagonal, some_of
 
 SITE = Path(__file__).parents[1] / "target" / "site"
 PAGES = sorted(str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts)
@@ -36,20 +37,25 @@ OUTSIDE = """[...document.querySelectorAll("article *")].filter(each => {
 }).map(each => each.outerHTML.slice(0, 200))"""
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page(browser, page):
-    for width, dark in ((360, False), (360, True), (1400, False), (1400, True)):
-        browser.open(SITE / page, width, dark=dark)
-        assert messages(browser) == []
-        assert browser.evaluate(
-            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        )
-        # Tables and code may be wider than the screen, in a box that scrolls.
-        assert browser.evaluate(OUTSIDE) == []
-        paper = browser.evaluate(
-            "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)"
-        )
-        assert (max(paper) < 64) if dark else (min(paper) > 192)
+SCREENS = [(360, False), (1400, True), (360, True), (1400, False)]
+"""Widths, and whether they are dark. A narrow one shows what does not fit."""
+
+
+@pytest.mark.parametrize(
+    ("page", "width", "dark"),
+    some_of(
+        [(page, *screen) for page in PAGES for screen in SCREENS],
+        [(page, *screen) for page, screen in diagonal(PAGES, SCREENS)],
+    ),
+)
+def test_every_page(browser, page, width, dark):
+    browser.open(SITE / page, width, dark=dark)
+    assert messages(browser) == []
+    assert browser.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    # Tables and code may be wider than the screen, in a box that scrolls.
+    assert browser.evaluate(OUTSIDE) == []
+    paper = browser.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
+    assert (max(paper) < 64) if dark else (min(paper) > 192)
 
 
 def test_plots_are_there(browser):

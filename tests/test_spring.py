@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import examples
 from strategies import edge_lists
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
@@ -137,14 +138,14 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@examples(60)
 @given(edge_lists(40, 150), OPTIONS, st.sampled_from([None, 1]))
 def test_sequential_rule_equals_the_oracle(graph, options, batch):
     n, edges = graph
     assert spring(n, edges, batch=batch, **options) == oracle(n, edges, batch=1, **options)
 
 
-@settings(max_examples=300)
+@examples(60)
 @given(edge_lists(40, 150), OPTIONS, st.integers(2, 200), st.integers(1, 3))
 def test_batched_rule_equals_the_oracle(graph, options, batch, threads):
     n, edges = graph

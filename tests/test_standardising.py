@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -42,7 +42,6 @@ def features(request):
     return FEATURES[request.param]
 
 
-@settings(deadline=None)
 @given(
     arrays(
         np.float32, st.tuples(st.integers(1, 40), st.integers(1, 4)), elements=st.floats(-1e6, 1e6, width=32)

@@ -6,11 +6,12 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
+from soaked import examples
 from strategies import assignments, edge_lists, raw
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]], dtype=np.uint32)
@@ -47,7 +48,7 @@ def partitions(draw):
 
 
 # 30
-@settings(max_examples=25)
+@examples(10)
 @given(part=partitions())
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_saved_is_loaded(tmp_path_factory, part, name):
@@ -60,7 +61,7 @@ def test_what_is_saved_is_loaded(tmp_path_factory, part, name):
     assert len(names(folder)) == 1
 
 
-@settings(max_examples=20)
+@examples(10)
 @given(graph=edge_lists(20, 40), k=st.integers(1, 20))
 @pytest.mark.parametrize("name", ["part.parquet", "part"])
 def test_identity_and_parameters_are_loaded(tmp_path_factory, graph, k, name):

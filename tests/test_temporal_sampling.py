@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
+from soaked import examples
 from strategies import edge_lists
 from temporal import NO_TIME, early, in_edges, latest, save, timed_graph
 
@@ -48,7 +49,7 @@ def check(batch, seeds, fanouts, strategy, edges, timed_edges, merged):
         known |= met
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(edge_lists(max_n=9, max_m=40), st.data())
 def test_batches_follow_the_definition(tmp_path_factory, graph, data):
     n, records = graph

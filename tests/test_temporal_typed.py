@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
+from soaked import examples
 from temporal import NO_TIME, early, latest
 from typed_graphs import Typed, authors, typed_graphs
 
@@ -38,7 +39,7 @@ def in_edges(graph, times, edge_times):
     return found
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(typed_graphs(), st.data())
 def test_batches_follow_the_definition(tmp_path_factory, graph, data):
     draw, folder = data.draw, tmp_path_factory.mktemp("typed")

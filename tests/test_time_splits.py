@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import examples
 from strategies import edge_lists
 from temporal import NO_TIME
 
@@ -26,7 +27,7 @@ def oracle(records, times, val, test):
     return [list(record) for record, time in zip(records, times, strict=True) if time < starts[0]], *split
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(edge_lists(max_n=8, max_m=30), st.data())
 def test_splits_follow_the_definition(graph, data):
     n, records = graph

@@ -1,6 +1,6 @@
 """Predicted traffic: its probabilities against their definition, and its rows against those of batches."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from fastpart.cli import main
 from fastpart.core.options import RunOptions
 from fastpart.errors import ParameterError
 from sampled import folders, hubs
+from soaked import diagonal, some_of
 
 NAME = "amazon-computers"
 
@@ -90,9 +91,16 @@ def saved(root, name, k, algorithm, datasets):
     return graph, train, fp.open_partition(root)
 
 
-@pytest.mark.parametrize("algorithm", ["random", "sigma", "multilevel"])
-@pytest.mark.parametrize(("fanouts", "batch_size"), [([10, 10], 100), ([4, -1], 64), ([5, 4, 3], 1000)])
-def test_prediction_is_what_batches_have(tmp_path, datasets, algorithm, fanouts, batch_size):
+ALGORITHMS = ["random", "sigma", "multilevel"]
+BATCHES = [([10, 10], 100), ([4, -1], 64), ([5, 4, 3], 1000)]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "batches"),
+    some_of(product(ALGORITHMS, BATCHES), diagonal(ALGORITHMS, BATCHES)),
+)
+def test_prediction_is_what_batches_have(tmp_path, datasets, algorithm, batches):
+    fanouts, batch_size = batches
     graph, train, stored = saved(tmp_path / "p", NAME, 4, algorithm, datasets)
     traffic = fp.predict_traffic(stored, fanouts, batch_size, cache=0.1)
     topology = stored._topology

@@ -5,13 +5,14 @@ import logging
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.partitions.partitioners.builtin import ALGORITHMS
 from random_typed import random_typed_graph, typed_graph
+from soaked import examples
 
 BOUNDING = ["multilevel", "spring", "ldg", "fennel", "reldg", "refennel", "random"]
 
@@ -62,7 +63,7 @@ def test_training_vertices_are_bounded_by_default(known, name, caplog):
     assert free == getattr(fp, name)(plain, 4)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(10)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 2, 3, 5, 16]))
 def test_no_part_exceeds_its_cap_of_training_vertices(tmp_path_factory, data, seed, k):
     rng = np.random.default_rng(seed)

@@ -1,15 +1,16 @@
 """2PS-L and 2PS-HDRF: against an oracle, the caps, and the figures of the published program."""
 
-import json
 import math
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from edge_parts import place_loops, same_whatever_the_input
+from soaked import PAIRS, diagonal, examples, some_of
 from splitmix import splitmix64
 from strategies import edge_lists
 
@@ -83,7 +84,7 @@ def oracle(edges, k, scoring, balance, seed):
     return place_loops(edges, parts, k, cap), loads, cap
 
 
-@settings(max_examples=400)
+@examples(80)
 @given(
     edge_lists(max_n=16),
     st.one_of(st.integers(1, 8), st.integers(60, 140)),
@@ -103,8 +104,7 @@ def test_as_defined(graph, k, scoring, balance, seed, threads):
     assert made.loads.max() <= cap
 
 
-@pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("k", [7, 70])
+@pytest.mark.parametrize(("k", "scoring"), some_of(product([7, 70], SCORINGS), diagonal([7, 70], SCORINGS)))
 def test_same_whatever_the_threads_and_the_input(rmat, tmp_path, scoring, k):
     def partition(edges, **options):
         return fp.two_phase(edges, k, scoring=scoring, **options)
@@ -130,16 +130,15 @@ def test_as_good_as_published(datasets, tmp_path, scoring, k):
     assert found["rf"][0] <= 1.03 * PUBLISHED[scoring][k]
 
 
+@PAIRS
 @pytest.mark.parametrize("scoring", SCORINGS)
-def test_caps_and_quality_on_real_graphs(shared_data, scoring):
+def test_caps_and_quality_on_real_graphs(real_graphs, scoring, pairs):
     """The cap holds, and fewer replicas are made than by chance, on every graph."""
-    for meta in sorted(shared_data.glob("*/meta.json")):
-        edges = fp.open_graph(meta.with_name("edges.npy"), num_vertices=json.loads(meta.read_text())["n"])
-        for k in (4, 32):
-            made, random = fp.two_phase(edges, k, scoring=scoring), fp.random(edges, k, of="edges")
-            assert made.loads.max() <= made.cap == math.ceil(1.05 * edges.num_edges / k)
-            rf, rf_random = (fp.evaluate(edges, part).summary["rf"][0] for part in (made, random))
-            assert rf < rf_random, f"{meta.parent.name}, k={k}"
+    for (name, edges), k in pairs(real_graphs.items(), (4, 32)):
+        made, random = fp.two_phase(edges, k, scoring=scoring), fp.random(edges, k, of="edges")
+        assert made.loads.max() <= made.cap == math.ceil(1.05 * edges.num_edges / k)
+        rf, rf_random = (fp.evaluate(edges, part).summary["rf"][0] for part in (made, random))
+        assert rf < rf_random, f"{name}, k={k}"
 
 
 def test_more_records_within_a_part_than_it_takes():

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.graphs.sidecars import Sidecar
 from fastpart.graphs.types import TypedRanges
+from soaked import examples
 from typed_graphs import Typed, authors, typed_graphs
 
 
@@ -25,7 +26,7 @@ def rows_of(names, lengths, width=2):
     }
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10)
 @given(typed_graphs(), st.integers(0, 2))
 def test_parts_are_the_graph(tmp_path_factory, graph, hops):
     stored = graph.saved(tmp_path_factory.mktemp("typed"), halo_hops=hops)
@@ -65,7 +66,7 @@ def test_parts_are_the_graph(tmp_path_factory, graph, hops):
             assert view.in_edges()[2].tolist() == part.edge_ids[view.edges].tolist()
 
 
-@settings(max_examples=12, deadline=None)
+@examples(8)
 @given(typed_graphs(), st.integers(0, 2))
 def test_rows_are_those_of_the_types_and_relations(tmp_path_factory, graph, hops):
     names, sizes = zip(*graph.types, strict=True)

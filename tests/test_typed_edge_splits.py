@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from random_typed import records_of
+from soaked import examples
 from typed_graphs import authors, typed_graphs
 
 
@@ -47,7 +48,7 @@ def check_parts(typed, graph, splits, kept, opened):
             assert other == (-1 if not reverse else edge if loop else (edge + m) % (2 * m))
 
 
-@settings(max_examples=15)
+@examples(10)
 @given(typed_graphs(), st.floats(0, 0.5), st.floats(0, 0.49), st.integers(0, 3), st.sampled_from([1, 2]))
 def test_each_record_is_in_one_split_and_each_pair_in_the_part_of_its_target(typed, val, test, seed, hops):
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +67,7 @@ def test_each_record_is_in_one_split_and_each_pair_in_the_part_of_its_target(typ
         check_parts(typed, graph, splits, kept, fp.open_partition(f"{folder}/parts"))
 
 
-@settings(max_examples=15)
+@examples(10)
 @given(typed_graphs(), st.data())
 def test_pairs_of_a_user_are_held_out_and_no_others(typed, data):
     with tempfile.TemporaryDirectory() as folder:

@@ -7,13 +7,14 @@ import pickle
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
 from fastpart.cli import main
 from random_typed import random_typed_graph, records_of, typed_graph
+from soaked import examples
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def expected_relations(graph, parts, k):
     return rows
 
 
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 2, 7, 64, 70]), data=st.data())
 def test_types_and_relations_of_vertex_partitions(tmp_path_factory, seed, k, data):
     rng = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ def test_types_and_relations_of_vertex_partitions(tmp_path_factory, seed, k, dat
     assert found.relations["loops"].sum() == found.loops
 
 
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 3, 66, 300]))
 def test_types_and_relations_of_edge_partitions(graph, seed, k):
     parts = np.random.default_rng(seed).integers(k, size=graph.num_edges)
@@ -218,7 +219,7 @@ def test_a_comparison_keeps_and_shows_both(graph, tmp_path):
             fp.open_comparison(tmp_path / "broken.json")
 
 
-@settings(max_examples=20, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.sampled_from([1, 2, 5, 70]))
 def test_parts_and_splits_of_each_type(graph, seed, k):
     rng = np.random.default_rng(seed)

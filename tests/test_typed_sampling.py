@@ -4,12 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
 from random_typed import random_typed_graph
+from soaked import examples
 from typed_graphs import authors, typed_graphs
 
 
@@ -67,7 +68,7 @@ def check(batch, typed, seeds, fanouts):
             assert sorted(ids[starts[place] : starts[place + 1]]) == sorted(of_level)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(data=st.data())
 def test_a_batch_is_that_of_the_definition(data, tmp_path_factory):
     typed = data.draw(typed_graphs())

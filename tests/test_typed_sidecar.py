@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -14,6 +14,7 @@ from fastpart.cli import main
 from fastpart.core.options import RunOptions
 from fastpart.graphs.sidecars import Sidecar
 from fastpart.graphs.types import Relation, TypedRanges, VertexType
+from soaked import examples
 
 TYPES = [{"name": "author", "n": 3}, {"name": "field", "n": 0}, {"name": "paper", "n": 4}]
 RELATIONS = [
@@ -156,7 +157,7 @@ def test_records_of_other_types_are_named_in_the_first_scan(tmp_path, place, rec
         fp.info(again)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(15)
 @given(st.data())
 def test_the_check_finds_the_first_wrong_record(data):
     sizes = data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=3))

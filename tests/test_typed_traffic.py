@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
@@ -13,6 +13,7 @@ from fastpart.cli import main
 from fastpart.core.cache_size import CacheSize
 from fastpart.measures.ranking import Epoch, most_needed_of_others
 from fastpart.measures.row_types import bytes_of_rows, of_each_row
+from soaked import examples
 from typed_graphs import Typed, authors, typed_graphs
 
 FANOUTS = {"cites": [3, 2], "writes": [2, 1], "rev_about": [4, 2], "rev_writes": [1, 1]}
@@ -183,7 +184,7 @@ def test_caches_prefer_wide_rows_that_are_needed(known):
     assert set(listed.tolist()) == set(topology.ids_of(kept).tolist())
 
 
-@settings(max_examples=12, deadline=None)
+@examples(8)
 @given(graph=typed_graphs(), data=st.data())
 def test_whole_neighbourhoods_are_what_can_be_reached(tmp_path_factory, graph, data):
     filled = [(name, n) for name, n in graph.types if n]

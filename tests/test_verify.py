@@ -9,6 +9,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from soaked import soak
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [0, 4], [5, 5]], dtype=np.uint32)
 """Two triangles joined by two edges, and a loop."""
@@ -84,10 +85,11 @@ def test_a_flipped_bit_of_any_file_is_named(folder):
     fp.store.verify(folder)
 
 
-def test_every_changed_byte_of_the_manifest_is_noticed(folder):
+@pytest.mark.parametrize("step", [61, soak(7)])
+def test_every_changed_byte_of_the_manifest_is_noticed(folder, step):
     file = folder / "manifest.json"
     before = file.read_bytes()
-    for place in range(0, len(before), 7):
+    for place in range(0, len(before), step):
         for other in (before[place] ^ 1, ord(" "), ord("0")):
             content = bytearray(before)
             content[place] = other

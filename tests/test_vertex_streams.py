@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from soaked import PAIRS
 from strategies import edge_lists, raw
 
 ONCE = {"ldg": fp.ldg, "fennel": fp.fennel}
@@ -163,31 +164,31 @@ def test_as_good_as_known(datasets, tmp_path, name):
         assert cut(edges, ONCE[name](edges, k)) <= 1.03 * expected, f"k={k}"
 
 
-def test_on_all_real_graphs(real_graphs):
+@PAIRS
+def test_on_all_real_graphs(real_graphs, pairs):
     """Caps hold, and with few exceptions each pass, and Fennel's room, is worth its price."""
     better = {("fennel", "ldg"): [], ("reldg", "ldg"): [], ("refennel", "fennel"): []}
-    for graph, edges in real_graphs.items():
-        for k in PARTS:
-            cuts = {}
-            for name, function in ALL.items():
-                made = function(edges, k)
-                check(made, edges.num_vertices, k, DEFAULT_BALANCE[name])
-                cuts[name] = cut(edges, made)
-                assert cuts[name] < 1 - 1 / k, f"{graph}, {name}, k={k}: no better than chance"
-            for (one, other), won in better.items():
-                won.append(cuts[one] <= 1.001 * cuts[other])
+    for (graph, edges), k in pairs(real_graphs.items(), PARTS):
+        cuts = {}
+        for name, function in ALL.items():
+            made = function(edges, k)
+            check(made, edges.num_vertices, k, DEFAULT_BALANCE[name])
+            cuts[name] = cut(edges, made)
+            assert cuts[name] < 1 - 1 / k, f"{graph}, {name}, k={k}: no better than chance"
+        for (one, other), won in better.items():
+            won.append(cuts[one] <= 1.001 * cuts[other])
     assert all(np.mean(won) > 0.75 for won in better.values()), {
         key: np.mean(won) for key, won in better.items()
     }
 
 
-def test_batches_are_as_good_as_the_sequential_rule(real_graphs):
+@PAIRS
+def test_batches_are_as_good_as_the_sequential_rule(real_graphs, pairs):
     """One graph says little, since small changes early in the stream change its end; together they say enough."""
+    large = [edges for edges in real_graphs.values() if edges.num_edges >= 2**17]
     for name, function in ONCE.items():
         ratios = [
             cut(edges, function(edges, k, batch=1024)) / cut(edges, function(edges, k, batch=1))
-            for graph, edges in real_graphs.items()
-            if edges.num_edges >= 2**17
-            for k in PARTS
+            for edges, k in pairs(large, PARTS)
         ]
         assert np.median(ratios) <= 1.02, (name, ratios)

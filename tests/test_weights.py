@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart import _core
 from fastpart.cli import main
 from needed import needed
+from soaked import examples
 
 nx = pytest.importorskip("networkx")
 pd = pytest.importorskip("pandas")
@@ -61,7 +62,7 @@ def test_evaluate_agrees_with_a_slow_count(graph, k, random):
     assert e.parts["weight_internal"].sum() + cut == weights[proper].sum()
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(weighted(), st.integers(1, 1000), st.integers(1, 4))
 def test_equal_weights_give_what_no_weights_give(graph, weight, k):
     n, records, _ = graph
@@ -71,7 +72,7 @@ def test_equal_weights_give_what_no_weights_give(graph, weight, k):
         assert fp.multilevel(opened, k) == fp.multilevel(fp.open_graph(records, num_vertices=n), k)
 
 
-@settings(max_examples=25)
+@examples(10)
 @given(weighted())
 def test_records_of_one_pair_are_one_record_of_their_sum(graph):
     n, records, weights = graph

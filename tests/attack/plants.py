@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogue import HERE, SPECIMENS, build
+from catalogue import HERE, build
 from specimens import WITH_TORCH
 from verbs import COMMANDS, Command
 from work_readers import small_units
@@ -113,6 +113,7 @@ class Field:
 
     def traced(self, command: Command) -> tuple[list[str], list[str]]:
         """Return the files and folders that a command opens, and those that it makes, hidden ones too."""
+        _apart(build, self._pristine, [command.specimen])
         self.fresh(command.specimen)
         before = set(_below(self.here))
         watch = _Watch(self.here)
@@ -292,7 +293,6 @@ def serve(root: Path, torch: bool) -> None:
     say = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     (root / "pristine").mkdir(exist_ok=True)
-    _apart(build, root / "pristine", list(SPECIMENS))
     field = Field(root)
     print(json.dumps({"ready": True}), file=say, flush=True)
     for line in sys.stdin:

@@ -8,11 +8,13 @@ import pytest
 from plants import Child, numbers
 from verbs import COMMANDS
 
-SAMPLE = sorted(Random(1).sample(list(numbers(torch=False)), 8))
-"""The commands that every run tries, with some of their cases. ``benches/planted.py`` tries all."""
+from soaked import some_of
 
-CASES = 12
-"""Cases of a command."""
+SAMPLE = sorted(Random(1).sample(list(numbers(torch=False)), 8))
+"""The commands that are tried with some of their cases. ``benches/planted.py`` tries all."""
+
+CASES = 3, 12
+"""Cases of a command, in every run and in ``make soak``."""
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +26,11 @@ def child():
         child.close()
 
 
+@pytest.mark.parametrize("most", some_of(CASES, CASES[:1]))
 @pytest.mark.parametrize("number", SAMPLE, ids=lambda number: COMMANDS[number].name)
-def test_a_command_ends_soon_and_leaves_the_users_files(child, number):
+def test_a_command_ends_soon_and_leaves_the_users_files(child, number, most):
     cases = child.cases(number)
-    chosen = Random(number).sample(cases, min(CASES, len(cases)))
+    chosen = Random(number).sample(cases, min(most, len(cases)))
     told = {str(case): child.wrong(case) for case in chosen}
     wrong = [f"{case}: {text}" for case, text in told.items() if text]
     again = f'Run `python benches/planted.py --command "{COMMANDS[number].words}"`'

@@ -12,6 +12,7 @@ import pytest
 from child import SignalAt, run_child, run_command
 
 import fastpart as fp
+from soaked import soak
 
 N, WIDTH = 20_000, 200
 
@@ -25,8 +26,14 @@ def inputs(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def in_the_folder(folder, monkeypatch):
+    """Let commands of this process find what those of others left."""
+    monkeypatch.chdir(folder)
+
+
 @pytest.fixture
-def command(inputs, folder):
+def command(inputs):
     return (
         "partition",
         inputs / "g.bin",
@@ -54,7 +61,7 @@ def assert_kept(outcome, rc, reason, folder, n=N):
     assert len(fp.open_partition(folder / "parts.partial")) == n
 
 
-def test_memory_that_suffices_to_partition_but_not_to_gather_rows(folder, tmp_path):
+def test_memory_that_suffices_to_partition_but_not_to_gather_rows(folder, tmp_path, run):
     np.save(tmp_path / "g.npy", np.arange(8, dtype=np.uint32).reshape(-1, 2))
     np.lib.format.open_memmap(
         tmp_path / "x.npy", "w+", np.float32, (8, 2 << 20)
@@ -70,16 +77,16 @@ def test_memory_that_suffices_to_partition_but_not_to_gather_rows(folder, tmp_pa
     )
     outcome = run_command(*command, "--memory-limit", "14M", "--threads", 1, "-o", "parts", cwd=folder)
     assert_kept(outcome, 1, r"gathering rows needs .* Raise --memory-limit", folder, 8)
-    assert run_command(*command, "-o", "parts", "--resume", cwd=folder).rc == 0
+    assert run(*command, "-o", "parts", "--resume")[0] == 0
     assert os.listdir(folder) == ["parts"]
-    assert run_command(*command, "-o", "whole", cwd=folder).rc == 0
+    assert run(*command, "-o", "whole")[0] == 0
     assert content(folder / "parts") == content(folder / "whole")
 
 
-def test_a_disk_that_has_room_for_the_partition_only(command, folder):
+def test_a_disk_that_has_room_for_the_partition_only(command, folder, run):
     outcome = run_command(*command, "-o", "parts", cwd=folder, ulimit={resource.RLIMIT_FSIZE: 1 << 20})
     assert_kept(outcome, 1, "File too large", folder)
-    assert run_command(*command, "-o", "parts/", "--resume", cwd=folder).rc == 0
+    assert run(*command, "-o", "parts/", "--resume")[0] == 0
     assert os.listdir(folder) == ["parts"]
 
 
@@ -101,15 +108,17 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(("sign", "rc"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
-def test_a_signal_while_parts_are_written(sign, rc, command, folder):
+@pytest.mark.parametrize(
+    ("sign", "rc"), [(signal.SIGINT, 130), soak(signal.SIGTERM, -15), (signal.SIGKILL, -9)]
+)
+def test_a_signal_while_parts_are_written(sign, rc, command, folder, run):
     how = {"signal_at": SignalAt(sign, "writing parts"), "cwd": folder, "may_die_of": [sign]}
     outcome = run_child(SLOW, *command, "-o", "parts", **how)
     if sign == signal.SIGINT:
         assert_kept(outcome, rc, "^fastpart: error: interrupted. The result is kept", folder)
     assert outcome.rc == rc
     assert len(fp.open_partition(folder / "parts.partial")) == N
-    assert run_command(*command, "-o", "parts", "--resume", cwd=folder).rc == 0
+    assert run(*command, "-o", "parts", "--resume")[0] == 0
     assert os.listdir(folder) == ["parts"]
 
 
@@ -130,17 +139,15 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_an_output_that_has_appeared_meanwhile(command, folder):
+def test_an_output_that_has_appeared_meanwhile(command, folder, run):
     outcome = run_child(APPEARS, *command, "-o", "parts", cwd=folder)
     assert outcome.rc != 0
     assert "parts: exists and is not a partition directory" in outcome.err
     assert "The result is kept in parts.partial" in outcome.err
     assert content(folder / "parts") == {"thesis.tex": b"mine"}
-    assert (
-        run_command(*command, "-o", "other", "--resume", cwd=folder).rc == 0
-    )  # nothing of that name is kept
+    assert run(*command, "-o", "other", "--resume")[0] == 0  # nothing of that name is kept
     shutil.rmtree(folder / "parts")
-    assert run_command(*command, "-o", "parts", "--resume", cwd=folder).rc == 0
+    assert run(*command, "-o", "parts", "--resume")[0] == 0
     assert content(folder / "parts") == content(folder / "other")
 
 
@@ -148,18 +155,19 @@ def test_an_output_that_has_appeared_meanwhile(command, folder):
 KILLS = """
 import os, random, re, signal, sys, time
 from fastpart.cli import main
-command = [*sys.argv[1:], "-o", "parts", "--resume"]
+turns, *given = sys.argv[1:]
+turns, command = int(turns), [*given, "-o", "parts", "--resume"]
 moments, seen = random.Random(0), {}
 began = time.monotonic()
 if os.fork() == 0:
-    os._exit(main([*sys.argv[1:], "-o", "whole"]))
+    os._exit(main([*given, "-o", "whole"]))
 assert os.wait()[1] == 0
 once = time.monotonic() - began
-for turn in range(25):
+for turn in range(turns):
     child = os.fork()
     if child == 0:
         os._exit(main(command))
-    time.sleep(moments.uniform(0, 1.2 * once))
+    time.sleep((turn + moments.random()) / turns * 1.2 * once)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     names = set(os.listdir()) - {"whole"}
@@ -176,8 +184,9 @@ print(sorted(seen))
 
 
 @pytest.mark.timeout(120)
-def test_killed_at_any_time(command, folder, tmp_path):
-    outcome = run_child(KILLS, *command, cwd=folder, timeout=110)
+@pytest.mark.parametrize("turns", [8, soak(25)])
+def test_killed_at_any_time(command, folder, tmp_path, turns):
+    outcome = run_child(KILLS, turns, *command, cwd=folder, timeout=110)
     assert outcome.rc == 0, outcome.err
     assert sorted(os.listdir(folder)) == ["parts", "whole"]
     for done in [folder / "parts", *tmp_path.glob("done-*")]:
@@ -205,8 +214,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(("sign", "rc"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_a_comparison_that_is_interrupted_keeps_its_rows(sign, rc, inputs, folder):
+@pytest.mark.parametrize(("sign", "rc"), [(signal.SIGINT, 130), soak(signal.SIGKILL, -9)])
+def test_a_comparison_that_is_interrupted_keeps_its_rows(sign, rc, inputs, folder, run):
     command = ("compare", inputs / "g.bin", "-k", 4, "--algorithms", "spring,random", "-q", "-o", "c.html")
     how = {"signal_at": SignalAt(sign, "one is done"), "cwd": folder, "may_die_of": [sign]}
     outcome = run_child(COMPARE, *command, **how)
@@ -219,4 +228,4 @@ def test_a_comparison_that_is_interrupted_keeps_its_rows(sign, rc, inputs, folde
         )
     assert set(os.listdir(folder)) - {".c.html.lock"} == {"c.html.partial"}
     assert fp.open_comparison(folder / kept).summary["algorithm"].to_list() == ["spring"]
-    assert run_command("report", kept, "-o", "c.html", cwd=folder).rc == 0
+    assert run("report", kept, "-o", "c.html")[0] == 0

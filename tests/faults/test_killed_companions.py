@@ -3,6 +3,8 @@
 import pytest
 from child import run_child
 
+from soaked import some_of
+
 CODE = """
 import os, pathlib, signal, sys
 import numpy as np, fastpart as fp
@@ -83,7 +85,9 @@ print(refused, kept, replaced)
 """
 
 
-@pytest.mark.parametrize("name", ["relabel", "weights", "planted", "order", "split"])
+@pytest.mark.parametrize(
+    "name", some_of(["relabel", "weights", "planted", "order", "split"], ["relabel", "planted", "split"])
+)
 def test_a_kill_at_any_step_leaves_no_mixture(tmp_path, name):
     outcome = run_child(CODE, tmp_path, name, timeout=120)
     assert outcome.rc == 0, outcome.err

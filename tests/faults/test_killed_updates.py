@@ -33,6 +33,6 @@ def save(turn):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kills", some_of([25, 200], [25]))
+@pytest.mark.parametrize("kills", some_of([12, 200], [12]))
 def test_killed_at_any_time(kills, folder):
     assert_kills_hit(HEAD + TIMED, kills, folder / "parts", timeout=290)

@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from child import PASSES, run_child, run_command
+from child import PASSES, run_child
 
 import fastpart as fp
 
@@ -149,13 +149,14 @@ def test_read_only_folder_is_refused_before_any_work(graph, tmp_path):
         ("g.bin", 2, "unknown suffix"),
     ],
 )
-def test_command_refuses_outputs_before_any_work(graph, folder, out, rc, text):
+def test_command_refuses_outputs_before_any_work(graph, folder, run, monkeypatch, out, rc, text):
+    monkeypatch.chdir(folder)
     (folder / "thesis.tex").touch()
     arguments = ("partition", graph, "-k", 4, "--algorithm", "spring", "--passes", PASSES, "-q", "-o", out)
-    outcome = run_command(*arguments, cwd=folder)
-    assert (outcome.rc, outcome.out) == (rc, "")
-    assert len(outcome.err.splitlines()) == 1
-    assert re.search(text, outcome.err), outcome.err
+    code, said, err = run(*arguments)
+    assert (code, said) == (rc, "")
+    assert len(err.splitlines()) == 1
+    assert re.search(text, err), err
     assert os.listdir(folder) == ["thesis.tex"]
 
 

@@ -5,6 +5,8 @@ import signal
 import pytest
 from child import SignalAt, run_child
 
+from soaked import some_of
+
 OPEN = """
 import os, sys, time
 from pathlib import Path
@@ -48,7 +50,7 @@ CALLS = {
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", some_of(CALLS, ["sample", "batches"]))
 def test_interrupted(name, graph, folder):
     code = INTERRUPTED.replace("CALL", CALLS[name])
     outcome = run_child(code, graph, folder, signal_at=SignalAt(signal.SIGINT, "ready"), timeout=50)
