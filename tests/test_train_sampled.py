@@ -1,17 +1,14 @@
 """Mini-batches over all parts: the same losses for any parts and workers, resumed, and in agreement with full."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from ranks import run_code
+from ranks import run_code, run_ranks
 from soaked import some_of
 from trainable import planted
 
@@ -37,14 +34,17 @@ def assert_same(one, other, tolerance=1e-4):
         torch.testing.assert_close(weight, other.weights[name], rtol=tolerance, atol=tolerance)
 
 
+WAYS = [
+    ("graphsage", {}),
+    ("gcn", {"sampling": "labor"}),
+    ("gat", {"heads": 2}),
+    ("gin", {"fanouts": [-1, -1]}),
+]
+
+
 @pytest.mark.parametrize(
     ("model", "given"),
-    [
-        ("graphsage", {}),
-        ("gcn", {"sampling": "labor"}),
-        ("gat", {"heads": 2}),
-        ("gin", {"fanouts": [-1, -1]}),
-    ],
+    some_of(WAYS, always=WAYS[1:]),
 )
 def test_parts_and_workers_do_not_change_the_losses(parts, tmp_path, model, given):
     given = {**QUICK, "model": model, **given}
@@ -252,27 +252,12 @@ def test_the_command_line(parts, tmp_path, capsys):
     assert [row["loss"] for row in out["history"]] == expected.history["loss"].to_list()
 
 
-def test_torchrun(parts, tmp_path):
-    words = [
-        "--hidden",
-        "8",
-        "--epochs",
-        "3",
-        "--batch-size",
-        "100",
-        "--fanouts",
-        "4,3",
-        "-o",
-        tmp_path / "out",
-    ]
-    run = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m", "fastpart"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(
-        [sys.executable, *run, "train", "sampled", parts, *words, "--json", "-q"],
-        capture_output=True, text=True, env=environment, timeout=150,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    losses = [row["loss"] for row in json.loads(done.stdout)["history"]]
+def test_ranks_of_a_launcher(parts, tmp_path):
+    words = ["--hidden", "8", "--epochs", "3", "--batch-size", "100", "--fanouts", "4,3"]
+    words += ["-o", tmp_path / "out", "--json", "-q"]
+    first, second = run_ranks("fastpart", "train", "sampled", parts, *words)
+    assert (first.code, second.code, second.out) == (0, 0, ""), first.errors + second.errors
+    losses = [row["loss"] for row in json.loads(first.out)["history"]]
     assert losses == fp.train.sampled(parts, workers=2, **QUICK).history["loss"].to_list()
 
 
