@@ -108,17 +108,11 @@ def test_parts_in_turn_learn(parts):
     assert (one.history["fetched_rows"] == 0).all()
 
 
-def stop(_, done, __):
-    if done == 2:
-        raise InterruptedError
-
-
 @pytest.mark.parametrize("order", ["global", "parts"])
 def test_resumed_training_is_as_if_never_stopped(parts, tmp_path, order):
     given = {**QUICK, "epochs": 4, "batch_workers": 2, "order": order}
     whole = fp.train.armada(parts, **given)
-    with pytest.raises(InterruptedError):
-        fp.train.armada(parts, out=tmp_path / "out", progress=stop, **given)
+    fp.train.armada(parts, out=tmp_path / "out", **{**given, "epochs": 2})
     resumed = fp.train.armada(parts, out=tmp_path / "out", resume=True, **given)
     assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
     assert all(torch.equal(weight, whole.weights[name]) for name, weight in resumed.weights.items())
