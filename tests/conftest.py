@@ -14,6 +14,8 @@ from hypothesis import is_hypothesis_test, settings
 
 import fastpart as fp
 from fastpart.cli import main
+from fastpart.runtime import launch, watch
+from fastpart.train.registry import METHODS, of
 from soaked import SEARCH
 
 ROOT = Path(__file__).parents[1]
@@ -21,9 +23,21 @@ ROOT = Path(__file__).parents[1]
 # Without it, the first import of dgl asks, and answers itself by writing to the home directory.
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
+# The threads of OpenMP spin while they wait for each other. On a machine with as many busy processes as processors they
+# spin for as long as the system lets another process run, which is most of what small trainings take.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # A shell that starts this in the background ignores Ctrl-C, and all children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+WORKERS = (
+    *("fastpart.cli", "fastpart.train.jobs.group", "fastpart.train.jobs.job", "fastpart.train.jobs.driver"),
+    *dict.fromkeys(
+        place.partition(":")[0] for name in METHODS for place in (of(name).driver, of(name).worker) if place
+    ),
+)
+"""What workers import, and ranks of a launcher. A package whose library is missing is left out."""
 
 # The same examples in every run; `HYPOTHESIS_PROFILE=search` looks for new ones. A property that needs another number
 # says so (`examples` in `soaked.py`).
@@ -86,6 +100,24 @@ def _own_cache(tmp_path_factory):
     """Keep conversions out of the cache of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _imported_once():
+    """Let the server of this process import what workers of trainings import, which takes each of them a second.
+
+    Receivers and batch workers of armada become copies of it, too. None of these modules starts the threads of Polars
+    or of torch. Commands and ranks that tests run start processes as those of users do.
+    """
+
+    def begin(module, arguments, environment, pipes, preloaded):
+        preloaded = preloaded or module == "fastpart.train.disaggregated"
+        return launch.begin(module, arguments, environment, pipes, preloaded)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "PRELOADED", (*launch.PRELOADED, *WORKERS))
+        patch.setattr(watch, "begin", begin)
         yield
 
 

@@ -65,13 +65,8 @@ def test_the_time_of_an_epoch_is_told(parts, capsys, method):
 
 
 def test_resumed(parts, tmp_path):
-    def stop(phase, done, total):
-        if done == 2:
-            raise InterruptedError
-
     whole = fp.train.bytegnn(parts, workers=2, **QUICK)
-    with pytest.raises(InterruptedError):
-        fp.train.bytegnn(parts, workers=2, out=tmp_path / "out", progress=stop, **QUICK)
+    fp.train.bytegnn(parts, workers=2, out=tmp_path / "out", **{**QUICK, "epochs": 2})
     resumed = fp.train.bytegnn(parts, workers=2, out=tmp_path / "out", resume=True, **QUICK)
     assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
 

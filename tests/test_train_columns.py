@@ -36,7 +36,7 @@ CODINGS = {
 @pytest.fixture(scope="module", params=["plain", "coded"])
 def dataset(request, tmp_path_factory):
     folder, coded = tmp_path_factory.mktemp("planted"), {"feature_dtype": "int8"}
-    return Dataset(planted(folder, k=3, n=N, m=1200, **(coded if request.param == "coded" else {})))
+    return Dataset(planted(folder, k=3, n=N // 4, m=N // 2, **(coded if request.param == "coded" else {})))
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def test_a_partition_of_files_larger_than_the_group(tmp_path):
 
 @pytest.mark.torch
 def test_a_training_in_a_group_that_holds_little_more_than_torch(tmp_path):
-    edges = planted(tmp_path, n=150_000, m=1_000_000, features=256)
+    edges = planted(tmp_path, n=75_000, m=500_000, features=512)
     fp.spring(edges, k=4).save(
         tmp_path / "p", graph=edges, features=tmp_path / "g.bin.features.npy",
         labels=tmp_path / "g.bin.labels.npy", splits=tmp_path / "splits.npz",
@@ -73,7 +73,7 @@ def test_a_training_in_a_group_that_holds_little_more_than_torch(tmp_path):
             group, "train", "sampled", tmp_path / "p", "--workers", 1, "--epochs", 2, "--batch-size", 200,
             "--predictions", tmp_path / "said.npy",
         )  # fmt: skip
-    assert np.load(tmp_path / "said.npy", mmap_mode="r").shape == (150_000,)
+    assert np.load(tmp_path / "said.npy", mmap_mode="r").shape == (75_000,)
 
 
 READING = """

@@ -3,6 +3,8 @@
 import pytest
 from killed import numbers
 
+from soaked import some_of
+
 pytest.importorskip("torch")
 
 CODE = """
@@ -43,7 +45,7 @@ def save():
     fp.VertexPartition(labels % 2, 2).save(parts, graph=ring, features=features, labels=labels, splits=splits)
 
 def train(out):
-    return fp.train.full(parts, out=out, resume=True, epochs=40, hidden=8, batch_size=50, fanouts=[3, 3], threads=1)
+    return fp.train.full(parts, out=out, resume=True, epochs=20, hidden=8, batch_size=50, fanouts=[3, 3], threads=1)
 
 def losses(out):
     content = torch.load(out / history.CHECKPOINT, weights_only=True)
@@ -68,7 +70,7 @@ began = time.monotonic()
 done(apart(lambda: train(whole)))
 seconds = time.monotonic() - began
 kills = 0
-while kills < 10:
+while kills < int(sys.argv[2]):
     child = apart(lambda: train(killed))
     time.sleep(moments.uniform(0, seconds / 3))
     os.kill(child, signal.SIGKILL)
@@ -86,5 +88,6 @@ print(kills)
 
 
 @pytest.mark.timeout(300)
-def test_ten_kills_change_nothing(tmp_path):
-    assert numbers(CODE, tmp_path, timeout=280) == [10]
+@pytest.mark.parametrize("kills", some_of([3, 10], always=[3]))
+def test_kills_change_nothing(tmp_path, kills):
+    assert numbers(CODE, tmp_path, kills, timeout=280) == [kills]

@@ -12,8 +12,8 @@ import fastpart as fp
 
 pytest.importorskip("torch")
 
-N, M, WIDTH, LIMIT = 335_544, 2_684_354, 256, 1400 << 20
-BATCHES = ["--fanouts", "10,10", "--batch-size", "500", "--workers", "1"]
+N, M, WIDTH, LIMIT = 167_772, 1_342_177, 512, 1400 << 20
+BATCHES = ["--fanouts", "10,10", "--batch-size", "200", "--workers", "1"]
 
 pytestmark = pytest.mark.timeout(600)
 
