@@ -15,6 +15,7 @@ pytest.importorskip("torch")
 
 from fastpart.train import comparing
 from fastpart.train.pairing import planned
+from fastpart.train.registry import of
 
 TRAINING = {"epochs": 4, "hidden": 8, "lr": 0.05}
 
@@ -61,7 +62,8 @@ def recorded(monkeypatch):
         "sancus": full_batches,
     }
     recorders = {name: recording(name, function) for name, function in methods.items()}
-    monkeypatch.setattr("fastpart.train.comparing.imported", recorders.__getitem__)
+    for name, recorder in recorders.items():
+        monkeypatch.setattr(of(name), "function", recorder)
     monkeypatch.setattr("fastpart.train.comparing.import_dgl", lambda: None)  # its stand-in needs none
     return runs
 
@@ -259,7 +261,7 @@ def test_methods_are_given_what_they_take(given, recorded):
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
             fp.ParameterError,
-            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, armada, sdt, sancus",
+            "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, armada, distdgl, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},

@@ -317,7 +317,7 @@ def test_copies_never_get_older_than_the_bound(bound, k, age, first):
     class Wire:
         rank, size = 0, k
 
-    rule = staleness.bound({bound: age + (bound == "period")}, Wire())
+    rule = staleness.bound(SancusOptions(**{bound: age + (bound == "period")}), Wire())
     copied = dict.fromkeys(range(k), first)  # as after a resume
     oldest, numbers = 0, []
     for epoch in range(first + 1, first + 30):

@@ -9,9 +9,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.jobs.worker import Place  # noqa: E402
+from fastpart.train.method_options import SampledOptions  # noqa: E402
 from fastpart.train.mini_batches import sampled_scores  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
-from fastpart.train.options import Options  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 2, "epochs": 4, "batch_size": 100, "fanouts": [4, 3], "eval_every": 2}
 METHODS = ("sampled", "bytegnn", "armada")
@@ -46,13 +47,13 @@ def test_they_are_the_same_for_any_parts_and_workers(parts, tmp_path):
         assert train(source, method, workers, scores="sampled").history["val_f1"].to_list() == expected
 
 
-def test_some_vertices_stand_for_all(parts):
-    dataset, options = Dataset(parts), Options.of({"batch_size": 100, "fanouts": [4, 3]})
-    how = {"sampling": "uniform", "timeout": 9.0, "free_bytes": 10**6}
-    validation = sampled_scores.SampledScores(dataset, options, how, edge_attr=False, most=20)
+def test_some_vertices_stand_for_all(parts, tmp_path):
+    dataset, options = Dataset(parts), SampledOptions(batch_size=100, fanouts=(4, 3), timeout=9.0)
+    place = Place(tmp_path, tmp_path, 10**6)
+    validation = sampled_scores.SampledScores(dataset, options, place, edge_attr=False, most=20)
     accuracy = 20 * validation.scores(build(dataset.task, options), lambda step: step.x)["val_accuracy"]
     assert accuracy == pytest.approx(round(accuracy))
-    again = sampled_scores.SampledScores(dataset, options, how, edge_attr=False, most=20)
+    again = sampled_scores.SampledScores(dataset, options, place, edge_attr=False, most=20)
     assert np.array_equal(again._steps._loader.vertices, validation._steps._loader.vertices)
 
 

@@ -17,7 +17,7 @@ from .learning.trainable import Make
 from .models import build
 from .options import Options
 from .plugged.model_source import MODELS, TYPED_MODELS, ModelSource, checked
-from .registry import loaded, of
+from .registry import loaded, names, of
 from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder
@@ -92,6 +92,11 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
             f"run: {shown(path)} holds a training that has not ended. Repeat its call with resume=True"
         )
     how = content["must_agree"]["how"]
+    if method not in names():
+        raise GraphFormatError(
+            f"{shown(path / MARKER)}: trained with the method {method!r}, which is not known here. Import the package "
+            "that registers it"
+        )
     known = of(method)
     make: Make = loaded(known.network)(how) if known.network else build
     own = options.model not in {**MODELS, **TYPED_MODELS}

@@ -14,6 +14,7 @@ from ..errors import ParameterError
 from ..runtime.environment import found
 from .libraries import import_torch
 from .options import TrainOptions, methods_of
+from .plugged.model_source import refuse_nested
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -95,6 +96,7 @@ class Method:
 
     def train(self, source: Any, options: TrainOptions) -> Any:
         """Train over a partition directory, and return the result."""
+        refuse_nested()
         import_torch()
         trained = loaded(self.driver)(self, source, options).train()
         ranks = found()

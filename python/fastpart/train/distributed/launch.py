@@ -18,7 +18,6 @@ from ..libraries import import_dgl
 from ..memory import left_by
 from ..method_options import DistDGLOptions
 from ..models import NEIGHBOUR, sampling_of
-from ..plugged.model_source import refuse_nested
 from ..registry import Method
 from ..runs.beginning import begin
 from ..runs.history import History
@@ -33,7 +32,6 @@ class Driver:
     """Starts the processes, and follows them. DGL loads, samples and exchanges, so little is as in other methods."""
 
     def __init__(self, method: Method, source: PartitionSource, options: DistDGLOptions) -> None:
-        refuse_nested()
         if sampling_of(options.model) != NEIGHBOUR:
             raise ParameterError(
                 f"model: {options.model!r} needs sampled graphs, but distdgl samples neighbours only. Train it "

@@ -19,7 +19,6 @@ from ..learning.validation import refuse_patience_without_validation
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
 from ..options import TrainOptions
-from ..plugged.model_source import refuse_nested
 from ..ranks import is_first
 from ..registry import Method
 from ..runs.beginning import begin
@@ -93,7 +92,6 @@ class Driver(ABC):
         workers: int,
         asked: int | None = None,
     ) -> None:
-        refuse_nested()
         self.method, self.options = method, options
         self.dataset = self.source = dataset
         if self.options.relation_fanouts is not None and "types" not in dataset.manifest:

@@ -60,6 +60,7 @@ class Job:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
         options, place = values.pop("options"), Place.received(values.pop("place"))
+        values["workers"] = tuple(values["workers"])
         return cls(**values, place=place, options=loaded(options["kind"]).received(options["values"]))
 
     def history(self) -> History:

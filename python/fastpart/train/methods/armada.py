@@ -18,7 +18,6 @@ METHOD = Method(
     worker="fastpart.train.disaggregated.training:Worker",
     defaults={"batch_size": 1000},
     without={
-        "target": "",
         "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers",
     },
     of_all_parts=True,
